@@ -1,0 +1,76 @@
+//! The guest bindings that are kept in the repository, generated from `host-api/wit`.
+//!
+//! Charms are built without the generator and its macro stack, which is half of a guest's first build: the SDK
+//! carries its bindings as a source file, and the C charm carries its own. This crate makes those files, and its
+//! test says when one of them is stale.
+
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use wit_bindgen_core::wit_parser::{Resolve, WorldId};
+use wit_bindgen_core::{Files, WorldGenerator};
+
+/// One generated file: where it lies, relative to the repository's root, and what should be in it.
+#[derive(Debug)]
+pub struct Generated {
+    /// Path below the repository's root.
+    pub path: PathBuf,
+    /// The file's whole content.
+    pub content: Vec<u8>,
+}
+
+/// Generates every file, without writing any.
+///
+/// # Errors
+///
+/// When a WIT file cannot be read or is invalid.
+pub fn generate(root: &Path) -> Result<Vec<Generated>> {
+    let mut all = rust(root)?;
+    all.extend(c(root, "charms/hello-c", "hello")?);
+    Ok(all)
+}
+
+/// The SDK's bindings of the whole world.
+fn rust(root: &Path) -> Result<Vec<Generated>> {
+    let (mut resolve, package) = contract(root)?;
+    let world = resolve.select_world(&[package], Some("charm"))?;
+    let mut generator = wit_bindgen_rust::Opts {
+        format: true,
+        generate_all: true,
+        pub_export_macro: true,
+        export_macro_name: Some("export_bindings".to_owned()),
+        default_bindings_module: Some("periapt_sdk::bindings".to_owned()),
+        additional_derive_attributes: vec!["PartialEq".to_owned()],
+        ..Default::default()
+    }
+    .build();
+    let files = run(&mut generator, &mut resolve, world)?;
+    Ok(placed(files, |_| PathBuf::from("host-api/sdk/src/bindings.rs")))
+}
+
+/// The bindings of a charm in C, whose world lies in its own `wit` directory.
+fn c(root: &Path, charm: &str, world: &str) -> Result<Vec<Generated>> {
+    let (mut resolve, _) = contract(root)?;
+    let (package, _) = resolve.push_dir(root.join(charm).join("wit"))?;
+    let world = resolve.select_world(&[package], Some(world))?;
+    let mut generator = wit_bindgen_c::Opts::default().build();
+    let files = run(generator.as_mut(), &mut resolve, world)?;
+    Ok(placed(files, |name| Path::new(charm).join("src/bindings").join(name)))
+}
+
+fn contract(root: &Path) -> Result<(Resolve, wit_bindgen_core::wit_parser::PackageId)> {
+    let mut resolve = Resolve::default();
+    let directory = root.join("host-api/wit");
+    let (package, _) =
+        resolve.push_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+    Ok((resolve, package))
+}
+
+fn run(generator: &mut dyn WorldGenerator, resolve: &mut Resolve, world: WorldId) -> Result<Files> {
+    let mut files = Files::default();
+    generator.generate(resolve, world, &mut files)?;
+    Ok(files)
+}
+
+fn placed(files: Files, path: impl Fn(&str) -> PathBuf) -> Vec<Generated> {
+    files.iter().map(|(name, content)| Generated { path: path(name), content: content.to_vec() }).collect()
+}
