@@ -1,0 +1,117 @@
+//! What agents ask of the controller: registration, attachment, leases, commits.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, UnitName,
+    commit::{EarlyItem, UnitCommit},
+};
+
+/// An agent says who and where it is, at each start of its keeper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Register {
+    /// Addresses of its host, the preferred first.
+    pub addresses: Vec<String>,
+    /// The host's boot id: `start` follows a new one (`hook-model.md` section 0).
+    pub boot_id: String,
+    /// The host's name.
+    pub hostname: String,
+    /// Where the host stands; may be empty.
+    #[serde(default)]
+    pub availability_zone: String,
+    /// Periapt's version.
+    pub version: String,
+    /// The engine and its version.
+    pub engine: String,
+}
+
+/// What a keeper must know: which models have units on its agent, and which charms these need. Sent as NDJSON,
+/// whole whenever it differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgentAssignments {
+    /// Complete up to here.
+    pub revision: Revision,
+    /// Models with units on this agent.
+    pub models: BTreeMap<ModelUuid, ModelAssignment>,
+}
+
+/// One model's part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelAssignment {
+    /// Charm archives that units of this agent run or are to run.
+    pub charms: Vec<CharmDigest>,
+    /// How many units.
+    pub units: u32,
+}
+
+/// A call of a runner for its model, as its keeper stamps and forwards it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunnerCommand {
+    /// The runner starts: revokes the incarnation before it.
+    Attach,
+    /// One hook's commit.
+    Commit(Box<UnitCommit>),
+    /// Early effects that cannot wait for the commit.
+    Early {
+        /// Whose.
+        unit: UnitName,
+        /// The runner's attachment.
+        incarnation: Incarnation,
+        /// In order.
+        items: Vec<EarlyItem>,
+    },
+    /// Claims or renews leadership.
+    Claim(LeaseClaim),
+}
+
+/// A claim on an application's leadership (`hook-model.md` 7.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct LeaseClaim {
+    /// For whom.
+    pub unit: UnitName,
+    /// Of which application; must be the unit's own (D-2).
+    pub application: ApplicationName,
+    /// For how long, in seconds; 5 to 300.
+    pub seconds: u32,
+}
+
+/// The answer to a [`RunnerCommand`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunnerAnswer {
+    /// The runner is attached.
+    Attached {
+        /// To be named in each commit.
+        incarnation: Incarnation,
+    },
+    /// It happened, and can be read at the answer's revision.
+    Done,
+    /// The claim was granted or renewed; it lasts from when the request was *sent*.
+    Granted {
+        /// The fencing token.
+        term: LeaderTerm,
+        /// Seconds.
+        seconds: u32,
+    },
+    /// Somebody else holds it.
+    Held {
+        /// Who.
+        holder: UnitName,
+    },
+}
+
+/// Identity headers that the keeper stamps on what it forwards; TLS client certificates take their place later.
+pub mod header {
+    /// The calling agent's name.
+    pub const AGENT: &str = "periapt-agent";
+    /// The calling user's name.
+    pub const USER: &str = "periapt-user";
+}

@@ -1,0 +1,143 @@
+//! What a charm declares of itself: `charmcraft.yaml`, or `metadata.yaml` with `config.yaml` and `actions.yaml`
+//! (`hook-model.md` section 6).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    EndpointName, InterfaceName,
+    relation::{Role, Scope},
+    settings::OptionValue,
+};
+
+mod parse;
+
+pub use parse::{CharmFiles, MetadataError};
+
+/// A charm's metadata, read and checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct CharmMeta {
+    /// The charm's own name; lower-case words joined by dashes.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// A paragraph or more.
+    pub description: String,
+    /// Whether its units live beside a principal's.
+    pub subordinate: bool,
+    /// All endpoints, over the three roles; the implicit `juju-info` is not among them.
+    pub endpoints: BTreeMap<EndpointName, EndpointMeta>,
+    /// Names that can be bound to a space and are no endpoints.
+    #[serde(default)]
+    pub extra_bindings: BTreeSet<String>,
+    /// Options.
+    pub options: BTreeMap<String, OptionMeta>,
+}
+
+/// An endpoint as declared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct EndpointMeta {
+    /// Which of the three sections it stood in.
+    pub role: Role,
+    /// The interface.
+    pub interface: InterfaceName,
+    /// The most relations that it takes; none: no limit.
+    pub limit: Option<u32>,
+    /// Global unless declared otherwise.
+    pub scope: Scope,
+    /// A hint for tools.
+    pub optional: bool,
+}
+
+/// The types of options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionType {
+    /// Text; what an option without a type is.
+    #[default]
+    String,
+    /// A 64-bit integer.
+    Int,
+    /// A 64-bit float.
+    Float,
+    /// A truth value.
+    Boolean,
+    /// A secret's URI.
+    Secret,
+}
+
+impl OptionType {
+    /// The name in metadata and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Boolean => "boolean",
+            Self::Secret => "secret",
+        }
+    }
+
+    /// Reads a value given as text (`hook-model.md` 6.2); none if the text is not of this type.
+    pub fn parse(self, text: &str) -> Option<OptionValue> {
+        match self {
+            Self::String => Some(OptionValue::Text(text.to_owned())),
+            Self::Int => text.parse().ok().map(OptionValue::Integer),
+            Self::Float => {
+                text.parse().ok().filter(|number: &f64| number.is_finite()).map(OptionValue::Number)
+            }
+            Self::Boolean => match text {
+                "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(OptionValue::Boolean(true)),
+                "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(OptionValue::Boolean(false)),
+                _ => None,
+            },
+            Self::Secret => text.starts_with("secret:").then(|| OptionValue::Secret(text.to_owned())),
+        }
+    }
+
+    /// Whether a value is of this type.
+    pub fn admits(self, value: &OptionValue) -> bool {
+        matches!(
+            (self, value),
+            (Self::String, OptionValue::Text(_))
+                | (Self::Int, OptionValue::Integer(_))
+                | (Self::Float, OptionValue::Number(_))
+                | (Self::Boolean, OptionValue::Boolean(_))
+                | (Self::Secret, OptionValue::Secret(_))
+        )
+    }
+}
+
+/// An option as declared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct OptionMeta {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: OptionType,
+    /// What it is for.
+    pub description: String,
+    /// The value where none is set; none: unset.
+    pub default: Option<OptionValue>,
+}
+
+impl CharmMeta {
+    /// The endpoints of one role.
+    pub fn endpoints_of(&self, role: Role) -> impl Iterator<Item = (&EndpointName, &EndpointMeta)> {
+        self.endpoints.iter().filter(move |(_, meta)| meta.role == role)
+    }
+
+    /// What a hook sees of an option: what was set, or its default.
+    pub fn effective<'a>(
+        &'a self,
+        set: &'a BTreeMap<String, OptionValue>,
+        key: &str,
+    ) -> Option<&'a OptionValue> {
+        let option = self.options.get(key)?;
+        set.get(key).or(option.default.as_ref())
+    }
+}

@@ -1,0 +1,395 @@
+//! What operators ask of a model: each change of state is one command, evaluated by the single writer.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, RelationId,
+    Timestamp, UnitName, UserName, problem::Refusal, relation::Endpoint,
+};
+
+/// Who asks. An argument of every command from the first day.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caller {
+    /// A person, or a program that acts for one.
+    User(UserName),
+    /// An agent's keeper, for itself.
+    Agent(AgentName),
+    /// The runner of one model, as its agent's keeper stamps it.
+    Runner {
+        /// The agent.
+        agent: AgentName,
+        /// The runner's model.
+        model: ModelUuid,
+    },
+    /// One of the controller's own workers.
+    Worker,
+}
+
+/// A command to the controller that is about no existing model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControllerCommand {
+    /// Makes a model.
+    AddModel {
+        /// Its name, unique among the owner's models.
+        name: ModelName,
+    },
+    /// Destroys a model and all in it.
+    DestroyModel {
+        /// Which.
+        model: ModelUuid,
+        /// Do not wait for units to wind up.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+}
+
+/// Removal that does not wait for the thing's own agent for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Force {
+    /// Seconds until it is removed without its agent; Juju's default is 60.
+    pub max_wait: u32,
+}
+
+impl Default for Force {
+    fn default() -> Self {
+        Self { max_wait: 60 }
+    }
+}
+
+/// Where a unit is to be placed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// On an existing machine (`--to 3`).
+    Machine(MachineId),
+    /// On a new machine of this agent (`--to agent=NAME`).
+    Agent(AgentName),
+}
+
+/// How a failed hook is dealt with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolveMode {
+    /// Run the hook again.
+    Retry,
+    /// Take it as done.
+    NoRetry,
+}
+
+/// An endpoint as a person names it: `APPLICATION` or `APPLICATION:ENDPOINT`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct EndpointSelector {
+    /// The application.
+    pub application: ApplicationName,
+    /// The endpoint; none: whichever fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointName>,
+}
+
+/// Which relation is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelationSelector {
+    /// By number.
+    Id(RelationId),
+    /// By its ends.
+    Endpoints(EndpointSelector, EndpointSelector),
+}
+
+/// A command of an operator to one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// Makes an application, its peer relations and its first units.
+    Deploy(Deploy),
+    /// Changes an application's settings: all or none.
+    SetConfig {
+        /// Whose.
+        application: ApplicationName,
+        /// Values as text, read by the options' types.
+        #[serde(default)]
+        set: BTreeMap<String, String>,
+        /// Options that go back to their defaults.
+        #[serde(default)]
+        reset: Vec<String>,
+    },
+    /// Sets the application-level key `trust`.
+    SetTrust {
+        /// Whose.
+        application: ApplicationName,
+        /// The new value.
+        trust: bool,
+    },
+    /// Adds units.
+    AddUnits {
+        /// To what.
+        application: ApplicationName,
+        /// How many, at least 1.
+        count: u32,
+        /// Where the first ones go; the rest is placed by the assigner.
+        #[serde(default)]
+        placement: Vec<Placement>,
+    },
+    /// Removes a unit.
+    RemoveUnit {
+        /// Which.
+        unit: UnitName,
+        /// Do not wait for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Removes an application with its units and relations.
+    RemoveApplication {
+        /// Which.
+        application: ApplicationName,
+        /// Do not wait for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Relates two applications.
+    Integrate {
+        /// One end.
+        first: EndpointSelector,
+        /// The other.
+        second: EndpointSelector,
+    },
+    /// Removes a relation.
+    RemoveRelation {
+        /// Which.
+        relation: RelationSelector,
+        /// Do not wait for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Removes a machine without units.
+    RemoveMachine {
+        /// Which.
+        machine: MachineId,
+        /// Remove its units, too, and do not wait for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Makes an application's ports reachable from outside.
+    Expose {
+        /// Which.
+        application: ApplicationName,
+    },
+    /// Takes that back.
+    Unexpose {
+        /// Which.
+        application: ApplicationName,
+    },
+    /// Gives an application another charm.
+    Refresh {
+        /// Which.
+        application: ApplicationName,
+        /// An uploaded charm.
+        charm: CharmDigest,
+        /// Also out of a hook error, and past the new charm's limits (U-35, U-37).
+        #[serde(default)]
+        force: bool,
+    },
+    /// Answers a unit's failed hook.
+    Resolve {
+        /// Which.
+        unit: UnitName,
+        /// How.
+        mode: ResolveMode,
+    },
+    /// Changes model configuration; values as text.
+    SetModelConfig {
+        /// By key.
+        #[serde(default)]
+        set: BTreeMap<String, String>,
+        /// Keys that go back to their defaults.
+        #[serde(default)]
+        reset: Vec<String>,
+    },
+}
+
+/// What `deploy` makes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Deploy {
+    /// An uploaded charm.
+    pub charm: CharmDigest,
+    /// The application's name; none: the charm's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationName>,
+    /// How many units; 0 for subordinates.
+    pub units: u32,
+    /// Settings as text, read by the options' types.
+    #[serde(default)]
+    pub config: BTreeMap<String, String>,
+    /// Where the first units go.
+    #[serde(default)]
+    pub placement: Vec<Placement>,
+    /// Whether the application is trusted.
+    #[serde(default)]
+    pub trust: bool,
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// There is nothing to tell.
+    Done,
+    /// A model was made.
+    Model {
+        /// For ever.
+        uuid: ModelUuid,
+    },
+    /// An application was made.
+    Application {
+        /// Its name.
+        name: ApplicationName,
+        /// Its first units.
+        units: Vec<UnitName>,
+    },
+    /// Units were added.
+    Units {
+        /// Their names.
+        units: Vec<UnitName>,
+    },
+    /// A relation was made.
+    Relation {
+        /// Its number.
+        id: RelationId,
+        /// Its ends.
+        endpoints: Vec<Endpoint>,
+    },
+    /// Something is on its way out, or gone.
+    Removal {
+        /// Whether it is gone already.
+        gone: bool,
+        /// What it waits for else.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waits_for: Vec<String>,
+    },
+}
+
+/// The result of one command in a bulk call: as many and in the same order as the commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandResult<T> {
+    /// It happened.
+    Ok(T),
+    /// Nothing of it happened.
+    Error(Refusal),
+}
+
+impl<T> From<Result<T, Refusal>> for CommandResult<T> {
+    fn from(result: Result<T, Refusal>) -> Self {
+        match result {
+            Ok(answer) => Self::Ok(answer),
+            Err(refusal) => Self::Error(refusal),
+        }
+    }
+}
+
+impl<T> From<CommandResult<T>> for Result<T, Refusal> {
+    fn from(result: CommandResult<T>) -> Self {
+        match result {
+            CommandResult::Ok(answer) => Ok(answer),
+            CommandResult::Error(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// `POST /v1/models/MODEL/commands`: each stands by itself; one that is refused does not stop the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Commands<C> {
+    /// In order.
+    pub commands: Vec<C>,
+}
+
+/// The answer to [`Commands`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct CommandResults<T> {
+    /// One for each command, in the same order.
+    pub results: Vec<CommandResult<T>>,
+    /// The revision at which all of this can be read.
+    pub revision: crate::Revision,
+}
+
+/// A model in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelSummary {
+    /// For ever.
+    pub uuid: ModelUuid,
+    /// Name.
+    pub name: ModelName,
+    /// Who made it.
+    pub owner: UserName,
+    /// Life.
+    pub life: crate::status::Life,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Applications in it.
+    pub applications: u32,
+    /// Units in it.
+    pub units: u32,
+    /// Machines in it.
+    pub machines: u32,
+}
+
+/// An agent in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgentSummary {
+    /// Name.
+    pub name: AgentName,
+    /// Whether it is connected.
+    pub alive: bool,
+    /// Addresses, the preferred first.
+    pub addresses: Vec<String>,
+    /// Its version.
+    pub version: String,
+    /// Machines that it hosts, over all models.
+    pub machines: u32,
+    /// Units that it runs, over all models.
+    pub units: u32,
+    /// When it was last heard of.
+    pub last_seen: Option<Timestamp>,
+}
+
+/// `GET /v1/controller`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ControllerInfo {
+    /// The controller's name.
+    pub name: String,
+    /// For ever.
+    pub uuid: uuid::Uuid,
+    /// Periapt's version.
+    pub version: String,
+    /// The engine that hooks run in, and its version.
+    pub engine: String,
+    /// The store.
+    pub store: crate::StoreId,
+    /// Where it is.
+    pub revision: crate::Revision,
+    /// Whether writes are accepted now.
+    pub writable: bool,
+}
+
+/// The answer to an upload of a charm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct CharmUploaded {
+    /// By this it is deployed.
+    pub digest: CharmDigest,
+    /// What it declares.
+    pub meta: crate::charm::CharmMeta,
+}

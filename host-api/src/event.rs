@@ -1,0 +1,140 @@
+//! What a charm's handler is told (`hook-model.md` 4.1).
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ApplicationName, EndpointName, RelationId, UnitName};
+
+/// The relation that an event is about, as this unit sees it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RelationContext {
+    /// The endpoint of this unit's side.
+    pub endpoint: EndpointName,
+    /// The relation.
+    pub relation: RelationId,
+    /// The application at the other end; in a peer relation the unit's own.
+    pub remote_application: ApplicationName,
+}
+
+/// One event, with all that the handler is told of it.
+///
+/// Kinds are added as the model learns them; a kind that was ever stored keeps its name for ever.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// Once per unit.
+    Install,
+    /// After the first config-changed, and after a reboot of the host.
+    Start,
+    /// Teardown.
+    Stop,
+    /// The last of all.
+    Remove,
+    /// Before start, and whenever settings, trust or addresses differ from those last seen.
+    ConfigChanged,
+    /// A new charm or resource is in place.
+    UpgradeCharm,
+    /// The timer.
+    UpdateStatus,
+    /// This unit became leader.
+    LeaderElected,
+    /// Leader settings changed, and this unit is not leader.
+    LeaderSettingsChanged,
+    /// The relation's scope was entered.
+    RelationCreated(RelationContext),
+    /// A remote unit came into view.
+    RelationJoined {
+        /// The relation.
+        relation: RelationContext,
+        /// Who joined.
+        remote_unit: UnitName,
+    },
+    /// A bag changed.
+    RelationChanged {
+        /// The relation.
+        relation: RelationContext,
+        /// Whose bag; none: the remote application's.
+        remote_unit: Option<UnitName>,
+    },
+    /// A remote unit went out of view.
+    RelationDeparted {
+        /// The relation.
+        relation: RelationContext,
+        /// Whom this unit sees no more.
+        remote_unit: UnitName,
+        /// Who leaves: this unit itself, if it is the one.
+        departing_unit: UnitName,
+    },
+    /// The relation ends for this unit.
+    RelationBroken(RelationContext),
+}
+
+impl Event {
+    /// The hook's full name, such as `db-relation-joined`.
+    pub fn hook_name(&self) -> String {
+        match self.relation() {
+            Some(context) => format!("{}-{}", context.endpoint, self.kind()),
+            None => self.kind().to_owned(),
+        }
+    }
+
+    /// The kind alone, such as `relation-joined`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Remove => "remove",
+            Self::ConfigChanged => "config-changed",
+            Self::UpgradeCharm => "upgrade-charm",
+            Self::UpdateStatus => "update-status",
+            Self::LeaderElected => "leader-elected",
+            Self::LeaderSettingsChanged => "leader-settings-changed",
+            Self::RelationCreated(_) => "relation-created",
+            Self::RelationJoined { .. } => "relation-joined",
+            Self::RelationChanged { .. } => "relation-changed",
+            Self::RelationDeparted { .. } => "relation-departed",
+            Self::RelationBroken(_) => "relation-broken",
+        }
+    }
+
+    /// The relation that it is about.
+    pub fn relation(&self) -> Option<&RelationContext> {
+        match self {
+            Self::RelationCreated(relation) | Self::RelationBroken(relation) => Some(relation),
+            Self::RelationJoined { relation, .. }
+            | Self::RelationChanged { relation, .. }
+            | Self::RelationDeparted { relation, .. } => Some(relation),
+            _ => None,
+        }
+    }
+
+    /// The remote unit that it is about.
+    pub fn remote_unit(&self) -> Option<&UnitName> {
+        match self {
+            Self::RelationJoined { remote_unit, .. } | Self::RelationDeparted { remote_unit, .. } => {
+                Some(remote_unit)
+            }
+            Self::RelationChanged { remote_unit, .. } => remote_unit.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Who leaves, in a departed hook.
+    pub fn departing_unit(&self) -> Option<&UnitName> {
+        match self {
+            Self::RelationDeparted { departing_unit, .. } => Some(departing_unit),
+            _ => None,
+        }
+    }
+}
+
+/// The full hook name.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.hook_name())
+    }
+}

@@ -1,0 +1,96 @@
+//! The journal: what a hook was told, what it was answered, and what it cost (`design.md` section 9).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CharmDigest, Revision, Timestamp, event::Event};
+
+/// One hook run, whether it was committed or failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct JournalRecord {
+    /// The `seq` of the record that the run started from; the run's operation id.
+    pub seq: u64,
+    /// What the charm was told.
+    pub event: Event,
+    /// 1 for the first attempt.
+    pub attempt: u32,
+    /// The snapshot that its reads were answered from.
+    pub snapshot: Revision,
+    /// The charm's archive.
+    pub charm: CharmDigest,
+    /// The component that ran.
+    pub component: CharmDigest,
+    /// The engine and its version.
+    pub engine: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How it ended.
+    pub outcome: HookOutcome,
+    /// What it cost.
+    pub costs: HookCosts,
+    /// What this hook absorbed: events that were merged into it or became moot, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coalesced: Vec<String>,
+    /// The host calls, in order.
+    pub calls: RecordedCalls,
+    /// The seed of the run's randomness, as hex; sealed later.
+    pub seed: String,
+}
+
+/// How a hook run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookOutcome {
+    /// The handler returned ok.
+    Handled,
+    /// The charm has no handler for the event.
+    Unhandled,
+    /// `resolved --no-retry`: committed without being run (U-28).
+    Skipped,
+    /// It failed, trapped, ran out of a budget, or was refused at commit.
+    Failed {
+        /// What author and operator read.
+        message: String,
+    },
+}
+
+/// What a hook run cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct HookCosts {
+    /// Fuel used.
+    pub fuel: u64,
+    /// High-water mark of linear memory, in bytes.
+    pub memory: u64,
+    /// Wall time, in microseconds.
+    pub wall_us: u64,
+    /// Host calls made.
+    pub host_calls: u64,
+    /// Bytes of log written.
+    pub log_bytes: u64,
+}
+
+/// The host calls of one run with their answers, deduplicated by digest and bounded in size.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RecordedCalls {
+    /// Each call in order: `INTERFACE.FUNCTION(ARGUMENTS)` as compact JSON text, and the index of its answer.
+    pub calls: Vec<RecordedCall>,
+    /// The distinct answers, as JSON text.
+    pub answers: Vec<String>,
+    /// Calls that are not recorded, because the bound was reached.
+    pub omitted: u64,
+}
+
+/// One host call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RecordedCall {
+    /// `relations.get`, `hook-tools.run`, ...
+    pub function: String,
+    /// The arguments, as JSON text.
+    pub arguments: String,
+    /// Which of the answers it got.
+    pub answer: u32,
+}

@@ -1,0 +1,31 @@
+//! The vocabulary that all sides of Periapt speak: names and ids, events, a hook's effects, the unit's record,
+//! the views that agents mirror, charm metadata, and the HTTP API's commands and answers.
+//!
+//! This crate is pure: no clock, no randomness, no I/O. `wit/` beside it is the contract with charms.
+
+pub mod agent;
+pub mod charm;
+pub mod command;
+pub mod commit;
+pub mod event;
+pub mod hash;
+pub mod id;
+pub mod journal;
+pub mod logs;
+pub mod name;
+pub mod ports;
+pub mod problem;
+pub mod record;
+pub mod relation;
+pub mod settings;
+pub mod status;
+pub mod view;
+
+pub use id::{
+    CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OperationId, RelationId, Revision, StoreId,
+};
+pub use jiff::Timestamp;
+pub use name::{
+    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, UnitName, UserName,
+};
+pub use problem::{ErrorCode, Refusal};

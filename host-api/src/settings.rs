@@ -1,0 +1,65 @@
+//! Values of charm options and of model configuration.
+
+use std::{collections::BTreeMap, fmt};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The value of one charm option.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionValue {
+    /// `string`
+    Text(String),
+    /// `int`
+    Integer(i64),
+    /// `float`
+    Number(f64),
+    /// `boolean`
+    Boolean(bool),
+    /// `secret`: its URI.
+    Secret(String),
+}
+
+impl OptionValue {
+    /// The value as plain JSON, the way hook tools and the command line show it.
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text) | Self::Secret(text) => text.clone().into(),
+            Self::Integer(number) => (*number).into(),
+            Self::Number(number) => (*number).into(),
+            Self::Boolean(truth) => (*truth).into(),
+        }
+    }
+}
+
+/// As a person would write it on the command line.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Secret(text) => f.write_str(text),
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Boolean(truth) => truth.fmt(f),
+        }
+    }
+}
+
+/// Settings of an application: only what was set; defaults stand in the charm.
+pub type OptionValues = BTreeMap<String, OptionValue>;
+
+/// Model configuration that the engine reads (`hook-model.md` 7.9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ModelConfig {
+    /// Seconds between update-status hooks, before jitter; 0 is off, else 60 to 3,600.
+    pub update_status_hook_interval: u32,
+    /// Whether a failed hook is run again by itself.
+    pub automatically_retry_hooks: bool,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self { update_status_hook_interval: 300, automatically_retry_hooks: true }
+    }
+}

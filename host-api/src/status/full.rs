@@ -1,0 +1,236 @@
+//! The answer of `status`, with Juju's field names: what its clients parse.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+/// `status --format json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FullStatus {
+    /// The model.
+    pub model: ModelStatus,
+    /// By number.
+    pub machines: BTreeMap<String, MachineStatus>,
+    /// By name.
+    pub applications: BTreeMap<String, ApplicationStatus>,
+    /// In order of their ids; shown by `--relations`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<RelationStatus>,
+    /// The controller.
+    pub controller: ControllerStatus,
+}
+
+/// The model's line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelStatus {
+    /// Name.
+    pub name: String,
+    /// Always `iaas`: units live on machines.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The controller's name.
+    pub controller: String,
+    /// Always `periapt`.
+    pub cloud: String,
+    /// The controller's version.
+    pub version: String,
+    /// Life, as a status.
+    pub model_status: StatusText,
+}
+
+/// A status as text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StatusText {
+    /// The word.
+    pub current: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The agent's version, on agent statuses.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MachineStatus {
+    /// `pending`, `started`, `down`, ...
+    pub juju_status: StatusText,
+    /// The agent's host.
+    pub hostname: String,
+    /// Its address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dns_name: String,
+    /// All addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ip_addresses: Vec<String>,
+    /// The agent that hosts it.
+    pub instance_id: String,
+    /// The instance's status.
+    pub machine_status: StatusText,
+    /// The base that charms see.
+    pub base: Base,
+    /// Life, if not alive.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub life: String,
+    /// What it offers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hardware: String,
+}
+
+/// Where a charm runs: the sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Base {
+    /// `wasi`
+    pub name: String,
+    /// `0.2`
+    pub channel: String,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self { name: "wasi".into(), channel: "0.2".into() }
+    }
+}
+
+/// An application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApplicationStatus {
+    /// `local:NAME-REV`
+    pub charm: String,
+    /// Where the charm came from: `local`.
+    pub charm_origin: String,
+    /// The charm's own name.
+    pub charm_name: String,
+    /// Its revision in this model.
+    pub charm_rev: u64,
+    /// The archive's digest.
+    pub charm_digest: String,
+    /// The base.
+    pub base: Base,
+    /// Whether ports are reachable from outside.
+    pub exposed: bool,
+    /// `dying`, if it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub life: String,
+    /// What it waits for before it can go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// Its status.
+    pub application_status: StatusText,
+    /// The workload's version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// By endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub relations: BTreeMap<String, Vec<RelatedApplication>>,
+    /// The principals, of a subordinate application.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subordinate_to: Vec<String>,
+    /// By name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, UnitStatus>,
+    /// Space of each endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub endpoint_bindings: BTreeMap<String, String>,
+}
+
+/// The other end of an endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RelatedApplication {
+    /// The other application.
+    pub related_application: String,
+    /// The interface.
+    pub interface: String,
+    /// `global` or `container`.
+    pub scope: String,
+}
+
+/// A unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitStatus {
+    /// What the charm says.
+    pub workload_status: StatusText,
+    /// What the agent does.
+    pub juju_status: StatusText,
+    /// Whether it leads its application; left out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leader: bool,
+    /// Its machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// `80/tcp`, ...
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_ports: Vec<String>,
+    /// Its machine's address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
+    /// The same, under Juju's other name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub public_address: String,
+    /// A subordinate's principal or a principal's subordinates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub subordinates: BTreeMap<String, UnitStatus>,
+    /// `dying`, if it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub life: String,
+    /// What it waits for before it can go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// The charm's digest, while it differs from the application's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub upgrading_from: String,
+}
+
+/// A relation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RelationStatus {
+    /// Its number.
+    pub id: u32,
+    /// `APPLICATION:ENDPOINT` of the provider; of the only end, for peers.
+    pub provider: String,
+    /// `APPLICATION:ENDPOINT` of the requirer.
+    pub requirer: String,
+    /// The interface.
+    pub interface: String,
+    /// `regular`, `subordinate` or `peer`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `joining`, `joined`, ...
+    pub status: String,
+    /// What it waits for before it can go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+}
+
+/// The controller's line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ControllerStatus {
+    /// The controller's clock.
+    pub timestamp: Timestamp,
+    /// The engine's version, for operators who follow security fixes.
+    pub engine: String,
+    /// What is wrong with the controller itself, such as a store that cannot be written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
+}

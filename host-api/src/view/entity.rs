@@ -1,0 +1,224 @@
+//! The entries of a view.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
+    RelationId, UnitName,
+    charm::CharmMeta,
+    command::ResolveMode,
+    ports::OpenedPorts,
+    record::{CharmRef, UnitRecord},
+    relation::{BagKey, Endpoint, Scope, Settings},
+    settings::{ModelConfig, OptionValues},
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+};
+
+/// The model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelView {
+    /// For ever.
+    pub uuid: ModelUuid,
+    /// As people call it.
+    pub name: ModelName,
+    /// Life.
+    pub life: Life,
+    /// What the engine reads.
+    pub config: ModelConfig,
+}
+
+/// An application that has units here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApplicationView {
+    /// Name.
+    pub name: ApplicationName,
+    /// Life.
+    pub life: Life,
+    /// The charm that its units should run.
+    pub charm: CharmRef,
+    /// Whether a failed hook does not hold the upgrade up (U-35).
+    pub force_charm: bool,
+    /// What was set; defaults stand in the charm.
+    pub config: OptionValues,
+    /// Over settings, their defaults and the charm: differs when config-changed is due.
+    pub config_hash: String,
+    /// Over application-level keys.
+    pub trust_hash: String,
+    /// Whether the operator trusts it.
+    pub trust: bool,
+    /// Who leads, and for which term.
+    pub leader: Option<Leader>,
+    /// Leader settings.
+    pub leader_settings: Settings,
+    /// Rises with each change of the leader settings.
+    pub leader_settings_version: u64,
+    /// What the leader said; none: derived from the units.
+    pub status: Option<StatusInfo<WorkloadStatus>>,
+    /// Whether its ports are reachable from outside.
+    pub exposed: bool,
+}
+
+/// Who leads an application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Leader {
+    /// The unit.
+    pub unit: UnitName,
+    /// The fencing token.
+    pub term: LeaderTerm,
+}
+
+/// A charm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct CharmView {
+    /// The archive's digest.
+    pub digest: CharmDigest,
+    /// The component's digest, inside the archive.
+    pub component: CharmDigest,
+    /// Its revision in the model.
+    pub revision: u64,
+    /// What it declares.
+    pub meta: CharmMeta,
+}
+
+/// A unit that this runner runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitView {
+    /// Name.
+    pub name: UnitName,
+    /// Life.
+    pub life: Life,
+    /// Its machine.
+    pub machine: MachineId,
+    /// The principal, of a subordinate.
+    pub principal: Option<UnitName>,
+    /// Subordinates of a principal that are still there.
+    pub subordinates: BTreeSet<UnitName>,
+    /// The operator's answer to a failed hook.
+    pub resolved: Option<ResolveMode>,
+    /// What it has done.
+    pub record: UnitRecord,
+    /// The number of the last early item that was taken.
+    pub early_number: u64,
+    /// What the charm said last.
+    pub workload_status: StatusInfo<WorkloadStatus>,
+    /// What the agent said last.
+    pub agent_status: StatusInfo<AgentStatus>,
+}
+
+/// A unit of an own or a related application, in outline: goal state, and statuses for the leader.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitOutline {
+    /// Name.
+    pub name: UnitName,
+    /// Life.
+    pub life: Life,
+    /// What is shown of it; only of own applications and goal state.
+    pub workload_status: StatusInfo<WorkloadStatus>,
+}
+
+/// A relation of an application that has units here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RelationView {
+    /// Number.
+    pub id: RelationId,
+    /// One end for peers, else two, the provider first.
+    pub endpoints: Vec<Endpoint>,
+    /// Who sees whom.
+    pub scope: Scope,
+    /// Life.
+    pub life: Life,
+    /// Suspended by an operator.
+    pub suspended: bool,
+    /// The units in scope that this runner may see.
+    pub members: BTreeMap<UnitName, Membership>,
+}
+
+impl RelationView {
+    /// The end of an application; a peer relation's only end.
+    pub fn end_of(&self, application: &ApplicationName) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|end| end.application == *application)
+    }
+
+    /// The end that an application looks at: its own, in a peer relation.
+    pub fn other_end(&self, application: &ApplicationName) -> Option<&Endpoint> {
+        match self.endpoints.as_slice() {
+            [only] => Some(only),
+            ends => ends.iter().find(|end| end.application != *application),
+        }
+    }
+
+    /// Whether it joins the units of one application.
+    pub fn is_peer(&self) -> bool {
+        self.endpoints.len() == 1
+    }
+
+    /// The interface.
+    pub fn interface(&self) -> Option<&InterfaceName> {
+        self.endpoints.first().map(|end| &end.interface)
+    }
+}
+
+/// A unit's place in a relation's scope.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Membership {
+    /// In scope, for all to see.
+    #[default]
+    Joined,
+    /// In scope still, but the others are told that it left.
+    Departing,
+}
+
+/// A bag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BagView {
+    /// Whose, in which relation.
+    pub key: BagKey,
+    /// Content.
+    pub settings: Settings,
+    /// Differs when the content does; 0: never written.
+    pub version: u64,
+}
+
+/// A machine that hosts units of this runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct MachineView {
+    /// Number.
+    pub id: MachineId,
+    /// The agent that hosts it.
+    pub agent: AgentName,
+    /// The host's boot.
+    pub boot_id: String,
+    /// Addresses, the preferred first.
+    pub addresses: Vec<String>,
+    /// Over the addresses: differs when config-changed is due.
+    pub addresses_hash: String,
+    /// May be empty.
+    pub availability_zone: String,
+    /// What each unit on the machine has open, those of other applications included.
+    pub ports: BTreeMap<UnitName, Vec<OpenedPorts>>,
+}
+
+impl MachineView {
+    /// The address that others reach it by.
+    pub fn preferred_address(&self) -> Option<&str> {
+        self.addresses.first().map(String::as_str)
+    }
+
+    /// What one unit has open.
+    pub fn ports_of(&self, unit: &UnitName) -> &[OpenedPorts] {
+        self.ports.get(unit).map(Vec::as_slice).unwrap_or_default()
+    }
+}

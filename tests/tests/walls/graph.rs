@@ -1,0 +1,132 @@
+//! A workspace's dependencies, as `cargo metadata` tells them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
+
+/// What a package of ours is called.
+fn is_ours(name: &str) -> bool {
+    name == "periapt" || name.starts_with("periapt-")
+}
+
+/// The packages of one workspace and, where resolved, the edges between them and all they depend on.
+pub(crate) struct Graph {
+    metadata: Metadata,
+    /// Edges of normal dependencies, for the platform that runs this test.
+    edges: BTreeMap<PackageId, Vec<PackageId>>,
+}
+
+impl Graph {
+    /// The workspace with its resolved graph. Features are united over the whole workspace, on purpose: what another
+    /// crate switches on in a shared dependency can be called from here, too.
+    pub(crate) fn resolved(manifest: &Path) -> anyhow::Result<Self> {
+        let platform = host_platform()?;
+        let metadata = MetadataCommand::new()
+            .manifest_path(manifest)
+            .other_options(["--offline", "--filter-platform", &platform].map(str::to_owned))
+            .exec()
+            .with_context(|| format!("cargo metadata of {}", manifest.display()))?;
+        let mut edges: BTreeMap<PackageId, Vec<PackageId>> = BTreeMap::new();
+        for node in &metadata.resolve.as_ref().context("cargo metadata resolved nothing")?.nodes {
+            let to = edges.entry(node.id.clone()).or_default();
+            for dependency in &node.deps {
+                if dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal) {
+                    to.push(dependency.pkg.clone());
+                }
+            }
+        }
+        Ok(Self { metadata, edges })
+    }
+
+    /// The workspace as its manifests declare it, without resolving anything.
+    pub(crate) fn declared(manifest: &Path) -> anyhow::Result<Self> {
+        let metadata = MetadataCommand::new()
+            .manifest_path(manifest)
+            .no_deps()
+            .other_options(["--offline".to_owned()])
+            .exec()
+            .with_context(|| format!("cargo metadata of {}", manifest.display()))?;
+        Ok(Self { metadata, edges: BTreeMap::new() })
+    }
+
+    fn packages(&self) -> impl Iterator<Item = &Package> {
+        self.metadata.workspace_packages().into_iter()
+    }
+
+    /// The names of the workspace's members.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &str> {
+        self.packages().map(|package| package.name.as_str())
+    }
+
+    /// The directory of a member.
+    pub(crate) fn directory(&self, member: &str) -> anyhow::Result<PathBuf> {
+        let package = self.packages().find(|package| package.name.as_str() == member);
+        let manifest = &package.with_context(|| format!("no crate is called {member}"))?.manifest_path;
+        Ok(manifest.parent().with_context(|| format!("{manifest} lies in no directory"))?.into())
+    }
+
+    /// Each member with each of its declared dependencies, of any kind, by the dependency's own name.
+    pub(crate) fn declared_dependencies(&self) -> impl Iterator<Item = (&str, &String)> {
+        self.packages().flat_map(|package| {
+            package.dependencies.iter().map(|dependency| (package.name.as_str(), &dependency.name))
+        })
+    }
+
+    /// The edges (from, to) between packages of ours, tests' own dependencies left out.
+    pub(crate) fn room_edges(&self) -> Vec<(String, String)> {
+        let mut edges = Vec::new();
+        for package in self.packages() {
+            for dependency in &package.dependencies {
+                if dependency.kind != DependencyKind::Development && is_ours(&dependency.name) {
+                    edges.push((package.name.to_string(), dependency.name.clone()));
+                }
+            }
+        }
+        edges
+    }
+
+    /// The shortest path of normal dependencies from a member to any version of `to`, as names, or none.
+    pub(crate) fn path(&self, from: &str, to: &str) -> anyhow::Result<Option<Vec<String>>> {
+        let Some(start) = self.packages().find(|package| package.name.as_str() == from) else {
+            bail!("no crate is called {from}");
+        };
+        let mut came_from: BTreeMap<&PackageId, Option<&PackageId>> = BTreeMap::from([(&start.id, None)]);
+        let mut open = VecDeque::from([&start.id]);
+        while let Some(next) = open.pop_front() {
+            if self.name(next)? == to {
+                let mut path = Vec::new();
+                let mut at = Some(next);
+                while let Some(id) = at {
+                    path.push(self.name(id)?.to_owned());
+                    at = came_from.get(id).copied().flatten();
+                }
+                path.reverse();
+                return Ok(Some(path));
+            }
+            for dependency in self.edges.get(next).into_iter().flatten() {
+                if !came_from.contains_key(dependency) {
+                    came_from.insert(dependency, Some(next));
+                    open.push_back(dependency);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn name(&self, id: &PackageId) -> anyhow::Result<&str> {
+        let package = self.metadata.packages.iter().find(|package| package.id == *id);
+        Ok(package.with_context(|| format!("cargo metadata does not describe {id}"))?.name.as_str())
+    }
+}
+
+/// The platform that the compiler builds for.
+fn host_platform() -> anyhow::Result<String> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(&compiler).arg("-vV").output().context("rustc -vV")?;
+    let text = String::from_utf8(output.stdout).context("rustc -vV")?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}

@@ -1,0 +1,221 @@
+//! The walls of the house: which crate may know which, what the pure crates can reach, and what no source may hold.
+//!
+//! All of it is read from `cargo metadata` and from the sources themselves, so a wall falls only together with a test.
+
+mod graph;
+mod rooms;
+mod sources;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::graph::Graph;
+use crate::rooms::{ENGINE, PURE, ROOMS, STORE_ENGINE};
+use crate::sources::Source;
+
+/// What a pure crate must not reach by any path: a runtime, an engine, a database, chance.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "wasmtime",
+    "wasmtime-wasi",
+    "rocksdb",
+    "librocksdb-sys",
+    "getrandom",
+    "rand",
+    "fastrand",
+    "mio",
+    "rustix",
+];
+
+/// What a pure crate must not say, though the standard library offers it: clocks, threads, the world, unordered maps.
+const IMPURE_WORDS: &[&str] = &[
+    "std::time::Instant",
+    "SystemTime",
+    "std::thread",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::io::std",
+    "HashMap",
+    "HashSet",
+];
+
+fn root() -> anyhow::Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().with_context(|| format!("the repository's root, {}", root.display()))
+}
+
+fn host_workspace() -> anyhow::Result<Graph> {
+    Graph::resolved(&root()?.join("Cargo.toml"))
+}
+
+/// Fails with one line per breach, or passes when there is none.
+fn no_breaches(wall: &str, breaches: &[String]) {
+    assert!(breaches.is_empty(), "{wall}:\n  {}\n", breaches.join("\n  "));
+}
+
+#[test]
+fn every_member_of_the_workspace_is_a_known_room() -> anyhow::Result<()> {
+    let graph = host_workspace()?;
+    let mut breaches = Vec::new();
+    for member in graph.members() {
+        if !ROOMS.iter().any(|room| room.name == member) {
+            breaches
+                .push(format!("{member} is not in tests/tests/walls/rooms.rs: say which rooms it may know"));
+        }
+    }
+    for room in ROOMS {
+        if !graph.members().any(|member| member == room.name) {
+            breaches
+                .push(format!("{} is in tests/tests/walls/rooms.rs, but no crate has that name", room.name));
+        }
+    }
+    no_breaches("the table of rooms and the workspace differ", &breaches);
+    Ok(())
+}
+
+#[test]
+fn a_room_knows_only_the_rooms_that_its_arrows_reach() -> anyhow::Result<()> {
+    no_breaches("rooms know what they must not", &rooms::breaches(ROOMS, &host_workspace()?.room_edges()));
+    Ok(())
+}
+
+#[test]
+fn an_edge_past_the_arrows_is_a_breach() {
+    let edge = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let breaches = rooms::breaches(
+        ROOMS,
+        &[
+            edge("periapt-agent", "periapt-hook"),
+            edge("periapt-uniter", "periapt-hook"),
+            edge("periapt-model", "periapt-store"),
+        ],
+    );
+    assert_eq!(breaches.len(), 2, "{breaches:?}");
+    assert!(
+        breaches.iter().any(|breach| breach.starts_with("periapt-uniter depends on periapt-hook")),
+        "{breaches:?}"
+    );
+    assert!(
+        breaches.iter().any(|breach| breach.starts_with("periapt-model depends on periapt-store")),
+        "{breaches:?}"
+    );
+}
+
+#[test]
+fn a_charm_knows_the_sdk_and_no_room() -> anyhow::Result<()> {
+    let charms = Graph::declared(&root()?.join("charms/Cargo.toml"))?;
+    let mut breaches = Vec::new();
+    for (from, to) in charms.room_edges() {
+        if to != "periapt-sdk" {
+            breaches.push(format!("{from} depends on {to}, but a charm may know only periapt-sdk"));
+        }
+    }
+    no_breaches("charms know what they must not", &breaches);
+    Ok(())
+}
+
+#[test]
+fn a_pure_crate_reaches_no_runtime_no_engine_no_store_and_no_chance() -> anyhow::Result<()> {
+    let graph = host_workspace()?;
+    let mut breaches = Vec::new();
+    for pure in PURE {
+        for impure in IMPURE {
+            if let Some(path) = graph.path(pure, impure)? {
+                breaches.push(format!("{pure} reaches {impure}: {}", path.join(" -> ")));
+            }
+        }
+    }
+    no_breaches("pure crates are not pure", &breaches);
+    Ok(())
+}
+
+#[test]
+fn the_search_for_impure_crates_finds_them_where_they_are() -> anyhow::Result<()> {
+    let graph = host_workspace()?;
+    for (from, to) in [
+        ("periapt-sandbox", "wasmtime"),
+        ("periapt-agent", "wasmtime-wasi"),
+        ("periapt-client", "tokio"),
+        ("periapt-controller", "librocksdb-sys"),
+        ("periapt", "getrandom"),
+    ] {
+        assert!(graph.path(from, to)?.is_some(), "{from} must reach {to}, or this search proves nothing");
+    }
+    Ok(())
+}
+
+#[test]
+fn one_crate_names_the_engine_and_one_the_database() -> anyhow::Result<()> {
+    let graph = host_workspace()?;
+    let mut breaches = Vec::new();
+    for (member, dependency) in graph.declared_dependencies() {
+        for (owner, owned) in [ENGINE, STORE_ENGINE] {
+            if owned.contains(&dependency.as_str()) && member != owner {
+                breaches.push(format!("{member} names {dependency}, but only {owner} may"));
+            }
+        }
+    }
+    no_breaches("an engine is named outside its room", &breaches);
+    for (owner, owned) in [ENGINE, STORE_ENGINE] {
+        for name in owned {
+            let named = graph
+                .declared_dependencies()
+                .any(|(member, dependency)| member == owner && dependency == *name);
+            assert!(
+                named || *name == "librocksdb-sys",
+                "{owner} no longer names {name}: this wall guards nothing"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_module_is_a_file_beside_its_folder() -> anyhow::Result<()> {
+    let breaches: Vec<String> = sources::rust(&root()?)?
+        .iter()
+        .filter(|source| source.path.file_name().is_some_and(|name| name == "mod.rs"))
+        .map(|source| {
+            format!("{}: move it to the file of its folder's name, beside the folder", source.path.display())
+        })
+        .collect();
+    no_breaches("there are mod.rs files", &breaches);
+    Ok(())
+}
+
+#[test]
+fn no_source_leaves_work_undone() -> anyhow::Result<()> {
+    // Put together here, so that this file does not hold them.
+    let undone = [concat!("to", "do!("), concat!("unimple", "mented!(")];
+    let breaches =
+        sources::rust(&root()?)?.iter().flat_map(|source| source.lines_with(&undone)).collect::<Vec<_>>();
+    no_breaches("sources leave work undone", &breaches);
+    Ok(())
+}
+
+#[test]
+fn a_pure_crate_asks_the_standard_library_for_no_clock_no_thread_and_no_world() -> anyhow::Result<()> {
+    let graph = host_workspace()?;
+    let mut breaches = Vec::new();
+    for pure in PURE {
+        let sources = sources::rust(&graph.directory(pure)?.join("src"))?;
+        assert!(!sources.is_empty(), "{pure} has no sources: this wall guards nothing");
+        breaches.extend(sources.iter().flat_map(|source| source.code().lines_with(IMPURE_WORDS)));
+    }
+    no_breaches("pure crates are not pure", &breaches);
+    Ok(())
+}
+
+#[test]
+fn the_search_in_sources_sees_code_and_skips_comments_and_tests() {
+    let source = Source {
+        path: PathBuf::from("some.rs"),
+        text: "//! No HashMap here.\nuse std::collections::HashMap; // a HashMap\n\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"
+            .to_owned(),
+    };
+    assert_eq!(source.code().lines_with(IMPURE_WORDS), ["some.rs:2: HashMap"]);
+    assert_eq!(source.lines_with(&["std::fs"]), ["some.rs:6: std::fs"]);
+}

@@ -1,0 +1,82 @@
+//! The rooms and the arrows between them: the one place where an edge is allowed.
+
+use std::collections::BTreeSet;
+
+/// A crate of the host's workspace.
+pub(crate) struct Room {
+    /// The crate's name.
+    pub(crate) name: &'static str,
+    /// The rooms that it depends on. It may use directly what these reach, too.
+    pub(crate) arrows: &'static [&'static str],
+}
+
+/// The map of the house, as `ARCHITECTURE.md` draws it.
+pub(crate) const ROOMS: &[Room] = &[
+    Room { name: "periapt-host-api", arrows: &[] },
+    Room { name: "periapt-client", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
+    Room {
+        name: "periapt-agent",
+        arrows: &["periapt-sandbox", "periapt-uniter", "periapt-client", "periapt-archive"],
+    },
+    Room {
+        name: "periapt-lab",
+        arrows: &["periapt-model", "periapt-uniter", "periapt-hook", "periapt-sandbox"],
+    },
+    Room { name: "periapt-model", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-store", arrows: &["periapt-model"] },
+    Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },
+    Room { name: "periapt-blobs", arrows: &["periapt-store"] },
+    Room {
+        name: "periapt-controller",
+        arrows: &["periapt-store-rocksdb", "periapt-blobs", "periapt-archive"],
+    },
+    Room {
+        name: "periapt",
+        arrows: &["periapt-client", "periapt-controller", "periapt-agent", "periapt-lab", "periapt-archive"],
+    },
+    // From outside: the binary, the HTTP API, the public crates.
+    Room { name: "periapt-tests", arrows: &["periapt"] },
+    Room { name: "periapt-bindings", arrows: &[] },
+];
+
+/// The crates without a runtime, a clock, chance, threads or I/O.
+pub(crate) const PURE: &[&str] = &["periapt-host-api", "periapt-model", "periapt-uniter", "periapt-hook"];
+
+/// The one crate that may name the WebAssembly engine. Its generic code is compiled once, there.
+pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wasmtime-wasi"]);
+
+/// The one crate that may name the embedded database, so that a build without it needs no C++ compiler.
+pub(crate) const STORE_ENGINE: (&str, &[&str]) = ("periapt-store-rocksdb", &["rocksdb", "librocksdb-sys"]);
+
+/// Everything that `name` reaches by arrows, itself not included.
+fn reach<'a>(rooms: &'a [Room], name: &str) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&str> = vec![name];
+    while let Some(next) = open.pop() {
+        for room in rooms.iter().filter(|room| room.name == next) {
+            open.extend(room.arrows.iter().filter(|arrow| reached.insert(**arrow)));
+        }
+    }
+    reached
+}
+
+/// The edges (from, to) between rooms that no arrow allows, one sentence each.
+pub(crate) fn breaches(rooms: &[Room], edges: &[(String, String)]) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for (from, to) in edges {
+        let reached = reach(rooms, from);
+        if !reached.contains(to.as_str()) {
+            let allowed = if reached.is_empty() {
+                "no room at all".to_owned()
+            } else {
+                reached.into_iter().collect::<Vec<_>>().join(", ")
+            };
+            breaches.push(format!("{from} depends on {to}, but may know only: {allowed}"));
+        }
+    }
+    breaches
+}

@@ -1,0 +1,63 @@
+//! The repository's Rust sources, as text.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// One source file.
+pub(crate) struct Source {
+    /// Where it lies.
+    pub(crate) path: PathBuf,
+    /// All of it.
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// The file with comments and the test module at its end taken out, line by line, so that numbers stay.
+    pub(crate) fn code(&self) -> Self {
+        let mut text = String::new();
+        for line in self.text.lines() {
+            if line == "#[cfg(test)]" {
+                break;
+            }
+            text.push_str(line.split_once("//").map_or(line, |(code, _)| code));
+            text.push('\n');
+        }
+        Self { path: self.path.clone(), text }
+    }
+
+    /// Each line that holds one of the words, as `path:line: word`.
+    pub(crate) fn lines_with(&self, words: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        for (number, line) in (1..).zip(self.text.lines()) {
+            for word in words.iter().filter(|word| line.contains(**word)) {
+                found.push(format!("{}:{number}: {word}", self.path.display()));
+            }
+        }
+        found
+    }
+}
+
+/// Every `.rs` file under a directory, sorted, but what builds leave there.
+pub(crate) fn rust(directory: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in next.read_dir().with_context(|| format!("reading {}", next.display()))? {
+            let entry = entry?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                if name != "target" && !name.to_string_lossy().starts_with('.') {
+                    open.push(path);
+                }
+            } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
+                let text =
+                    std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+                sources.push(Source { path, text });
+            }
+        }
+    }
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(sources)
+}
