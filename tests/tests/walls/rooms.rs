@@ -53,7 +53,7 @@ pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wa
 pub(crate) const STORE_ENGINE: (&str, &[&str]) = ("periapt-store-rocksdb", &["rocksdb", "librocksdb-sys"]);
 
 /// Everything that `name` reaches by arrows, itself not included.
-fn reach<'a>(rooms: &'a [Room], name: &str) -> BTreeSet<&'a str> {
+fn reach<'a>(rooms: &'a [Room], name: &'a str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&str> = vec![name];
     while let Some(next) = open.pop() {
