@@ -1,0 +1,37 @@
+# `make` or `make help` lists what there is. Each target sets up what it needs (`tools/setup`) and asks nothing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.SILENT:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help
+help: ## List the targets
+	echo 'make TARGET, where TARGET is one of'
+	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+.PHONY: demo
+demo: setup ## Deploy, relate and scale two charms in a temporary place, and kill things
+	tools/demo
+
+.PHONY: test
+test: setup ## Build the charms and run every test
+	tools/test
+
+.PHONY: lint
+lint: setup ## Check formatting, clippy and documentation, warnings denied
+	tools/lint
+
+.PHONY: fmt
+fmt: setup ## Format all Rust code
+	tools/fmt
+
+.PHONY: guests
+guests: setup ## Build the charms to core modules in target/guests
+	tools/guest
+
+.PHONY: setup
+setup: ## Install what the builds need, or say what is missing
+	tools/setup
