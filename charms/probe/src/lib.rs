@@ -1,0 +1,120 @@
+//! A charm that tests drive: it logs every event and does as its script says (see its README).
+
+mod context;
+mod script;
+
+use periapt_sdk::{
+    Charm, Config, Error, Event, FromConfig, Ports, Relation, Result, Status, Unit, info, tool,
+};
+use script::{Action, Word, parse};
+
+periapt_sdk::export!(Probe);
+
+#[derive(Default)]
+struct Probe;
+
+struct Settings {
+    script: String,
+    count: bool,
+}
+
+impl FromConfig for Settings {
+    fn from_config(config: &Config) -> Result<Self> {
+        Ok(Self {
+            script: config.get::<Option<String>>("script")?.unwrap_or_default(),
+            count: config.get::<Option<bool>>("count")?.unwrap_or_default(),
+        })
+    }
+}
+
+impl Charm for Probe {
+    fn otherwise(&mut self, unit: &Unit, event: &Event) -> Result {
+        info!("{} attempt={}", context::line(event), unit.attempt());
+        let settings: Settings = unit.config()?;
+        if settings.count {
+            count(unit)?;
+        }
+        for step in parse(&settings.script)? {
+            if step.event == "*" || step.event == event.hook_name() {
+                perform(&step.action, unit, event)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts this hook in the unit's own bag: one that is run twice and committed once counts once.
+fn count(unit: &Unit) -> Result {
+    let Some(peers) = unit.relation("peer") else { return Ok(()) };
+    let hooks: u64 = peers.unit_bag().get("hooks")?.unwrap_or_default();
+    peers.unit_bag().set("hooks", hooks + 1)
+}
+
+fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
+    match action {
+        Action::Fail(message) => Err(Error::new(message.as_str())),
+        #[expect(clippy::panic, reason = "the script asks for it")]
+        Action::Panic(message) => panic!("{message}"),
+        Action::Trap => trap(),
+        Action::Loop => loop {
+            std::hint::spin_loop();
+        },
+        Action::Tool(name, args) => {
+            let output = tool(name, args.clone());
+            info!("tool {name}: {} {} {}", output.code, output.stdout.trim_end(), output.stderr.trim_end());
+            Ok(())
+        }
+        Action::Set(key, value) => {
+            relations(unit, event).iter().try_for_each(|relation| relation.unit_bag().set(key, value))
+        }
+        Action::AppSet(key, value) => {
+            relations(unit, event).iter().try_for_each(|relation| relation.app_bag().set(key, value))
+        }
+        Action::Status(word, message) => unit.set_status(&status(*word, message)),
+        Action::AppStatus(word, message) => unit.set_app_status(&status(*word, message)),
+        Action::Stop(word, message) => Err(status(*word, message).into()),
+        Action::OpenPort(ports) => unit.open(ports.parse::<Ports>()?),
+        Action::ClosePort(ports) => unit.close(ports.parse::<Ports>()?),
+        Action::Emit(text) => {
+            println!("{text}");
+            Ok(())
+        }
+        Action::Complain(text) => {
+            eprintln!("{text}");
+            Ok(())
+        }
+        Action::Log(text) => {
+            info!("{text}");
+            Ok(())
+        }
+    }
+}
+
+fn relations(unit: &Unit, event: &Event) -> Vec<Relation> {
+    match event.relation() {
+        Some(relation) => vec![relation.clone()],
+        None => ["db", "sink", "peer"].iter().flat_map(|endpoint| unit.relations(endpoint)).collect(),
+    }
+}
+
+fn status(word: Word, message: &str) -> Status {
+    match word {
+        Word::Active => Status::active(message),
+        Word::Blocked => Status::blocked(message),
+        Word::Waiting => Status::waiting(message),
+        Word::Maintenance => Status::maintenance(message),
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+fn trap() -> Result {
+    std::arch::wasm32::unreachable()
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn trap() -> Result {
+    Err(Error::new("only a sandbox can trap"))
+}
+
+#[cfg(test)]
+mod tests;

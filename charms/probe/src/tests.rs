@@ -1,0 +1,87 @@
+//! The probe does what its script says, and nothing in other hooks.
+
+use super::Probe;
+use periapt_sdk::bindings::periapt::charm::types::Event;
+use periapt_sdk::testing::Harness;
+use periapt_sdk::{Output, Outcome, Ports, Status};
+
+fn probe(script: &str) -> Harness<Probe> {
+    let mut unit = Harness::new("probe/0");
+    unit.config("script", script);
+    unit
+}
+
+fn lines(unit: &Harness<Probe>) -> Vec<&str> {
+    unit.log().iter().map(|(_, line)| line.as_str()).collect()
+}
+
+#[test]
+fn every_event_is_logged_with_its_context() {
+    let mut unit = probe("");
+    let sink = unit.relate("sink", "other");
+    assert_eq!(unit.run(Event::Install), Ok(Outcome::Handled));
+    unit.join(&sink, "other/3", &[]).unwrap();
+    unit.change_app(&sink, &[("k", "v")]).unwrap();
+    unit.end(&sink).unwrap();
+    assert_eq!(lines(&unit), [
+        "event install attempt=1",
+        "event sink-relation-joined relation=sink:0 app=other unit=other/3 attempt=1",
+        "event sink-relation-changed relation=sink:0 app=other unit=other/3 attempt=1",
+        "event sink-relation-changed relation=sink:0 app=other attempt=1",
+        "event sink-relation-departed relation=sink:0 app=other unit=other/3 departing=other/3 attempt=1",
+        "event sink-relation-broken relation=sink:0 app=other attempt=1",
+    ]);
+}
+
+#[test]
+fn a_failing_hook_leaves_its_status_and_nothing_else() {
+    let mut unit = probe("*: set k=v\n*: open-port 80\n*: status maintenance trying\nstart: fail no luck");
+    let sink = unit.relate("sink", "other");
+    let failure = unit.run(Event::Start).unwrap_err();
+    assert_eq!((failure.code, failure.message.as_str()), (1, "no luck"));
+    assert!(unit.unit_bag(&sink).is_empty() && unit.opened_ports().is_empty());
+    assert_eq!(unit.status(), Some(Status::maintenance("trying")));
+    unit.run(Event::Stop).unwrap();
+    assert_eq!(unit.unit_bag(&sink)["k"], "v");
+    assert_eq!(unit.opened_ports()[0].ports, Ports::tcp(80));
+}
+
+#[test]
+fn only_the_leader_writes_the_application_bag() {
+    let mut unit = probe("*: app-set k=v");
+    let sink = unit.relate("sink", "other");
+    let failure = unit.run(Event::Start).unwrap_err();
+    assert_eq!(failure.message, "bag of probe in sink:0: cannot write relation settings");
+    unit.leader(true).run(Event::Start).unwrap();
+    assert_eq!(unit.app_bag(&sink)["k"], "v");
+}
+
+#[test]
+fn hooks_are_counted_once_for_each_that_succeeded() {
+    let mut unit = probe("stop: fail x");
+    let peers = unit.relate("peer", "probe");
+    unit.config("count", true);
+    unit.run(Event::Install).unwrap();
+    unit.run(Event::Stop).unwrap_err();
+    unit.run(Event::Start).unwrap();
+    assert_eq!(unit.unit_bag(&peers)["hooks"], "2");
+}
+
+#[test]
+fn the_argv_door_is_asked_and_its_answer_logged() {
+    let mut unit = probe("install: tool config-get --format=json 'a b'");
+    unit.tools(|name, args| Output {
+        code: 2,
+        stdout: format!("{name} {args:?}\n"),
+        stderr: "ERROR no\n".to_owned(),
+    });
+    unit.run(Event::Install).unwrap();
+    assert_eq!(lines(&unit)[1], r#"tool config-get: 2 config-get ["--format=json", "a b"] ERROR no"#);
+}
+
+#[test]
+fn a_status_can_end_a_hook_that_succeeds() {
+    let mut unit = probe("*: stop blocked needs a hand\n*: fail not reached");
+    assert_eq!(unit.run(Event::Install), Ok(Outcome::Handled));
+    assert_eq!(unit.status(), Some(Status::blocked("needs a hand")));
+}

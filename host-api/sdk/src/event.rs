@@ -1,0 +1,241 @@
+//! What happened: the events of a unit, with handles in place of numbers.
+
+use crate::bindings::periapt::charm::types as wit;
+use crate::{
+    ActionEvent, Bag, CustomEvent, MeterStatusEvent, Relation, SecretEvent, SecretRevisionEvent,
+    SeriesUpgradeEvent, StorageEvent, WorkloadCheckEvent, WorkloadEvent, WorkloadNoticeEvent,
+};
+
+/// This unit entered a relation's scope; nobody else is in view yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationCreated {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+}
+
+/// A remote unit came into view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationJoined {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+    /// The unit that joined.
+    pub unit: String,
+}
+
+/// A bag changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationChanged {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+    /// The unit whose bag changed; `None` if it was the application's.
+    pub unit: Option<String>,
+}
+
+/// A remote unit went out of view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationDeparted {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+    /// The unit that went out of view.
+    pub unit: String,
+    /// The unit that leaves: this one, if it is this unit that goes.
+    pub departing: String,
+}
+
+/// The relation is over for this unit; its bags can still be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationBroken {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+}
+
+/// All that happened in a relation since the last hook, for charms that ask for batches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelationBatch {
+    /// The relation.
+    pub relation: Relation,
+    /// The application at the other end.
+    pub app: String,
+    /// Whether the remote application's bag changed.
+    pub app_changed: bool,
+    /// Units that came into view.
+    pub joined: Vec<String>,
+    /// Units whose bag changed.
+    pub changed: Vec<String>,
+    /// Units that went out of view.
+    pub departed: Vec<String>,
+}
+
+impl RelationChanged {
+    /// The bag that changed.
+    pub fn bag(&self) -> Bag {
+        match &self.unit {
+            Some(unit) => self.relation.member_bag(unit),
+            None => Bag::of_application(&self.relation, &self.app),
+        }
+    }
+}
+
+/// Any event.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each case is named after the handler that gets it")]
+pub enum Event {
+    Install,
+    Start,
+    Stop,
+    Remove,
+    ConfigChanged,
+    UpgradeCharm,
+    UpdateStatus,
+    LeaderElected,
+    LeaderSettingsChanged,
+    RelationCreated(RelationCreated),
+    RelationJoined(RelationJoined),
+    RelationChanged(RelationChanged),
+    RelationDeparted(RelationDeparted),
+    RelationBroken(RelationBroken),
+    RelationBatch(RelationBatch),
+    StorageAttached(StorageEvent),
+    StorageDetaching(StorageEvent),
+    SecretChanged(SecretEvent),
+    SecretRotate(SecretEvent),
+    SecretExpired(SecretRevisionEvent),
+    SecretRemove(SecretRevisionEvent),
+    PebbleReady(WorkloadEvent),
+    PebbleCustomNotice(WorkloadNoticeEvent),
+    PebbleCheckFailed(WorkloadCheckEvent),
+    PebbleCheckRecovered(WorkloadCheckEvent),
+    Action(ActionEvent),
+    PreSeriesUpgrade(SeriesUpgradeEvent),
+    PostSeriesUpgrade(SeriesUpgradeEvent),
+    CollectMetrics,
+    MeterStatusChanged(MeterStatusEvent),
+    Custom(CustomEvent),
+}
+
+impl Event {
+    /// The hook's full name, such as `db-relation-joined`; an action's or a custom event's own name.
+    pub fn hook_name(&self) -> String {
+        match self {
+            Self::Install => "install".to_owned(),
+            Self::Start => "start".to_owned(),
+            Self::Stop => "stop".to_owned(),
+            Self::Remove => "remove".to_owned(),
+            Self::ConfigChanged => "config-changed".to_owned(),
+            Self::UpgradeCharm => "upgrade-charm".to_owned(),
+            Self::UpdateStatus => "update-status".to_owned(),
+            Self::LeaderElected => "leader-elected".to_owned(),
+            Self::LeaderSettingsChanged => "leader-settings-changed".to_owned(),
+            Self::RelationCreated(event) => format!("{}-relation-created", event.relation.endpoint()),
+            Self::RelationJoined(event) => format!("{}-relation-joined", event.relation.endpoint()),
+            Self::RelationChanged(event) => format!("{}-relation-changed", event.relation.endpoint()),
+            Self::RelationDeparted(event) => format!("{}-relation-departed", event.relation.endpoint()),
+            Self::RelationBroken(event) => format!("{}-relation-broken", event.relation.endpoint()),
+            Self::RelationBatch(event) => format!("{}-relation-batch", event.relation.endpoint()),
+            Self::StorageAttached(event) => format!("{}-storage-attached", event.name),
+            Self::StorageDetaching(event) => format!("{}-storage-detaching", event.name),
+            Self::SecretChanged(_) => "secret-changed".to_owned(),
+            Self::SecretRotate(_) => "secret-rotate".to_owned(),
+            Self::SecretExpired(_) => "secret-expired".to_owned(),
+            Self::SecretRemove(_) => "secret-remove".to_owned(),
+            Self::PebbleReady(event) => format!("{}-pebble-ready", event.workload),
+            Self::PebbleCustomNotice(event) => format!("{}-pebble-custom-notice", event.workload),
+            Self::PebbleCheckFailed(event) => format!("{}-pebble-check-failed", event.workload),
+            Self::PebbleCheckRecovered(event) => format!("{}-pebble-check-recovered", event.workload),
+            Self::Action(event) => event.name.clone(),
+            Self::PreSeriesUpgrade(_) => "pre-series-upgrade".to_owned(),
+            Self::PostSeriesUpgrade(_) => "post-series-upgrade".to_owned(),
+            Self::CollectMetrics => "collect-metrics".to_owned(),
+            Self::MeterStatusChanged(_) => "meter-status-changed".to_owned(),
+            Self::Custom(event) => event.name.clone(),
+        }
+    }
+
+    /// The relation that a relation event is about.
+    pub fn relation(&self) -> Option<&Relation> {
+        match self {
+            Self::RelationCreated(event) => Some(&event.relation),
+            Self::RelationJoined(event) => Some(&event.relation),
+            Self::RelationChanged(event) => Some(&event.relation),
+            Self::RelationDeparted(event) => Some(&event.relation),
+            Self::RelationBroken(event) => Some(&event.relation),
+            Self::RelationBatch(event) => Some(&event.relation),
+            _ => None,
+        }
+    }
+}
+
+impl From<wit::Event> for Event {
+    fn from(event: wit::Event) -> Self {
+        match event {
+            wit::Event::Install => Self::Install,
+            wit::Event::Start => Self::Start,
+            wit::Event::Stop => Self::Stop,
+            wit::Event::Remove => Self::Remove,
+            wit::Event::ConfigChanged => Self::ConfigChanged,
+            wit::Event::UpgradeCharm => Self::UpgradeCharm,
+            wit::Event::UpdateStatus => Self::UpdateStatus,
+            wit::Event::LeaderElected => Self::LeaderElected,
+            wit::Event::LeaderSettingsChanged => Self::LeaderSettingsChanged,
+            wit::Event::RelationCreated(event) => Self::RelationCreated(RelationCreated {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+            }),
+            wit::Event::RelationJoined(event) => Self::RelationJoined(RelationJoined {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+                unit: event.remote_unit,
+            }),
+            wit::Event::RelationChanged(event) => Self::RelationChanged(RelationChanged {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+                unit: event.remote_unit,
+            }),
+            wit::Event::RelationDeparted(event) => Self::RelationDeparted(RelationDeparted {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+                unit: event.remote_unit,
+                departing: event.departing_unit,
+            }),
+            wit::Event::RelationBroken(event) => Self::RelationBroken(RelationBroken {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+            }),
+            wit::Event::RelationBatch(event) => Self::RelationBatch(RelationBatch {
+                relation: Relation::new(event.relation, event.endpoint),
+                app: event.remote_application,
+                app_changed: event.application_changed,
+                joined: event.joined,
+                changed: event.changed,
+                departed: event.departed,
+            }),
+            wit::Event::StorageAttached(event) => Self::StorageAttached(event),
+            wit::Event::StorageDetaching(event) => Self::StorageDetaching(event),
+            wit::Event::SecretChanged(event) => Self::SecretChanged(event),
+            wit::Event::SecretRotate(event) => Self::SecretRotate(event),
+            wit::Event::SecretExpired(event) => Self::SecretExpired(event),
+            wit::Event::SecretRemove(event) => Self::SecretRemove(event),
+            wit::Event::PebbleReady(event) => Self::PebbleReady(event),
+            wit::Event::PebbleCustomNotice(event) => Self::PebbleCustomNotice(event),
+            wit::Event::PebbleCheckFailed(event) => Self::PebbleCheckFailed(event),
+            wit::Event::PebbleCheckRecovered(event) => Self::PebbleCheckRecovered(event),
+            wit::Event::Action(event) => Self::Action(event),
+            wit::Event::PreSeriesUpgrade(event) => Self::PreSeriesUpgrade(event),
+            wit::Event::PostSeriesUpgrade(event) => Self::PostSeriesUpgrade(event),
+            wit::Event::CollectMetrics => Self::CollectMetrics,
+            wit::Event::MeterStatusChanged(event) => Self::MeterStatusChanged(event),
+            wit::Event::Custom(event) => Self::Custom(event),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Making a charm the component's handler.
+
+/// Exports a type that implements [`Charm`](crate::Charm) as this component's handler; once per charm.
+#[macro_export]
+macro_rules! export {
+    ($charm:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            struct Exported;
+            impl $crate::bindings::exports::periapt::charm::handler::Guest for Exported {
+                fn handle(
+                    invocation: $crate::Invocation,
+                ) -> ::core::result::Result<$crate::Outcome, $crate::Failure> {
+                    $crate::handle::<$charm>(invocation)
+                }
+            }
+            $crate::bindings::export_bindings!(Exported with_types_in $crate::bindings);
+        };
+        // On the host there is nobody to export to; the charm is used all the same, by its tests.
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn($crate::Invocation) -> ::core::result::Result<$crate::Outcome, $crate::Failure> =
+            $crate::handle::<$charm>;
+    };
+}

@@ -1,0 +1,29 @@
+//! Testing a charm on the host: a unit in memory answers the charm's calls.
+//!
+//! ```
+//! use periapt_sdk::testing::Harness;
+//! # use periapt_sdk::{Charm, RelationJoined, Result, Unit, Status};
+//! # #[derive(Default)] struct Server;
+//! # impl Charm for Server {
+//! #     fn relation_joined(&mut self, unit: &Unit, event: &RelationJoined) -> Result {
+//! #         event.relation.unit_bag().set("port", 3306)?;
+//! #         unit.set_status(&Status::active(""))
+//! #     }
+//! # }
+//!
+//! let mut unit = Harness::<Server>::new("mysql/0");
+//! let db = unit.relate("db", "wordpress");
+//! unit.join(&db, "wordpress/0", &[]).unwrap();
+//! assert_eq!(unit.unit_bag(&db)["port"], "3306");
+//! assert_eq!(unit.status(), Some(Status::active("")));
+//! ```
+//!
+//! As in the sandbox, what a hook asked for happens when it succeeds and not at all when it fails, a unit that does not
+//! lead may not write its application's bag, and an empty value removes a key. The argv door answers what
+//! [`Harness::tools`] gives it.
+
+mod harness;
+pub(crate) mod imports;
+mod state;
+
+pub use harness::{Harness, Outcome};

@@ -1,0 +1,242 @@
+//! The harness: a unit that a test sets up, sends events to, and looks at.
+
+use super::state::{RelationState, State, apply, with};
+use crate::bindings::periapt::charm::hook_tools;
+use crate::bindings::periapt::charm::types as wit;
+use crate::{
+    Charm, Failure, Invocation, Level, OpenedPorts, Output, Relation, Status, Value, charm::handle,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+
+/// How a hook ended.
+pub type Outcome = Result<crate::Outcome, Failure>;
+
+/// A unit in memory that runs the hooks of the charm `C`.
+pub struct Harness<C> {
+    state: Option<State>,
+    next_relation: u32,
+    charm: PhantomData<C>,
+}
+
+impl<C: Charm> Harness<C> {
+    /// A unit by its name, without relations or settings, that does not lead.
+    pub fn new(unit: &str) -> Self {
+        Self { state: Some(State::new(unit)), next_relation: 0, charm: PhantomData }
+    }
+
+    /// Makes the unit its application's leader, or not.
+    pub fn leader(&mut self, leads: bool) -> &mut Self {
+        self.state_mut().leader = leads;
+        self
+    }
+
+    /// The unit's private address; `None` if it is not known.
+    pub fn address(&mut self, address: Option<&str>) -> &mut Self {
+        self.state_mut().address = address.map(str::to_owned);
+        self
+    }
+
+    /// Sets an option, without an event.
+    pub fn config(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
+        self.state_mut().config.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Answers the argv door.
+    pub fn tools(&mut self, mut answer: impl FnMut(&str, &[String]) -> Output + 'static) -> &mut Self {
+        self.state_mut().tools = Some(Box::new(move |name, args| {
+            let output = answer(name, args);
+            hook_tools::Output {
+                exit_code: output.code,
+                stdout: output.stdout.into_bytes(),
+                stderr: output.stderr.into_bytes(),
+            }
+        }));
+        self
+    }
+
+    /// Adds a relation, without an event; one with the unit's own application is a peer relation.
+    pub fn relate(&mut self, endpoint: &str, remote: &str) -> Relation {
+        let id = self.next_relation;
+        self.next_relation += 1;
+        let state = RelationState {
+            endpoint: endpoint.to_owned(),
+            remote: remote.to_owned(),
+            members: BTreeSet::new(),
+            broken: false,
+            units: BTreeMap::new(),
+            applications: BTreeMap::new(),
+        };
+        self.state_mut().durable.relations.insert(id, state);
+        Relation::new(id, endpoint)
+    }
+
+    /// Runs one hook, first attempt.
+    ///
+    /// # Errors
+    ///
+    /// The charm's failure; what the hook asked for is then undone, save its statuses and its log.
+    pub fn run(&mut self, event: wit::Event) -> Outcome {
+        let before = self.state().durable.clone();
+        let outcome = with(&mut self.state, || handle::<C>(Invocation { event, attempt: 1 }));
+        if outcome.is_err() {
+            self.state_mut().durable = before;
+        }
+        outcome
+    }
+
+    /// A remote unit with its bag comes into view: `joined`, then `changed`.
+    ///
+    /// # Errors
+    ///
+    /// The failure of either hook.
+    pub fn join(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) -> Outcome {
+        let remote = self.remote(relation);
+        let state = self.relation_mut(relation);
+        state.members.insert(unit.to_owned());
+        state.units.insert(unit.to_owned(), BTreeMap::new());
+        self.write_unit(relation, unit, bag);
+        self.run(wit::Event::RelationJoined(wit::RelationJoinedEvent {
+            endpoint: relation.endpoint().to_owned(),
+            relation: relation.id(),
+            remote_application: remote,
+            remote_unit: unit.to_owned(),
+        }))?;
+        self.changed(relation, Some(unit))
+    }
+
+    /// A remote unit's bag changes.
+    ///
+    /// # Errors
+    ///
+    /// The hook's failure.
+    pub fn change(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) -> Outcome {
+        self.write_unit(relation, unit, bag);
+        self.changed(relation, Some(unit))
+    }
+
+    /// The remote application's bag changes.
+    ///
+    /// # Errors
+    ///
+    /// The hook's failure.
+    pub fn change_app(&mut self, relation: &Relation, bag: &[(&str, &str)]) -> Outcome {
+        let remote = self.remote(relation);
+        let changes = owned(bag);
+        apply(self.relation_mut(relation).applications.entry(remote).or_default(), &changes);
+        self.changed(relation, None)
+    }
+
+    /// A remote unit goes out of view.
+    ///
+    /// # Errors
+    ///
+    /// The hook's failure.
+    pub fn depart(&mut self, relation: &Relation, unit: &str) -> Outcome {
+        let remote = self.remote(relation);
+        self.relation_mut(relation).members.remove(unit);
+        self.run(wit::Event::RelationDeparted(wit::RelationDepartedEvent {
+            endpoint: relation.endpoint().to_owned(),
+            relation: relation.id(),
+            remote_application: remote,
+            remote_unit: unit.to_owned(),
+            departing_unit: unit.to_owned(),
+        }))
+    }
+
+    /// The relation ends: its members depart, then it is broken.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the first hook that fails.
+    pub fn end(&mut self, relation: &Relation) -> Outcome {
+        for unit in self.relation_mut(relation).members.clone() {
+            self.depart(relation, &unit)?;
+        }
+        let remote = self.remote(relation);
+        self.relation_mut(relation).broken = true;
+        self.run(wit::Event::RelationBroken(wit::RelationEvent {
+            endpoint: relation.endpoint().to_owned(),
+            relation: relation.id(),
+            remote_application: remote,
+        }))
+    }
+
+    /// What the unit last said of its workload.
+    pub fn status(&self) -> Option<Status> {
+        self.state().status.clone()
+    }
+
+    /// What the leader last said of the application.
+    pub fn app_status(&self) -> Option<Status> {
+        self.state().application_status.clone()
+    }
+
+    /// The workload's version.
+    pub fn version(&self) -> Option<String> {
+        self.state().version.clone()
+    }
+
+    /// Ports that are open.
+    pub fn opened_ports(&self) -> Vec<OpenedPorts> {
+        self.state().durable.ports.clone()
+    }
+
+    /// The lines logged so far.
+    pub fn log(&self) -> &[(Level, String)] {
+        &self.state().log
+    }
+
+    /// The unit's own bag in a relation.
+    pub fn unit_bag(&self, relation: &Relation) -> BTreeMap<String, String> {
+        let state = self.state();
+        let relation = state.durable.relations.get(&relation.id());
+        relation.and_then(|relation| relation.units.get(&state.unit)).cloned().unwrap_or_default()
+    }
+
+    /// Its application's bag in a relation.
+    pub fn app_bag(&self, relation: &Relation) -> BTreeMap<String, String> {
+        let state = self.state();
+        let relation = state.durable.relations.get(&relation.id());
+        relation.and_then(|relation| relation.applications.get(state.application())).cloned().unwrap_or_default()
+    }
+
+    fn changed(&mut self, relation: &Relation, unit: Option<&str>) -> Outcome {
+        let remote = self.remote(relation);
+        self.run(wit::Event::RelationChanged(wit::RelationChangedEvent {
+            endpoint: relation.endpoint().to_owned(),
+            relation: relation.id(),
+            remote_application: remote,
+            remote_unit: unit.map(str::to_owned),
+        }))
+    }
+
+    fn write_unit(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) {
+        let changes = owned(bag);
+        apply(self.relation_mut(relation).units.entry(unit.to_owned()).or_default(), &changes);
+    }
+
+    fn remote(&mut self, relation: &Relation) -> String {
+        self.relation_mut(relation).remote.clone()
+    }
+
+    #[expect(clippy::expect_used, reason = "a relation comes from `relate`, and is never forgotten")]
+    fn relation_mut(&mut self, relation: &Relation) -> &mut RelationState {
+        self.state_mut().durable.relations.get_mut(&relation.id()).expect("a relation of this harness")
+    }
+
+    #[expect(clippy::expect_used, reason = "the state is away only while a hook runs")]
+    fn state(&self) -> &State {
+        self.state.as_ref().expect("the state is here between hooks")
+    }
+
+    #[expect(clippy::expect_used, reason = "the state is away only while a hook runs")]
+    fn state_mut(&mut self) -> &mut State {
+        self.state.as_mut().expect("the state is here between hooks")
+    }
+}
+
+fn owned(bag: &[(&str, &str)]) -> Vec<(String, String)> {
+    bag.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+}

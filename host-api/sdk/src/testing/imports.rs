@@ -1,0 +1,199 @@
+//! The host's functions, of the same shape as the generated imports, answered from memory.
+
+use super::state::{State, apply, current};
+use crate::bindings::periapt::charm as wit;
+use wit::types::Error;
+
+pub(crate) mod config {
+    use super::{current, wit::config::Value};
+
+    pub(crate) fn get(key: &str) -> Option<Value> {
+        current(|state| state.config.get(key).cloned())
+    }
+
+    pub(crate) fn get_all() -> Vec<(String, Value)> {
+        current(|state| state.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+pub(crate) mod relations {
+    use super::{Error, State, apply, current};
+    use crate::bindings::periapt::charm::relations::{Bag, OwnBag};
+    use crate::testing::state::Text;
+
+    pub(crate) fn ids(endpoint: &str) -> Vec<u32> {
+        current(|state| {
+            let relations = state.durable.relations.iter();
+            relations
+                .filter(|(_, relation)| relation.endpoint == endpoint && !relation.broken)
+                .map(|(id, _)| *id)
+                .collect()
+        })
+    }
+
+    pub(crate) fn remote_application(id: u32) -> Result<String, Error> {
+        current(|state| Ok(state.relation(id)?.remote.clone()))
+    }
+
+    pub(crate) fn members(id: u32) -> Result<Vec<String>, Error> {
+        current(|state| Ok(state.relation(id)?.members.iter().cloned().collect()))
+    }
+
+    pub(crate) fn get(id: u32, bag: &Bag) -> Result<Vec<(String, String)>, Error> {
+        current(|state| Ok(read(state, id, bag)?.into_iter().collect()))
+    }
+
+    pub(crate) fn get_value(id: u32, bag: &Bag, key: &str) -> Result<Option<String>, Error> {
+        current(|state| Ok(read(state, id, bag)?.remove(key)))
+    }
+
+    pub(crate) fn set(id: u32, bag: OwnBag, changes: &[(String, String)]) -> Result<(), Error> {
+        current(|state| {
+            let (unit, application) = (state.unit.clone(), state.application().to_owned());
+            let written = match bag {
+                OwnBag::Unit => state.relation(id)?.units.entry(unit).or_default(),
+                OwnBag::Application => {
+                    state.not_leader("cannot write relation settings")?;
+                    state.relation(id)?.applications.entry(application).or_default()
+                }
+            };
+            apply(written, changes);
+            Ok(())
+        })
+    }
+
+    /// Who may read what: own application's bag only the leader outside peer relations, no colleague's there either.
+    fn read(state: &mut State, id: u32, bag: &Bag) -> Result<Text, Error> {
+        let denied = || Error::PermissionDenied("permission denied".to_owned());
+        let (own_unit, own, leader) = (state.unit.clone(), state.application().to_owned(), state.leader);
+        let relation = state.relation(id)?;
+        let peers = relation.remote == own;
+        match bag {
+            Bag::Unit(name) => {
+                let mine = name.starts_with(&format!("{own}/"));
+                if mine && *name != own_unit && !peers {
+                    return Err(denied());
+                }
+                let known = relation.units.get(name).cloned();
+                if *name == own_unit { Ok(known.unwrap_or_default()) } else { known.ok_or_else(denied) }
+            }
+            Bag::Application(name) if *name == own && !leader && !peers => Err(denied()),
+            Bag::Application(name) if *name == own || *name == relation.remote => {
+                Ok(relation.applications.get(name).cloned().unwrap_or_default())
+            }
+            Bag::Application(_) => Err(denied()),
+        }
+    }
+}
+
+pub(crate) mod ports {
+    use super::{Error, current, wit::ports};
+    use crate::{OpenedPorts, Ports};
+
+    pub(crate) fn open(ports: ports::Ports, endpoints: &[String]) -> Result<(), Error> {
+        let opened = OpenedPorts { ports: Ports::from_wit(&ports), endpoints: endpoints.to_vec() };
+        current(|state| {
+            if !state.durable.ports.contains(&opened) {
+                state.durable.ports.push(opened);
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn close(ports: ports::Ports, endpoints: &[String]) -> Result<(), Error> {
+        let closed = OpenedPorts { ports: Ports::from_wit(&ports), endpoints: endpoints.to_vec() };
+        current(|state| {
+            state.durable.ports.retain(|open| *open != closed);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn opened() -> Vec<ports::OpenedPorts> {
+        current(|state| {
+            let open = state.durable.ports.iter();
+            open.map(|open| ports::OpenedPorts {
+                ports: open.ports.to_wit(),
+                endpoints: open.endpoints.clone(),
+            })
+            .collect()
+        })
+    }
+}
+
+pub(crate) mod status {
+    use super::{Error, State, current, wit::status};
+    use crate::Status;
+
+    pub(crate) fn set(workload: status::WorkloadStatus, message: &str) -> Result<(), Error> {
+        current(|state| state.status = Some(Status { workload, message: message.to_owned() }));
+        Ok(())
+    }
+
+    pub(crate) fn get() -> Result<status::StatusInfo, Error> {
+        current(|state| Ok(State::status_info(state.status.as_ref())))
+    }
+
+    pub(crate) fn set_application(workload: status::WorkloadStatus, message: &str) -> Result<(), Error> {
+        current(|state| {
+            state.not_leader("this unit is not the leader")?;
+            state.application_status = Some(Status { workload, message: message.to_owned() });
+            Ok(())
+        })
+    }
+
+    pub(crate) fn set_application_version(version: &str) -> Result<(), Error> {
+        current(|state| state.version = Some(version.to_owned()));
+        Ok(())
+    }
+}
+
+pub(crate) mod leadership {
+    use super::{Error, current};
+
+    pub(crate) fn is_leader() -> Result<bool, Error> {
+        current(|state| Ok(state.leader))
+    }
+}
+
+pub(crate) mod identity {
+    use super::{Error, current};
+
+    pub(crate) fn unit_name() -> String {
+        current(|state| state.unit.clone())
+    }
+
+    pub(crate) fn application_name() -> String {
+        current(|state| state.application().to_owned())
+    }
+
+    pub(crate) fn model_name() -> String {
+        "test".to_owned()
+    }
+
+    pub(crate) fn private_address() -> Result<String, Error> {
+        current(|state| state.address.clone().ok_or_else(|| Error::NotReady("no private address".to_owned())))
+    }
+}
+
+pub(crate) mod log {
+    use super::{current, wit::log::Level};
+
+    pub(crate) fn write(level: Level, message: &str) {
+        current(|state| state.log.push((level, message.to_owned())));
+    }
+}
+
+pub(crate) mod hook_tools {
+    use super::{current, wit::hook_tools::Output};
+
+    pub(crate) fn run(name: &str, args: &[String], _stdin: Option<&[u8]>) -> Output {
+        current(|state| match &mut state.tools {
+            Some(tools) => tools(name, args),
+            None => Output {
+                exit_code: 1,
+                stdout: Vec::new(),
+                stderr: format!("ERROR the harness has no answer for {name}\n").into_bytes(),
+            },
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The unit in memory that answers a charm under test.
+
+use crate::bindings::periapt::charm::{config, hook_tools, log, status, types};
+use crate::{OpenedPorts, Status};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) type Text = BTreeMap<String, String>;
+
+/// Answers the argv door.
+pub(crate) type Tools = Box<dyn FnMut(&str, &[String]) -> hook_tools::Output>;
+
+/// What a failing hook does not change.
+#[derive(Clone, Default)]
+pub(crate) struct Durable {
+    pub(crate) relations: BTreeMap<u32, RelationState>,
+    pub(crate) ports: Vec<OpenedPorts>,
+}
+
+#[derive(Clone)]
+pub(crate) struct RelationState {
+    pub(crate) endpoint: String,
+    pub(crate) remote: String,
+    pub(crate) members: BTreeSet<String>,
+    /// A broken relation is left out of an endpoint's relations; its bags can still be read.
+    pub(crate) broken: bool,
+    pub(crate) units: BTreeMap<String, Text>,
+    pub(crate) applications: BTreeMap<String, Text>,
+}
+
+pub(crate) struct State {
+    pub(crate) unit: String,
+    pub(crate) leader: bool,
+    pub(crate) address: Option<String>,
+    pub(crate) config: BTreeMap<String, config::Value>,
+    pub(crate) durable: Durable,
+    pub(crate) status: Option<Status>,
+    pub(crate) application_status: Option<Status>,
+    pub(crate) version: Option<String>,
+    pub(crate) log: Vec<(log::Level, String)>,
+    pub(crate) tools: Option<Tools>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<State>> = const { RefCell::new(None) };
+}
+
+impl State {
+    pub(crate) fn new(unit: &str) -> Self {
+        Self {
+            unit: unit.to_owned(),
+            leader: false,
+            address: Some("10.0.0.1".to_owned()),
+            config: BTreeMap::new(),
+            durable: Durable::default(),
+            status: None,
+            application_status: None,
+            version: None,
+            log: Vec::new(),
+            tools: None,
+        }
+    }
+
+    pub(crate) fn application(&self) -> &str {
+        self.unit.split_once('/').map_or(self.unit.as_str(), |(application, _)| application)
+    }
+
+    pub(crate) fn relation(&mut self, id: u32) -> Result<&mut RelationState, types::Error> {
+        let missing = types::Error::NotFound(format!("relation {id} not found"));
+        self.durable.relations.get_mut(&id).ok_or(missing)
+    }
+
+    pub(crate) fn not_leader(&self, message: &str) -> Result<(), types::Error> {
+        if self.leader { Ok(()) } else { Err(types::Error::NotLeader(message.to_owned())) }
+    }
+
+    pub(crate) fn status_info(status: Option<&Status>) -> status::StatusInfo {
+        let word = match status.map(|status| status.workload) {
+            None => status::Status::Unknown,
+            Some(status::WorkloadStatus::Maintenance) => status::Status::Maintenance,
+            Some(status::WorkloadStatus::Blocked) => status::Status::Blocked,
+            Some(status::WorkloadStatus::Waiting) => status::Status::Waiting,
+            Some(status::WorkloadStatus::Active) => status::Status::Active,
+        };
+        let message = status.map(|status| status.message.clone()).unwrap_or_default();
+        status::StatusInfo { status: word, message, data: "{}".to_owned() }
+    }
+}
+
+/// Lets `state` answer the calls that `hook` makes on this thread.
+pub(crate) fn with<T>(state: &mut Option<State>, hook: impl FnOnce() -> T) -> T {
+    /// Gives the state back even if the hook panics.
+    struct Lent<'a>(&'a mut Option<State>);
+    impl Drop for Lent<'_> {
+        fn drop(&mut self) {
+            *self.0 = CURRENT.take();
+        }
+    }
+    CURRENT.set(state.take());
+    let _lent = Lent(state);
+    hook()
+}
+
+/// The state that answers on this thread.
+#[expect(clippy::panic, reason = "only tests come here, and this is how they learn of a missing harness")]
+pub(crate) fn current<T>(call: impl FnOnce(&mut State) -> T) -> T {
+    CURRENT.with_borrow_mut(|state| match state {
+        Some(state) => call(state),
+        None => panic!("a charm's code was called outside `testing::Harness`, which answers for the host"),
+    })
+}
+
+/// Applies changes to a bag: an empty value removes its key.
+pub(crate) fn apply(bag: &mut Text, changes: &[(String, String)]) {
+    for (key, value) in changes {
+        if value.is_empty() {
+            bag.remove(key);
+        } else {
+            bag.insert(key.clone(), value.clone());
+        }
+    }
+}

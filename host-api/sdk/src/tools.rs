@@ -1,0 +1,40 @@
+//! Juju's hook tools, for what has no typed function yet and for ported charms.
+
+use crate::{Error, Result, host};
+
+/// What a hook tool answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// 0 for success, 1 for a failure while running, 2 for bad arguments.
+    pub code: u8,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Standard output of a tool that succeeded.
+    ///
+    /// # Errors
+    ///
+    /// When the exit code is not 0: the tool's message.
+    pub fn success(self) -> Result<String> {
+        if self.code == 0 {
+            return Ok(self.stdout);
+        }
+        let message = self.stderr.trim().trim_start_matches("ERROR ").to_owned();
+        Err(Error::new(message))
+    }
+}
+
+/// Runs a hook tool: `tool("relation-get", ["--format=json", "-", "mysql/0"])`.
+pub fn tool<A: Into<String>>(name: &str, args: impl IntoIterator<Item = A>) -> Output {
+    let args: Vec<String> = args.into_iter().map(Into::into).collect();
+    let output = host::hook_tools::run(name, &args, None);
+    Output {
+        code: output.exit_code,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
