@@ -1,0 +1,106 @@
+//! A database server: an account for each related application, and replication among its units.
+
+mod accounts;
+mod password;
+mod replication;
+mod settings;
+
+use periapt_sdk::{
+    Charm, RelationBroken, RelationChanged, RelationCreated, RelationDeparted, RelationJoined, Result, Status,
+    Unit, info,
+};
+use settings::Settings;
+
+periapt_sdk::export!(Mysql);
+
+const PORT: u16 = 3306;
+
+#[derive(Default)]
+struct Mysql;
+
+impl Charm for Mysql {
+    fn install(&mut self, unit: &Unit) -> Result {
+        unit.set_version("8.4")?;
+        unit.set_status(&Status::maintenance("preparing the server"))
+    }
+
+    fn start(&mut self, unit: &Unit) -> Result {
+        unit.open(PORT)?;
+        converge(unit)
+    }
+
+    fn config_changed(&mut self, unit: &Unit) -> Result {
+        converge(unit)
+    }
+
+    fn upgrade_charm(&mut self, unit: &Unit) -> Result {
+        converge(unit)
+    }
+
+    fn update_status(&mut self, unit: &Unit) -> Result {
+        report(unit)
+    }
+
+    fn leader_elected(&mut self, unit: &Unit) -> Result {
+        converge(unit)
+    }
+
+    fn relation_created(&mut self, unit: &Unit, _: &RelationCreated) -> Result {
+        converge(unit)
+    }
+
+    fn relation_joined(&mut self, unit: &Unit, _: &RelationJoined) -> Result {
+        converge(unit)
+    }
+
+    fn relation_changed(&mut self, unit: &Unit, _: &RelationChanged) -> Result {
+        converge(unit)
+    }
+
+    fn relation_departed(&mut self, unit: &Unit, _: &RelationDeparted) -> Result {
+        report(unit)
+    }
+
+    fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
+        if event.relation.endpoint() == "db" && unit.is_leader()? && accounts::drop(unit, &event.relation)? {
+            info!("dropped the account of {} ({})", event.app, event.relation);
+        }
+        report(unit)
+    }
+
+    fn stop(&mut self, unit: &Unit) -> Result {
+        unit.set_ports([])
+    }
+}
+
+/// Brings everything that others see of this unit in line with what is now.
+fn converge(unit: &Unit) -> Result {
+    let settings: Settings = unit.config().map_err(|error| Status::blocked(error.to_string()))?;
+    if let Some(peers) = unit.relation("replicas") {
+        replication::announce(unit, &peers)?;
+        if unit.is_leader()? {
+            for relation in unit.relations("db") {
+                accounts::offer(unit, &peers, &relation, &settings)?;
+            }
+        }
+    }
+    report(unit)
+}
+
+/// Says how this unit is, as its application's size and primary now are.
+fn report(unit: &Unit) -> Result {
+    let Some(peers) = unit.relation("replicas") else {
+        return unit.set_status(&Status::waiting("for the peer relation"));
+    };
+    let status = match replication::primary(&peers)? {
+        None => Status::waiting("for a primary"),
+        Some(primary) if primary == unit.name() => {
+            Status::active(format!("primary, accounts: {}", accounts::count(&peers)?))
+        }
+        Some(primary) => Status::active(format!("replica of {primary}")),
+    };
+    unit.set_status(&status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! Who is the primary, and what units tell each other about it.
+
+use periapt_sdk::{Relation, Result, Unit};
+
+/// Publishes this unit's role and host to its peers; the leader makes itself the primary.
+pub(crate) fn announce(unit: &Unit, peers: &Relation) -> Result {
+    let leads = unit.is_leader()?;
+    if leads {
+        peers.app_bag().set("primary", unit.name())?;
+    }
+    let role = if leads { "primary" } else { "replica" };
+    peers.unit_bag().set_all([("role", role), ("host", &host(unit, peers)?)])
+}
+
+/// The unit that takes writes, once a leader has said so.
+pub(crate) fn primary(peers: &Relation) -> Result<Option<String>> {
+    peers.app_bag().get("primary")
+}
+
+/// Where the units of a relation reach this one: the address in its bag, or the unit's name until there is one.
+pub(crate) fn host(unit: &Unit, relation: &Relation) -> Result<String> {
+    let ingress = relation.unit_bag().get("ingress-address")?;
+    Ok(ingress.or_else(|| unit.address().ok()).unwrap_or_else(|| unit.name()))
+}
