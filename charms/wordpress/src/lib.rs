@@ -1,0 +1,102 @@
+//! A blog: it looks at everything it needs at each event, and serves once all of it is there.
+
+mod database;
+mod settings;
+mod site;
+
+use database::Database;
+use periapt_sdk::{Charm, Event, Ports, Relation, RelationBroken, Result, Status, Unit, info};
+use settings::Settings;
+use site::Site;
+
+periapt_sdk::export!(Wordpress);
+
+#[derive(Default)]
+struct Wordpress;
+
+impl Charm for Wordpress {
+    fn install(&mut self, unit: &Unit) -> Result {
+        unit.set_version("6.8")?;
+        unit.set_status(&Status::maintenance("preparing the web server"))
+    }
+
+    fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
+        if event.relation.endpoint() == "db" {
+            info!("the database of {} is gone", event.app);
+        }
+        converge(unit)
+    }
+
+    fn stop(&mut self, unit: &Unit) -> Result {
+        unit.set_ports([])
+    }
+
+    fn remove(&mut self, unit: &Unit) -> Result {
+        info!("{} is gone", unit.name());
+        Ok(())
+    }
+
+    fn otherwise(&mut self, unit: &Unit, _: &Event) -> Result {
+        converge(unit)
+    }
+}
+
+/// Serves if everything is there; else closes the port and says what is missing.
+fn converge(unit: &Unit) -> Result {
+    match gather(unit) {
+        Ok((site, peers)) => serve(unit, &site, &peers),
+        Err(error) => {
+            if error.status().is_some() {
+                withdraw(unit)?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Everything that the site needs, or the status that says what it waits for.
+fn gather(unit: &Unit) -> Result<(Site, Relation)> {
+    let settings: Settings = unit.config().map_err(|error| Status::blocked(error.to_string()))?;
+    let db = unit.relation("db").ok_or(Status::blocked("needs a database: integrate with mysql"))?;
+    let database = Database::given_by(&db)?.ok_or(Status::waiting("for the database"))?;
+    let peers = unit.relation("loadbalancer").ok_or(Status::waiting("for the peer relation"))?;
+    let salt = site::salt(unit, &peers)?.ok_or(Status::waiting("for the leader's salt"))?;
+    Ok((Site { settings, database, salt }, peers))
+}
+
+fn serve(unit: &Unit, site: &Site, peers: &Relation) -> Result {
+    let port = site.settings.port;
+    let digest = site.digest();
+    let before = peers.unit_bag().get::<String>("config-digest")?;
+    if before.as_ref() != Some(&digest) {
+        info!("rendered wp-config.php, sha256 {digest}");
+    }
+    peers.unit_bag().set_all([("config-digest", digest), ("port", port.to_string())])?;
+    unit.set_ports([Ports::tcp(port)])?;
+    for website in unit.relations("website") {
+        let hostname = hostname(unit, &website)?;
+        website.unit_bag().set_all([("hostname", hostname), ("port", port.to_string())])?;
+    }
+    let units = peers.members()?.len() + 1;
+    let plural = if units == 1 { "" } else { "s" };
+    let title = &site.settings.title;
+    unit.set_status(&Status::active(format!("serving \"{title}\" on port {port}, {units} unit{plural}")))
+}
+
+/// Sends nobody here any more.
+fn withdraw(unit: &Unit) -> Result {
+    unit.set_ports([])?;
+    for website in unit.relations("website") {
+        website.unit_bag().set_all([("hostname", ""), ("port", "")])?;
+    }
+    Ok(())
+}
+
+/// The address in the relation's bag, or the unit's name until there is one.
+fn hostname(unit: &Unit, website: &Relation) -> Result<String> {
+    let ingress = website.unit_bag().get("ingress-address")?;
+    Ok(ingress.or_else(|| unit.address().ok()).unwrap_or_else(|| unit.name()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The charm against a unit in memory.
+
+use super::Wordpress;
+use periapt_sdk::bindings::periapt::charm::types::Event;
+use periapt_sdk::testing::Harness;
+use periapt_sdk::{Ports, Relation, Status};
+
+const ACCOUNT: &[(&str, &str)] = &[
+    ("host", "10.0.0.2"),
+    ("port", "3306"),
+    ("database", "wordpress_1"),
+    ("user", "relation-1"),
+    ("password", "secret"),
+];
+
+/// A unit that leads and has a database: its peer relation, and that of the database.
+fn serving() -> (Harness<Wordpress>, Relation, Relation) {
+    let (mut unit, peers) = installed();
+    let db = unit.relate("db", "mysql");
+    unit.leader(true).join(&db, "mysql/0", &[]).unwrap();
+    unit.change_app(&db, ACCOUNT).unwrap();
+    (unit, peers, db)
+}
+
+fn installed() -> (Harness<Wordpress>, Relation) {
+    let mut unit = Harness::new("wordpress/0");
+    unit.config("blog-title", "Cats").config("port", 80).config("debug", false);
+    let peers = unit.relate("loadbalancer", "wordpress");
+    unit.run(Event::Install).unwrap();
+    unit.run(Event::ConfigChanged).unwrap();
+    unit.run(Event::Start).unwrap();
+    (unit, peers)
+}
+
+fn ports(unit: &Harness<Wordpress>) -> Vec<Ports> {
+    unit.opened_ports().into_iter().map(|open| open.ports).collect()
+}
+
+#[test]
+fn it_is_blocked_without_a_database_and_waits_for_its_account() {
+    let (mut unit, _) = installed();
+    assert_eq!(unit.status(), Some(Status::blocked("needs a database: integrate with mysql")));
+    let db = unit.relate("db", "mysql");
+    unit.join(&db, "mysql/0", &[]).unwrap();
+    assert_eq!(unit.status(), Some(Status::waiting("for the database")));
+    unit.change_app(&db, &ACCOUNT[..4]).unwrap();
+    assert_eq!(unit.status(), Some(Status::waiting("for the database")));
+    assert!(ports(&unit).is_empty());
+}
+
+#[test]
+fn it_serves_once_everything_is_there() {
+    let (unit, peers, _) = serving();
+    assert_eq!(unit.status(), Some(Status::active("serving \"Cats\" on port 80, 1 unit")));
+    assert_eq!(ports(&unit), [Ports::tcp(80)]);
+    assert_eq!(unit.unit_bag(&peers)["config-digest"].len(), 64);
+}
+
+#[test]
+fn units_share_the_leaders_salt_and_so_serve_the_same() {
+    let (leader, leaders_peers, _) = serving();
+    let (mut other, peers) = installed();
+    let db = other.relate("db", "mysql");
+    other.change_app(&db, ACCOUNT).unwrap();
+    assert_eq!(other.status(), Some(Status::waiting("for the leader's salt")));
+    let salt = leader.app_bag(&leaders_peers)["auth-salt"].clone();
+    other.change_app(&peers, &[("auth-salt", &salt)]).unwrap();
+    assert_eq!(other.unit_bag(&peers)["config-digest"], leader.unit_bag(&leaders_peers)["config-digest"]);
+}
+
+#[test]
+fn a_new_port_closes_the_old_one_and_is_told_to_the_website() {
+    let (mut unit, _, _) = serving();
+    let website = unit.relate("website", "haproxy");
+    unit.join(&website, "haproxy/0", &[]).unwrap();
+    assert_eq!(unit.unit_bag(&website)["port"], "80");
+    unit.config("port", 8080).run(Event::ConfigChanged).unwrap();
+    assert_eq!(ports(&unit), [Ports::tcp(8080)]);
+    assert_eq!(unit.unit_bag(&website)["port"], "8080");
+    assert_eq!(unit.unit_bag(&website)["hostname"], "10.0.0.1");
+}
+
+#[test]
+fn settings_that_change_the_file_change_its_digest_and_others_do_not() {
+    let (mut unit, peers, _) = serving();
+    let before = unit.unit_bag(&peers)["config-digest"].clone();
+    unit.run(Event::ConfigChanged).unwrap();
+    assert_eq!(unit.unit_bag(&peers)["config-digest"], before);
+    unit.config("blog-title", "Dogs").run(Event::ConfigChanged).unwrap();
+    assert_ne!(unit.unit_bag(&peers)["config-digest"], before);
+}
+
+#[test]
+fn peers_are_counted_as_they_come_and_go() {
+    let (mut unit, peers, _) = serving();
+    unit.join(&peers, "wordpress/1", &[]).unwrap();
+    unit.join(&peers, "wordpress/2", &[]).unwrap();
+    assert_eq!(unit.status(), Some(Status::active("serving \"Cats\" on port 80, 3 units")));
+    unit.depart(&peers, "wordpress/2").unwrap();
+    assert_eq!(unit.status(), Some(Status::active("serving \"Cats\" on port 80, 2 units")));
+}
+
+#[test]
+fn without_its_database_it_closes_the_port_and_takes_itself_off_the_website() {
+    let (mut unit, _, db) = serving();
+    let website = unit.relate("website", "haproxy");
+    unit.join(&website, "haproxy/0", &[]).unwrap();
+    unit.end(&db).unwrap();
+    assert_eq!(unit.status(), Some(Status::blocked("needs a database: integrate with mysql")));
+    assert!(ports(&unit).is_empty());
+    assert!(!unit.unit_bag(&website).contains_key("port"));
+}
+
+#[test]
+fn an_impossible_port_blocks_and_says_why() {
+    let (mut unit, _, _) = serving();
+    unit.config("port", 70_000).run(Event::ConfigChanged).unwrap();
+    let expected = "option port is 70000, expected a whole number from 0 to 65535";
+    assert_eq!(unit.status(), Some(Status::blocked(expected)));
+}
