@@ -1,0 +1,152 @@
+//! What the controller keeps: one struct per kind of entity, each with the key that it stands under.
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, UnitName, relation::BagKey,
+};
+use serde::{Deserialize, Serialize};
+
+mod agent;
+mod application;
+mod charm;
+mod controller;
+mod machine;
+mod model;
+mod relation;
+mod sequence;
+mod unit;
+mod work;
+
+pub use agent::{Agent, Runner};
+pub use application::Application;
+pub use charm::{Charm, ModelCharm};
+pub use controller::Controller;
+pub use machine::Machine;
+pub use model::Model;
+pub use relation::{Bag, Member, Relation, RelationProgress};
+pub use sequence::{Sequence, SequenceKey};
+pub use unit::{CommitMark, Unit};
+pub use work::{Work, WorkId, WorkItem};
+
+/// Where an entity stands. All entities of one model are neighbours.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntityKey {
+    /// The controller itself.
+    Controller,
+    /// An agent.
+    Agent(AgentName),
+    /// An uploaded charm.
+    Charm(CharmDigest),
+    /// Something in a model.
+    InModel(ModelUuid, ModelKey),
+}
+
+/// Where an entity stands in its model.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKey {
+    /// The model itself.
+    Model,
+    /// A charm that the model uses.
+    Charm(CharmDigest),
+    /// A counter.
+    Sequence(SequenceKey),
+    /// An agent's runner of this model.
+    Runner(AgentName),
+    /// An application.
+    Application(ApplicationName),
+    /// A machine.
+    Machine(MachineId),
+    /// A unit.
+    Unit(UnitName),
+    /// A relation.
+    Relation(RelationId),
+    /// A unit in a relation's scope.
+    Member(RelationId, UnitName),
+    /// A bag.
+    Bag(BagKey),
+    /// Something that the controller has still to do.
+    Work(WorkId),
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident),* $(,)?) => {
+        /// An entity of any kind.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Entity {
+            $($(#[$doc])* $variant(Arc<$variant>),)*
+        }
+
+        $(impl From<$variant> for Entity {
+            fn from(entity: $variant) -> Self {
+                Self::$variant(Arc::new(entity))
+            }
+        })*
+    };
+}
+
+kinds! {
+    /// The controller itself.
+    Controller,
+    /// An agent.
+    Agent,
+    /// An uploaded charm.
+    Charm,
+    /// A model.
+    Model,
+    /// A charm that a model uses.
+    ModelCharm,
+    /// A counter.
+    Sequence,
+    /// An agent's runner of a model.
+    Runner,
+    /// An application.
+    Application,
+    /// A machine.
+    Machine,
+    /// A unit.
+    Unit,
+    /// A relation.
+    Relation,
+    /// A unit in a relation's scope.
+    Member,
+    /// A bag.
+    Bag,
+    /// Something that the controller has still to do.
+    WorkItem,
+}
+
+impl Entity {
+    /// Whether the entity may stand under a key: of its kind, and named as it says itself.
+    pub fn stands_under(&self, key: &EntityKey) -> bool {
+        match (self, key) {
+            (Self::Controller(_), EntityKey::Controller) => true,
+            (Self::Agent(agent), EntityKey::Agent(name)) => agent.name == *name,
+            (Self::Charm(charm), EntityKey::Charm(digest)) => charm.digest == *digest,
+            (Self::Model(model), EntityKey::InModel(uuid, ModelKey::Model)) => model.uuid == *uuid,
+            (_, EntityKey::InModel(_, key)) => self.model_key().as_ref() == Some(key),
+            _ => false,
+        }
+    }
+
+    /// The key in its model; none for what is in no model.
+    pub fn model_key(&self) -> Option<ModelKey> {
+        Some(match self {
+            Self::Controller(_) | Self::Agent(_) | Self::Charm(_) => return None,
+            Self::Model(_) => ModelKey::Model,
+            Self::ModelCharm(charm) => ModelKey::Charm(charm.digest),
+            Self::Sequence(sequence) => ModelKey::Sequence(sequence.key.clone()),
+            Self::Runner(runner) => ModelKey::Runner(runner.agent.clone()),
+            Self::Application(application) => ModelKey::Application(application.name.clone()),
+            Self::Machine(machine) => ModelKey::Machine(machine.id),
+            Self::Unit(unit) => ModelKey::Unit(unit.name.clone()),
+            Self::Relation(relation) => ModelKey::Relation(relation.id),
+            Self::Member(member) => ModelKey::Member(member.relation, member.unit.clone()),
+            Self::Bag(bag) => ModelKey::Bag(bag.key.clone()),
+            Self::WorkItem(item) => ModelKey::Work(item.id),
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Applications.
+
+use periapt_host_api::{
+    ApplicationName, LeaderTerm, Timestamp,
+    record::CharmRef,
+    relation::Settings,
+    settings::OptionValues,
+    status::{Life, StatusInfo, WorkloadStatus},
+    view::Leader,
+};
+use serde::{Deserialize, Serialize};
+
+/// An application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Application {
+    /// Its name, unique in the model.
+    pub name: ApplicationName,
+    /// Alive or dying.
+    pub life: Life,
+    /// The charm that its units should run.
+    pub charm: CharmRef,
+    /// A hook error does not hold the last refresh up (U-35).
+    pub force_charm: bool,
+    /// Its units live beside principals. The charm says so; a refresh cannot change it.
+    pub subordinate: bool,
+    /// What was set.
+    pub config: OptionValues,
+    /// Over the effective settings and the charm.
+    pub config_hash: String,
+    /// Whether the operator trusts it.
+    pub trust: bool,
+    /// Over application-level keys.
+    pub trust_hash: String,
+    /// Whether its ports are reachable from outside.
+    pub exposed: bool,
+    /// Who leads. Changes when the leadership changes hands, never by a renewal.
+    pub leader: Option<Leader>,
+    /// The last term that was given to anybody; kept while nobody leads.
+    pub last_term: LeaderTerm,
+    /// Leader settings.
+    pub leader_settings: Settings,
+    /// Rises with each change of the leader settings.
+    pub leader_settings_version: u64,
+    /// What its leader said; none: derived from the units (ST-2).
+    pub status: Option<StatusInfo<WorkloadStatus>>,
+    /// The workload's version, as the charm says it.
+    pub workload_version: String,
+    /// When it was deployed.
+    pub created_at: Timestamp,
+}

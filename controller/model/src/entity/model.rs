@@ -1,0 +1,28 @@
+//! Models.
+
+use periapt_host_api::{
+    ModelName, ModelUuid, Timestamp, UserName, command::Force, settings::ModelConfig, status::Life,
+};
+use serde::{Deserialize, Serialize};
+
+/// A model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Model {
+    /// For ever.
+    pub uuid: ModelUuid,
+    /// Unique among its owner's models.
+    pub name: ModelName,
+    /// Who made it.
+    pub owner: UserName,
+    /// Alive or dying.
+    pub life: Life,
+    /// How its destruction is forced; none: its units are waited for.
+    pub force: Option<Force>,
+    /// What the engine reads.
+    pub config: ModelConfig,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Since when it is as alive as it is.
+    pub life_since: Timestamp,
+}

@@ -1,0 +1,52 @@
+//! Units.
+
+use periapt_host_api::{
+    MachineId, Timestamp, UnitName,
+    command::{Placement, ResolveMode},
+    ports::OpenedPorts,
+    record::UnitRecord,
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+};
+use serde::{Deserialize, Serialize};
+
+/// A unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Unit {
+    /// Its name; never reused.
+    pub name: UnitName,
+    /// Life.
+    pub life: Life,
+    /// Its machine; none until the assigner found one.
+    pub machine: Option<MachineId>,
+    /// Where the operator wants it.
+    pub placement: Option<Placement>,
+    /// The principal, of a subordinate.
+    pub principal: Option<UnitName>,
+    /// The operator's answer to its failed hook.
+    pub resolved: Option<ResolveMode>,
+    /// What its uniter must remember.
+    pub record: UnitRecord,
+    /// The last commit that was taken, to know it when it comes again.
+    pub last_commit: Option<CommitMark>,
+    /// The number of the last early item that was taken.
+    pub early_number: u64,
+    /// What the charm said last.
+    pub workload_status: StatusInfo<WorkloadStatus>,
+    /// What the agent said last.
+    pub agent_status: StatusInfo<AgentStatus>,
+    /// What it has open.
+    pub ports: Vec<OpenedPorts>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A commit that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CommitMark {
+    /// The `seq` that it started from.
+    pub seq: u64,
+    /// Over all that it said.
+    pub digest: String,
+}

@@ -1,0 +1,76 @@
+//! What the controller has still to do: too much for one commit, or not yet due.
+
+use std::fmt;
+
+use periapt_host_api::{
+    ApplicationName, RelationId, Timestamp, UnitName,
+    command::{Force, Placement},
+};
+use serde::{Deserialize, Serialize};
+
+/// A work item's number in its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkId(pub u64);
+
+impl fmt::Display for WorkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One thing to do. Each step of it is idempotent; the item goes with the last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WorkItem {
+    /// Its number.
+    pub id: WorkId,
+    /// Not before; none: at once.
+    pub due: Option<Timestamp>,
+    /// What.
+    pub work: Work,
+}
+
+/// Kinds of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Make units whose numbers are already handed out.
+    CreateUnits {
+        /// Of which application.
+        application: ApplicationName,
+        /// The next number.
+        next: u32,
+        /// One past the last number.
+        end: u32,
+        /// Where the next ones go, in order.
+        placement: Vec<Placement>,
+    },
+    /// Destroy the relations and units of a dying application (L-2, R-10).
+    DestroyApplication {
+        /// Which.
+        application: ApplicationName,
+        /// How its units are forced.
+        force: Option<Force>,
+    },
+    /// Mark a dying unit's scopes, or take a dead unit out of them and remove it.
+    UnitScopes {
+        /// Which.
+        unit: UnitName,
+    },
+    /// Remove a unit without its agent.
+    ForceUnit {
+        /// Which.
+        unit: UnitName,
+    },
+    /// Take the units of a dying relation out of its scope and remove it.
+    ForceRelation {
+        /// Which.
+        relation: RelationId,
+    },
+    /// Remove the bags of a relation that is gone.
+    RemoveBags {
+        /// Which.
+        relation: RelationId,
+    },
+}
