@@ -1,0 +1,2 @@
+(module
+  (memory (export "memory") 65536))

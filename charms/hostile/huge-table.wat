@@ -1,0 +1,2 @@
+(module
+  (table (export "table") 1000000000 funcref))

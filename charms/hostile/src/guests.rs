@@ -1,0 +1,15 @@
+//! The guests, one function each. They take the unit and return only if the sandbox let them.
+
+mod abi;
+mod endings;
+mod floods;
+mod oversized;
+mod time;
+mod wasi;
+
+pub(crate) use abi::*;
+pub(crate) use endings::*;
+pub(crate) use floods::*;
+pub(crate) use oversized::*;
+pub(crate) use time::*;
+pub(crate) use wasi::*;

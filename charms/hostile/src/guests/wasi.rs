@@ -1,0 +1,83 @@
+//! Guests that go for what WASI gives: files, handles, randomness.
+
+use periapt_sdk::{Context, Error, Result, Unit};
+use std::fs::File;
+use std::io::Write;
+
+/// Writes to `/tmp` until the host says no, which must be long before a gigabyte.
+pub(crate) fn tmp_flood(_: &Unit) -> Result {
+    let block = vec![0x5a_u8; 1 << 20];
+    let mut file = File::create("/tmp/flood").context("creating /tmp/flood")?;
+    for _ in 0..1024 {
+        if file.write_all(&block).is_err() {
+            return Ok(());
+        }
+    }
+    Err(Error::new("escaped: wrote a gigabyte to /tmp"))
+}
+
+/// Many files that hold nothing, which cost the host all the same.
+pub(crate) fn tmp_files(_: &Unit) -> Result {
+    File::create("/tmp/first").context("creating /tmp/first")?;
+    for number in 0..100_000 {
+        if File::create(format!("/tmp/{number}")).is_err() {
+            return Ok(());
+        }
+    }
+    Err(Error::new("escaped: made 100000 files in /tmp"))
+}
+
+/// Keeps a timer per turn: must end at the bound of handles.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn handles(_: &Unit) -> Result {
+    for _ in 0..10_000_000 {
+        std::mem::forget(wasip2::clocks::monotonic_clock::subscribe_duration(u64::MAX));
+    }
+    Err(Error::new("escaped: holds ten million handles"))
+}
+
+/// Asks for more random bytes at once than the host should ever make.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn random_flood(_: &Unit) -> Result {
+    let bytes = wasip2::random::random::get_random_bytes(1 << 40);
+    Err(Error::new(format!("escaped: got {} random bytes", bytes.len())))
+}
+
+/// Natively there are no handles to take.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn handles(_: &Unit) -> Result {
+    Ok(())
+}
+
+/// Natively there is nobody to ask.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn random_flood(_: &Unit) -> Result {
+    Ok(())
+}
+
+/// Looks for the host's files, by the front door and by way of what is given, and at the host's environment.
+pub(crate) fn wander(_: &Unit) -> Result {
+    for path in [
+        "/etc/passwd",
+        "/proc/self/environ",
+        "etc/passwd",
+        "../../../../etc/passwd",
+        "/tmp/../etc/passwd",
+        "/charm/../etc/passwd",
+        "/charm/../../../../../../../../etc/passwd",
+    ] {
+        if std::fs::read(path).is_ok() {
+            return Err(Error::new(format!("escaped: read {path}")));
+        }
+    }
+    let linked = std::fs::hard_link("/etc/passwd", "/tmp/passwd").is_ok();
+    if linked || std::fs::write("/charm/charmcraft.yaml", "name: other\n").is_ok() {
+        return Err(Error::new("escaped: wrote outside /tmp"));
+    }
+    for variable in ["HOME", "PATH", "USER", "PERIAPT_DATA"] {
+        if std::env::var_os(variable).is_some_and(|value| !value.is_empty()) {
+            return Err(Error::new(format!("escaped: the host's {variable} is set")));
+        }
+    }
+    Ok(())
+}
