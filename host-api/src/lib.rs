@@ -4,12 +4,14 @@
 //! This crate is pure: no clock, no randomness, no I/O. `wit/` beside it is the contract with charms.
 
 pub mod agent;
+pub mod api;
 pub mod charm;
 pub mod command;
 pub mod commit;
 pub mod event;
 pub mod hash;
 pub mod id;
+pub mod imports;
 pub mod journal;
 pub mod logs;
 pub mod name;
@@ -20,6 +22,7 @@ pub mod relation;
 pub mod settings;
 pub mod status;
 pub mod view;
+pub mod yaml;
 
 pub use id::{
     CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OperationId, RelationId, Revision, StoreId,

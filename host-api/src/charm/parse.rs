@@ -1,4 +1,18 @@
-//! Reading metadata files.
+//! Reading metadata files: `hook-model.md` 6.1 and 6.2, as far as the engine uses them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{CharmMeta, EndpointMeta, OptionMeta, OptionType};
+use crate::{
+    EndpointName, InterfaceName, NameError,
+    name::ApplicationName,
+    relation::{Role, Scope},
+    settings::OptionValue,
+    yaml::{self, YamlError},
+};
 
 /// The metadata files of a charm's directory or archive, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +31,397 @@ pub struct CharmFiles {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// Neither of the two forms is there.
-    #[error("no charmcraft.yaml and no metadata.yaml")]
+    #[error("no charmcraft.yaml and no metadata.yaml: a charm needs one of them")]
     Missing,
+    /// Not YAML, or not of the expected shape.
+    #[error("{file}: {source}")]
+    Yaml {
+        /// The file.
+        file: &'static str,
+        /// Where and what.
+        source: YamlError,
+    },
+    /// A required field is absent or empty.
+    #[error("{file}: {field} is missing")]
+    MissingField {
+        /// The file.
+        file: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// Something is not a name.
+    #[error("{file}: {source}")]
+    Name {
+        /// The file.
+        file: &'static str,
+        /// What is wrong with it.
+        source: NameError,
+    },
+    /// Well-formed, and against a rule.
+    #[error("{file}: {message}")]
+    Rule {
+        /// The file.
+        file: &'static str,
+        /// The rule, in Juju's words where it has some.
+        message: String,
+    },
+}
+
+const CHARMCRAFT: &str = "charmcraft.yaml";
+const METADATA: &str = "metadata.yaml";
+const CONFIG: &str = "config.yaml";
+
+/// Keys that only old charms have, and keys that only new ones may have: both together are ambiguous (P06).
+const OLD_KEYS: [&str; 3] = ["series", "deployment", "min-juju-version"];
+const NEW_KEYS: [&str; 3] = ["assumes", "charm-user", "containers"];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct RawMetadata {
+    name: Option<String>,
+    summary: Option<String>,
+    description: Option<String>,
+    subordinate: bool,
+    provides: Option<BTreeMap<String, Value>>,
+    requires: Option<BTreeMap<String, Value>>,
+    peers: Option<BTreeMap<String, Value>>,
+    extra_bindings: Option<BTreeMap<String, Option<Value>>>,
+    config: Option<RawConfig>,
+    series: Option<Value>,
+    deployment: Option<Value>,
+    min_juju_version: Option<Value>,
+    assumes: Option<Value>,
+    charm_user: Option<Value>,
+    containers: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawConfig {
+    options: Option<BTreeMap<String, RawOption>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawOption {
+    r#type: Option<String>,
+    description: Option<String>,
+    default: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawEndpoint {
+    interface: Option<String>,
+    limit: Option<u32>,
+    scope: Option<Scope>,
+    optional: bool,
+}
+
+impl CharmMeta {
+    /// Reads and checks a charm's metadata.
+    ///
+    /// # Errors
+    /// [`MetadataError`] names the file, the place and the rule.
+    pub fn parse(files: &CharmFiles) -> Result<Self, MetadataError> {
+        let (file, text) = match (&files.charmcraft, &files.metadata) {
+            // charmcraft.yaml of an older project holds build settings only; then metadata.yaml is the charm's.
+            (_, Some(text)) => (METADATA, text),
+            (Some(text), None) => (CHARMCRAFT, text),
+            (None, None) => return Err(MetadataError::Missing),
+        };
+        let raw: RawMetadata = read(file, text)?;
+        raw.check_generation(file)?;
+        let (options_file, raw_config) = match (&files.config, &raw.config) {
+            (Some(_), Some(_)) => {
+                return Err(rule(file, "options stand here and in config.yaml; keep one of them"));
+            }
+            (Some(text), None) => (CONFIG, read_config(text)?),
+            (None, Some(_)) | (None, None) => {
+                (file, raw.config.unwrap_or_default().options.unwrap_or_default())
+            }
+        };
+        let meta = Self {
+            name: name(file, required(file, "name", raw.name)?)?,
+            summary: required(file, "summary", raw.summary)?,
+            description: required(file, "description", raw.description)?,
+            subordinate: raw.subordinate,
+            endpoints: BTreeMap::new(),
+            extra_bindings: raw.extra_bindings.unwrap_or_default().into_keys().collect(),
+            options: options(options_file, raw_config)?,
+        };
+        let sections =
+            [(Role::Provider, raw.provides), (Role::Requirer, raw.requires), (Role::Peer, raw.peers)];
+        meta.with_endpoints(file, sections)
+    }
+
+    fn with_endpoints(
+        mut self,
+        file: &'static str,
+        sections: [(Role, Option<BTreeMap<String, Value>>); 3],
+    ) -> Result<Self, MetadataError> {
+        for (role, section) in sections {
+            for (text, value) in section.unwrap_or_default() {
+                let wrong_name = |source| MetadataError::Name { file, source };
+                let name = EndpointName::new(&text).map_err(wrong_name)?;
+                let endpoint = endpoint(file, &name, role, value)?;
+                self.check_reserved(file, &name, &endpoint)?;
+                if self.endpoints.insert(name.clone(), endpoint).is_some() {
+                    return Err(rule(file, format!("endpoint name {name:?} is used twice")));
+                }
+                if self.extra_bindings.contains(name.as_str()) {
+                    return Err(rule(file, format!("extra binding {name:?} has the name of an endpoint")));
+                }
+            }
+        }
+        let container =
+            |endpoint: &EndpointMeta| endpoint.role == Role::Requirer && endpoint.scope == Scope::Container;
+        if self.subordinate && !self.endpoints.values().any(container) {
+            return Err(rule(file, "a subordinate charm must require an endpoint of scope container"));
+        }
+        Ok(self)
+    }
+
+    /// M-2: names and interfaces of Juju's own.
+    fn check_reserved(
+        &self,
+        file: &'static str,
+        name: &EndpointName,
+        endpoint: &EndpointMeta,
+    ) -> Result<(), MetadataError> {
+        let reserved = |text: &str| text == "juju" || text.starts_with("juju-");
+        if reserved(&self.name) {
+            return Ok(());
+        }
+        if reserved(name.as_str()) && !(endpoint.role == Role::Requirer && name.as_str() == "juju-info") {
+            return Err(rule(file, format!("endpoint name {name:?} is reserved")));
+        }
+        let interface = endpoint.interface.as_str();
+        if reserved(interface) && !(endpoint.role == Role::Requirer && interface == "juju-info") {
+            return Err(rule(file, format!("endpoint {name:?} uses the reserved interface {interface:?}")));
+        }
+        Ok(())
+    }
+}
+
+impl RawMetadata {
+    fn check_generation(&self, file: &'static str) -> Result<(), MetadataError> {
+        let present = |keys: [&'static str; 3], values: [&Option<Value>; 3]| {
+            keys.into_iter()
+                .zip(values)
+                .filter(|(_, value)| value.is_some())
+                .map(|(key, _)| key)
+                .collect::<Vec<_>>()
+        };
+        let old = present(OLD_KEYS, [&self.series, &self.deployment, &self.min_juju_version]);
+        let new = present(NEW_KEYS, [&self.assumes, &self.charm_user, &self.containers]);
+        match old.is_empty() || new.is_empty() {
+            true => Ok(()),
+            false => Err(rule(
+                file,
+                format!("ambiguous metadata: keys {} cannot be used with {}", quoted(&old), quoted(&new)),
+            )),
+        }
+    }
+}
+
+fn quoted(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(", ")
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &'static str, text: &str) -> Result<T, MetadataError> {
+    yaml::parse(text).map_err(|source| MetadataError::Yaml { file, source })
+}
+
+fn read_config(text: &str) -> Result<BTreeMap<String, RawOption>, MetadataError> {
+    let raw: RawConfig = read(CONFIG, text)?;
+    raw.options.ok_or_else(|| rule(CONFIG, "invalid config: no options"))
+}
+
+fn rule(file: &'static str, message: impl Into<String>) -> MetadataError {
+    MetadataError::Rule { file, message: message.into() }
+}
+
+fn required(file: &'static str, field: &'static str, value: Option<String>) -> Result<String, MetadataError> {
+    value.filter(|text| !text.trim().is_empty()).ok_or(MetadataError::MissingField { file, field })
+}
+
+/// A charm's name follows the rule of applications', because it is the default for one.
+fn name(file: &'static str, text: String) -> Result<String, MetadataError> {
+    ApplicationName::new(&text)
+        .map(String::from)
+        .map_err(|source| MetadataError::Name { file, source: NameError { kind: "charm", ..source } })
+}
+
+/// `NAME: INTERFACE` or `NAME: {interface: ..., ...}`.
+fn endpoint(
+    file: &'static str,
+    name: &EndpointName,
+    role: Role,
+    value: Value,
+) -> Result<EndpointMeta, MetadataError> {
+    let raw = match value {
+        Value::String(interface) => RawEndpoint { interface: Some(interface), ..RawEndpoint::default() },
+        value => serde_json::from_value(value)
+            .map_err(|error| rule(file, format!("endpoint {name:?}: {error}")))?,
+    };
+    let interface =
+        raw.interface.ok_or_else(|| rule(file, format!("endpoint {name:?} names no interface")))?;
+    let interface = InterfaceName::new(&interface).map_err(|source| MetadataError::Name { file, source })?;
+    if role == Role::Peer && raw.scope == Some(Scope::Container) {
+        return Err(rule(file, format!("endpoint {name:?}: peers have no container scope")));
+    }
+    Ok(EndpointMeta {
+        role,
+        interface,
+        limit: raw.limit.filter(|limit| *limit > 0),
+        scope: raw.scope.unwrap_or_default(),
+        optional: raw.optional,
+    })
+}
+
+fn options(
+    file: &'static str,
+    raw: BTreeMap<String, RawOption>,
+) -> Result<BTreeMap<String, OptionMeta>, MetadataError> {
+    raw.into_iter()
+        .map(|(name, raw)| {
+            let kind = match raw.r#type.as_deref() {
+                None | Some("string") => OptionType::String,
+                Some("int") => OptionType::Int,
+                Some("float") => OptionType::Float,
+                Some("boolean") => OptionType::Boolean,
+                Some("secret") => OptionType::Secret,
+                Some(other) => {
+                    return Err(rule(
+                        file,
+                        format!("invalid config: option {name:?} has unknown type {other:?}"),
+                    ));
+                }
+            };
+            let default = match raw.default {
+                None | Some(Value::Null) => None,
+                Some(value) => Some(kind.from_json(&value).ok_or_else(|| {
+                    let expected = kind.as_str();
+                    rule(
+                        file,
+                        format!("invalid config default: option {name:?} expected {expected}, got {value}"),
+                    )
+                })?),
+            };
+            let description = raw.description.unwrap_or_default();
+            Ok((name, OptionMeta { kind, description, default }))
+        })
+        .collect()
+}
+
+impl OptionType {
+    /// A value that was given with a type of its own (in YAML or JSON); a text is no number here.
+    pub fn from_json(self, value: &Value) -> Option<OptionValue> {
+        match (self, value) {
+            (Self::String, Value::String(text)) => Some(OptionValue::Text(text.clone())),
+            (Self::Int, Value::Number(number)) => number.as_i64().map(OptionValue::Integer),
+            (Self::Float, Value::Number(number)) => number.as_f64().map(OptionValue::Number),
+            (Self::Boolean, Value::Bool(truth)) => Some(OptionValue::Boolean(*truth)),
+            (Self::Secret, Value::String(text)) => self.parse(text),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(charmcraft: &str) -> Result<CharmMeta, String> {
+        let files = CharmFiles { charmcraft: Some(charmcraft.into()), ..CharmFiles::default() };
+        CharmMeta::parse(&files).map_err(|error| error.to_string())
+    }
+
+    const HEAD: &str = "name: my-charm\nsummary: s\ndescription: d\n";
+
+    fn refused(rest: &str) -> String {
+        check(&format!("{HEAD}{rest}")).unwrap_err()
+    }
+
+    #[test]
+    fn endpoints_and_options_are_read_in_both_spellings() {
+        let meta = check(&format!(
+            "{HEAD}provides:\n  web: http\nrequires:\n  db: {{interface: mysql, limit: 1, optional: true}}\n\
+             peers:\n  ring: {{interface: ring}}\nconfig:\n  options:\n    port: {{type: int, default: 80}}\n\
+             \x20   title: {{default: x}}\n    ratio: {{type: float}}\n"
+        ))
+        .unwrap();
+        let endpoint = |name: &str| meta.endpoints.get(&EndpointName::new(name).unwrap()).unwrap();
+        assert_eq!((endpoint("web").role, endpoint("web").limit), (Role::Provider, None));
+        assert_eq!((endpoint("db").role, endpoint("db").limit), (Role::Requirer, Some(1)));
+        assert_eq!(endpoint("ring").role, Role::Peer);
+        let option = |name: &str| meta.options.get(name).unwrap();
+        assert_eq!(option("port").default, Some(OptionValue::Integer(80)));
+        assert_eq!(option("title").kind, OptionType::String);
+        assert_eq!(option("ratio").default, None);
+    }
+
+    #[test]
+    fn p01_an_endpoint_name_stands_once_over_all_roles() {
+        let error = refused("provides: {db: x}\nrequires: {db: x}\n");
+        assert_eq!(error, "charmcraft.yaml: endpoint name \"db\" is used twice");
+    }
+
+    #[test]
+    fn p02_names_of_jujus_own_are_reserved() {
+        assert_eq!(
+            refused("provides: {juju-x: http}\n"),
+            "charmcraft.yaml: endpoint name \"juju-x\" is reserved"
+        );
+        assert!(refused("provides: {x: juju-info}\n").contains("reserved interface"));
+        assert!(check(&format!("{HEAD}requires: {{info: juju-info}}\n")).is_ok());
+    }
+
+    #[test]
+    fn p04_a_default_must_be_of_the_options_type() {
+        let error = refused("config: {options: {port: {type: int, default: abc}}}\n");
+        assert_eq!(
+            error,
+            "charmcraft.yaml: invalid config default: option \"port\" expected int, got \"abc\""
+        );
+        let error = refused("config: {options: {port: {type: number}}}\n");
+        assert_eq!(error, "charmcraft.yaml: invalid config: option \"port\" has unknown type \"number\"");
+    }
+
+    #[test]
+    fn p06_old_and_new_keys_together_are_ambiguous() {
+        let error = refused("series: [jammy]\nassumes: [x]\n");
+        assert_eq!(
+            error,
+            "charmcraft.yaml: ambiguous metadata: keys \"series\" cannot be used with \"assumes\""
+        );
+    }
+
+    #[test]
+    fn p10_an_extra_binding_must_not_be_named_like_an_endpoint() {
+        let error = refused("extra-bindings: {db: }\nprovides: {db: x}\n");
+        assert_eq!(error, "charmcraft.yaml: extra binding \"db\" has the name of an endpoint");
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_file_line_and_column() {
+        let error = refused("provides: [\n");
+        assert!(error.starts_with("charmcraft.yaml: line "), "{error}");
+        assert_eq!(check("name: x\nsummary: s\n").unwrap_err(), "charmcraft.yaml: description is missing");
+        assert!(check("name: X\nsummary: s\ndescription: d\n").unwrap_err().contains("invalid charm name"));
+    }
+
+    #[test]
+    fn the_three_old_files_say_the_same_as_the_one() {
+        let files = CharmFiles {
+            metadata: Some(format!("{HEAD}provides: {{web: http}}\n")),
+            config: Some("options: {port: {type: int, default: 80}}\n".into()),
+            ..CharmFiles::default()
+        };
+        let one = check(&format!(
+            "{HEAD}provides: {{web: http}}\nconfig: {{options: {{port: {{type: int, default: 80}}}}}}\n"
+        ));
+        assert_eq!(CharmMeta::parse(&files).unwrap(), one.unwrap());
+    }
 }
