@@ -1,1 +1,187 @@
-//! (to be written)
+//! Blobs addressed by their SHA-256: charm archives now, resources and large values later. A blob never changes,
+//! so it can be cached for ever; it lies in an `object_store`, a local directory by default.
+
+use std::{ops::Range, path::Path, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::BoxStream};
+use object_store::{
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, local::LocalFileSystem, path::Path as Key,
+};
+use periapt_host_api::CharmDigest;
+
+/// Why a blob could not be kept or handed out.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// The directory cannot be used.
+    #[error("the blob directory {directory} cannot be used: {source}")]
+    Directory {
+        /// Which.
+        directory: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The bytes are not those that the name promises.
+    #[error("the content has digest {actual}, not {expected}")]
+    WrongDigest {
+        /// What was promised.
+        expected: CharmDigest,
+        /// What came.
+        actual: CharmDigest,
+    },
+    /// The range lies outside the blob.
+    #[error("a blob of {size} bytes has no range {}-{}", range.start, range.end)]
+    NoSuchRange {
+        /// What was asked for.
+        range: Range<u64>,
+        /// How large it is.
+        size: u64,
+    },
+    /// The object store failed.
+    #[error("the blob store failed: {0}")]
+    Store(#[source] object_store::Error),
+}
+
+/// A place for blobs. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+}
+
+/// A blob that is being read.
+pub struct Blob {
+    /// The size of all of it, in bytes.
+    pub size: u64,
+    /// The part that is read.
+    pub range: Range<u64>,
+    /// Its content, piece by piece.
+    pub content: BoxStream<'static, Result<Bytes, BlobError>>,
+}
+
+impl Blobs {
+    /// Blobs in a local directory, which is made if there is none. What was put is on the disk.
+    ///
+    /// # Errors
+    /// [`BlobError::Directory`]
+    pub fn local(directory: &Path) -> Result<Self, BlobError> {
+        let failed = |source| BlobError::Directory { directory: directory.display().to_string(), source };
+        std::fs::create_dir_all(directory).map_err(failed)?;
+        let store = LocalFileSystem::new_with_prefix(directory).map_err(|error| failed(error.into()))?.with_fsync(true);
+        Ok(Self::new(Arc::new(store)))
+    }
+
+    /// Blobs in any object store.
+    pub fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self { store }
+    }
+
+    /// Keeps a blob under its digest. One that is there already is left as it is.
+    ///
+    /// # Errors
+    /// [`BlobError::WrongDigest`], before anything is written; [`BlobError::Store`].
+    pub async fn put(&self, expected: CharmDigest, content: Bytes) -> Result<(), BlobError> {
+        let actual = CharmDigest::of(&content);
+        if actual != expected {
+            return Err(BlobError::WrongDigest { expected, actual });
+        }
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match self.store.put_opts(&key(&expected), content.into(), options).await {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Store(error)),
+        }
+    }
+
+    /// The size of a blob in bytes; none if there is no such blob.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn size(&self, digest: &CharmDigest) -> Result<Option<u64>, BlobError> {
+        match self.store.head(&key(digest)).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(BlobError::Store(error)),
+        }
+    }
+
+    /// Reads a blob, or a range of it (the end is cut to the blob's); none if there is no such blob.
+    ///
+    /// # Errors
+    /// [`BlobError::NoSuchRange`], [`BlobError::Store`]
+    pub async fn get(&self, digest: &CharmDigest, range: Option<Range<u64>>) -> Result<Option<Blob>, BlobError> {
+        let Some(size) = self.size(digest).await? else { return Ok(None) };
+        let range = match range {
+            None => 0..size,
+            Some(range) if range.start < range.end && range.start < size => range.start..range.end.min(size),
+            Some(range) => return Err(BlobError::NoSuchRange { range, size }),
+        };
+        let part = (range != (0..size)).then(|| GetRange::Bounded(range.clone()));
+        let options = GetOptions { range: part, ..GetOptions::default() };
+        match self.store.get_opts(&key(digest), options).await {
+            Ok(found) => {
+                let content = found.into_stream().map(|piece| piece.map_err(BlobError::Store)).boxed();
+                Ok(Some(Blob { size, range, content }))
+            }
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(BlobError::Store(error)),
+        }
+    }
+
+    /// Deletes a blob; one that is not there is no error.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn delete(&self, digest: &CharmDigest) -> Result<(), BlobError> {
+        match self.store.delete(&key(digest)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(BlobError::Store(error)),
+        }
+    }
+}
+
+/// `ab/abcdef...`: no directory grows too long.
+fn key(digest: &CharmDigest) -> Key {
+    let name = digest.to_string();
+    let shelf: String = name.chars().take(2).collect();
+    Key::from(format!("{shelf}/{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(blob: Blob) -> Vec<u8> {
+        let pieces: Vec<_> = blob.content.map(|piece| piece.unwrap()).collect().await;
+        pieces.concat()
+    }
+
+    #[tokio::test]
+    async fn what_was_put_is_read_back_whole_and_in_ranges() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let digest = CharmDigest::of(b"0123456789");
+        assert!(blobs.get(&digest, None).await.unwrap().is_none());
+
+        blobs.put(digest, Bytes::from_static(b"0123456789")).await.unwrap();
+        blobs.put(digest, Bytes::from_static(b"0123456789")).await.unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        assert_eq!(read(blobs.get(&digest, None).await.unwrap().unwrap()).await, b"0123456789");
+        let part = blobs.get(&digest, Some(7..99)).await.unwrap().unwrap();
+        assert_eq!((part.size, part.range.clone()), (10, 7..10));
+        assert_eq!(read(part).await, b"789");
+        assert!(matches!(blobs.get(&digest, Some(10..11)).await, Err(BlobError::NoSuchRange { .. })));
+
+        blobs.delete(&digest).await.unwrap();
+        blobs.delete(&digest).await.unwrap();
+        assert_eq!(blobs.size(&digest).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn content_that_is_not_what_its_name_promises_is_refused() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let digest = CharmDigest::of(b"wanted");
+        let refused = blobs.put(digest, Bytes::from_static(b"other")).await;
+        assert!(matches!(refused, Err(BlobError::WrongDigest { .. })));
+        assert_eq!(blobs.size(&digest).await.unwrap(), None);
+    }
+}

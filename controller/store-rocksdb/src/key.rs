@@ -1,0 +1,114 @@
+//! Keys of records: the sequence's name, escaped so that no name is the beginning of another's keys, then the
+//! revision and the index in big-endian order.
+
+use periapt_host_api::{Revision, Timestamp};
+use periapt_store::{Record, RecordPosition};
+
+/// The name with every 0 byte followed by 255: keeps the order, and leaves 0 0 free for the end.
+pub(crate) fn escaped(name: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(name.len() + 16);
+    for &byte in name {
+        escaped.push(byte);
+        if byte == 0 {
+            escaped.push(255);
+        }
+    }
+    escaped
+}
+
+/// What all keys of one sequence begin with.
+pub(crate) fn sequence(name: &[u8]) -> Vec<u8> {
+    let mut key = escaped(name);
+    key.extend([0, 0]);
+    key
+}
+
+/// The key of one record.
+pub(crate) fn record(name: &[u8], position: RecordPosition) -> Vec<u8> {
+    let mut key = sequence(name);
+    key.extend(position.revision.0.to_be_bytes());
+    key.extend(position.index.to_be_bytes());
+    key
+}
+
+/// The first key past a record's.
+pub(crate) fn just_after(name: &[u8], position: RecordPosition) -> Vec<u8> {
+    let mut key = record(name, position);
+    key.push(0);
+    key
+}
+
+/// The last key before a record's. In a sequence without one before, it lies before the sequence.
+pub(crate) fn just_before(name: &[u8], position: RecordPosition) -> Vec<u8> {
+    let at = (u128::from(position.revision.0) << 32 | u128::from(position.index)).checked_sub(1);
+    match at {
+        Some(at) => {
+            let mut key = sequence(name);
+            key.extend(at.to_be_bytes().iter().skip(4));
+            key
+        }
+        None => sequence(name),
+    }
+}
+
+/// The first key that does not begin with `prefix`; an empty one ends past all that is ever used.
+pub(crate) fn after_all_with(prefix: &[u8]) -> Vec<u8> {
+    let mut key = prefix.to_vec();
+    while let Some(last) = key.pop() {
+        if let Some(next) = last.checked_add(1) {
+            key.push(next);
+            return key;
+        }
+    }
+    vec![255; 64]
+}
+
+/// A record's value: its time in microseconds, then the body.
+pub(crate) fn body(at: Timestamp, body: &[u8]) -> Vec<u8> {
+    let mut value = at.as_microsecond().to_be_bytes().to_vec();
+    value.extend(body);
+    value
+}
+
+/// Reads one record of a sequence back.
+pub(crate) fn parse(sequence: &[u8], key: &[u8], value: &[u8]) -> Option<Record> {
+    let (revision, index) = key.strip_prefix(sequence)?.split_at_checked(8)?;
+    let (at, body) = value.split_at_checked(8)?;
+    Some(Record {
+        position: RecordPosition {
+            revision: Revision(u64::from_be_bytes(revision.try_into().ok()?)),
+            index: u32::from_be_bytes(index.try_into().ok()?),
+        },
+        at: Timestamp::from_microsecond(i64::from_be_bytes(at.try_into().ok()?)).ok()?,
+        body: body.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sequence_lies_within_another() {
+        for (a, b) in [("a", "ab"), ("a", "a\0"), ("a\0", "a\0\0"), ("", "a"), ("a", "a\u{1}")] {
+            let (a, b) = (sequence(a.as_bytes()), sequence(b.as_bytes()));
+            assert!(!a.starts_with(&b) && !b.starts_with(&a));
+            assert!(a < b);
+        }
+    }
+
+    #[test]
+    fn the_key_before_a_record_is_before_it_and_after_the_one_before() {
+        let at = |revision, index| RecordPosition { revision: Revision(revision), index };
+        let before = just_before(b"a", at(5, 0));
+        assert!(before < record(b"a", at(5, 0)));
+        assert!(before > record(b"a", at(4, 7)));
+        assert!(just_before(b"a", at(0, 0)) < record(b"a", at(0, 0)));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_past_all_its_keys() {
+        assert_eq!(after_all_with(&[1, 255, 255]), [2]);
+        assert!(after_all_with(&[255]) > vec![255, 255, 255]);
+    }
+}

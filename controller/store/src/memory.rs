@@ -1,0 +1,125 @@
+//! A store that forgets: for tests and simulation.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+};
+use periapt_host_api::{Revision, StoreId, Timestamp};
+
+use crate::{Batch, Loaded, Order, Record, RecordPosition, Store, StoreError};
+
+/// An in-memory [`Store`].
+#[derive(Debug)]
+pub struct MemoryStore {
+    id: StoreId,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    revision: Revision,
+    entities: BTreeMap<Vec<u8>, Vec<u8>>,
+    records: BTreeMap<(Vec<u8>, RecordPosition), (Timestamp, Vec<u8>)>,
+}
+
+impl MemoryStore {
+    /// An empty store with an identity of the caller's choice.
+    pub fn new(id: StoreId) -> Self {
+        Self { id, state: Mutex::default() }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        // Each call leaves the state whole, so a panic elsewhere cannot have broken it.
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Store for MemoryStore {
+    fn id(&self) -> StoreId {
+        self.id
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+        let loaded = self.with(|state| Loaded {
+            revision: state.revision,
+            entities: state.entities.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        });
+        ready(Ok(loaded)).boxed()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        ready(self.with(|state| {
+            if batch.expected != state.revision {
+                return Err(StoreError::HeadMoved { expected: batch.expected, have: state.revision });
+            }
+            let revision = Revision(state.revision.0 + 1);
+            state.revision = revision;
+            for (key, value) in batch.entities {
+                match value {
+                    Some(value) => state.entities.insert(key, value),
+                    None => state.entities.remove(&key),
+                };
+            }
+            for (index, record) in (0..).zip(batch.records) {
+                let position = RecordPosition { revision, index };
+                state.records.insert((record.prefix, position), (record.at, record.body));
+            }
+            Ok(revision)
+        }))
+        .boxed()
+    }
+
+    fn records(&self, prefix: &[u8], order: Order, limit: usize) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        let found = self.with(|state| {
+            let rows = state.records.iter().filter(|((of, _), _)| of == prefix);
+            let record = |((_, position), (at, body)): (&(Vec<u8>, RecordPosition), &(Timestamp, Vec<u8>))| Record {
+                position: *position,
+                at: *at,
+                body: body.clone(),
+            };
+            match order {
+                Order::OldestFirst { after } => rows
+                    .filter(|((_, position), _)| after.is_none_or(|after| *position > after))
+                    .take(limit)
+                    .map(record)
+                    .collect(),
+                Order::NewestFirst { before } => rows
+                    .rev()
+                    .filter(|((_, position), _)| before.is_none_or(|before| *position < before))
+                    .take(limit)
+                    .map(record)
+                    .collect(),
+            }
+        });
+        ready(Ok(found)).boxed()
+    }
+
+    fn prune(&self, prefix: &[u8], before: Timestamp, keep: usize) -> BoxFuture<'_, Result<usize, StoreError>> {
+        let pruned = self.with(|state| {
+            let doomed: Vec<_> = state
+                .records
+                .iter()
+                .filter(|((of, _), _)| of == prefix)
+                .rev()
+                .enumerate()
+                .filter(|(newer, (_, (at, _)))| *newer >= keep || *at < before)
+                .map(|(_, (key, _))| key.clone())
+                .collect();
+            for key in &doomed {
+                state.records.remove(key);
+            }
+            doomed.len()
+        });
+        ready(Ok(pruned)).boxed()
+    }
+
+    fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|state| state.records.retain(|(of, _), _| !of.starts_with(prefix)));
+        ready(Ok(())).boxed()
+    }
+}

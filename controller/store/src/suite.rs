@@ -1,0 +1,107 @@
+//! What every [`Store`] must do: each implementation runs this in its tests.
+
+use futures_util::future::BoxFuture;
+use periapt_host_api::{Revision, Timestamp};
+
+use crate::{Batch, NewRecord, Order, Store, StoreError};
+
+/// One store under test, that can be closed and opened again.
+pub trait Subject {
+    /// The store's type.
+    type Store: Store;
+    /// Opens the store; called again after the one before was dropped, on the same data.
+    fn open(&mut self) -> BoxFuture<'_, Self::Store>;
+    /// Whether what was written is still there after opening again.
+    fn is_durable(&self) -> bool;
+}
+
+/// Runs the whole suite on a fresh, empty subject.
+///
+/// # Panics
+/// Where the store does not behave: this is a test.
+#[expect(clippy::expect_used, clippy::panic, reason = "a test suite says what failed by panicking")]
+pub async fn run(mut subject: impl Subject) {
+    let store = subject.open().await;
+    let id = store.id();
+    let empty = store.load().await.expect("an empty store can be read");
+    assert!(empty.entities.is_empty(), "a fresh store holds nothing");
+
+    let put = |key: &str, value: &str| (key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()));
+    let record = |prefix: &str, seconds: i64, body: &str| NewRecord {
+        prefix: prefix.as_bytes().to_vec(),
+        at: Timestamp::from_second(seconds).expect("a small number of seconds is a time"),
+        body: body.as_bytes().to_vec(),
+    };
+
+    let first = store
+        .commit(Batch {
+            expected: empty.revision,
+            entities: vec![put("b", "1"), put("a", "1"), put("\u{0}", ""), put("\u{ff}", "high")],
+            records: vec![record("log", 10, "one"), record("log", 20, "two"), record("log2", 5, "other")],
+        })
+        .await
+        .expect("a batch is written");
+    assert!(first > empty.revision, "revisions rise");
+
+    let second = store
+        .commit(Batch {
+            expected: first,
+            entities: vec![put("a", "2"), (b"b".to_vec(), None), (b"never".to_vec(), None)],
+            records: vec![record("log", 30, "three"), record("log", 25, "four")],
+        })
+        .await
+        .expect("a second batch is written");
+    assert!(second > first, "revisions rise");
+
+    match store.commit(Batch { expected: first, entities: vec![put("a", "3")], records: vec![] }).await {
+        Err(StoreError::HeadMoved { expected, have }) => assert_eq!((expected, have), (first, second)),
+        other => panic!("a batch for an old head is refused, got {other:?}"),
+    }
+
+    let store = if subject.is_durable() {
+        drop(store);
+        subject.open().await
+    } else {
+        store
+    };
+    assert_eq!(store.id(), id, "a store keeps its identity");
+    let loaded = store.load().await.expect("a store can be read again");
+    assert_eq!(loaded.revision, second);
+    let entities: Vec<_> = [("\u{0}", ""), ("a", "2"), ("\u{ff}", "high")]
+        .map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()))
+        .into();
+    assert_eq!(loaded.entities, entities, "entities are sorted by key and those deleted are gone");
+
+    let bodies = async |order, limit| -> Vec<String> {
+        let records = store.records(b"log", order, limit).await.expect("records can be read");
+        records.into_iter().map(|record| String::from_utf8_lossy(&record.body).into_owned()).collect()
+    };
+    let oldest = Order::OldestFirst { after: None };
+    let newest = Order::NewestFirst { before: None };
+    assert_eq!(bodies(oldest, 99).await, ["one", "two", "three", "four"], "in the order of appending");
+    assert_eq!(bodies(oldest, 2).await, ["one", "two"]);
+    assert_eq!(bodies(newest, 3).await, ["four", "three", "two"]);
+    let all = store.records(b"log", oldest, 99).await.expect("records can be read");
+    let at = |index: usize| all.get(index).expect("four records").position;
+    assert_eq!(bodies(Order::OldestFirst { after: Some(at(1)) }, 99).await, ["three", "four"]);
+    assert_eq!(bodies(Order::NewestFirst { before: Some(at(1)) }, 99).await, ["one"]);
+    assert_eq!(at(2).revision, second);
+
+    let cut = Timestamp::from_second(21).expect("a small number of seconds is a time");
+    assert_eq!(store.prune(b"log", cut, 99).await.expect("records can be pruned"), 2, "the two old ones");
+    assert_eq!(bodies(oldest, 99).await, ["three", "four"]);
+    assert_eq!(store.prune(b"log", cut, 1).await.expect("records can be pruned"), 1, "all but the newest");
+    assert_eq!(bodies(oldest, 99).await, ["four"]);
+    assert_eq!(store.records(b"log2", oldest, 99).await.expect("others stay").len(), 1);
+
+    store.forget(b"lo").await.expect("sequences can be forgotten");
+    assert_eq!(bodies(oldest, 99).await, [""; 0]);
+    assert_eq!(store.records(b"log2", oldest, 99).await.expect("reading nothing").len(), 0);
+    assert_eq!(store.load().await.expect("entities stay").entities.len(), 3);
+
+    let third = store
+        .commit(Batch { expected: second, entities: vec![], records: vec![] })
+        .await
+        .expect("an empty batch is a commit");
+    assert!(third > second && third != Revision(0));
+}
