@@ -43,8 +43,9 @@ pub struct UnitRecord {
     pub charm: Option<CharmRef>,
     /// What the last committed config-changed saw.
     pub seen: SeenHashes,
-    /// The version of the leader settings last seen.
-    pub leader_settings_version: u64,
+    /// The version of the leader settings last seen; none: a unit that does not lead is told of them once,
+    /// whatever their version (`hook-model.md` 1.8; also after it lost leadership, 1.5).
+    pub leader_settings_version: Option<u64>,
     /// Relations whose scope this unit is in, or whose broken hook is still due.
     pub relations: BTreeMap<RelationId, RelationRecord>,
     /// The boot of the host in which the unit last ran `start`.
