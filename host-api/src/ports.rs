@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::EndpointName;
 
+mod table;
+
+pub use table::PortTable;
+
 /// A transport with ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
+mod derive;
 mod full;
 
+pub use derive::derive_application_status;
 pub use full::*;
 
 /// A unit's or an application's workload status (`hook-model.md` 7.5).
