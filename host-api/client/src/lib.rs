@@ -1,1 +1,21 @@
-//! (to be written)
+//! The HTTP/2 client that agent and command line share: one multiplexed connection to a controller, with typed
+//! methods for all of its API.
+//!
+//! Calls answer a [`ClientError`] that says whether the controller refused, could not be reached, or answered
+//! what nobody can read. Streams end with an error when the connection breaks; whoever reads one knows where it
+//! stands and asks again from there.
+
+mod api;
+mod connection;
+mod error;
+mod ndjson;
+mod options;
+mod request;
+
+pub use connection::Client;
+pub use error::ClientError;
+pub use ndjson::NdJson;
+pub use options::{Identity, Options};
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, ClientError>;

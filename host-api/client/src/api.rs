@@ -1,0 +1,5 @@
+//! The API's methods, by who calls them.
+
+mod agent;
+mod charm;
+mod operator;

@@ -1,0 +1,63 @@
+//! What an agent's keeper calls, for itself and for its runners.
+
+use http::Method;
+use periapt_host_api::{
+    AgentName, ModelUuid, Revision,
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::{Registered, WatchPosition},
+    command::{CommandResults, Commands},
+    view::Frame,
+};
+
+use crate::{Client, NdJson, Result};
+
+impl Client {
+    /// Says who and where the agent is; at each start of its keeper.
+    pub async fn register(&self, agent: &AgentName, register: &Register) -> Result<Registered> {
+        self.call(Method::PUT, format!("/v1/agents/{agent}")).json(register)?.value().await
+    }
+
+    /// Which models have units on the agent: now, and whole again whenever it differs.
+    pub async fn assignments(&self, agent: &AgentName) -> Result<NdJson<AgentAssignments>> {
+        self.get(format!("/v1/agents/{agent}/assignments")).lines().await
+    }
+
+    /// The frames of a runner's view, from a position on. The first is a full replacement where the position
+    /// cannot be continued from; one without content is the heartbeat.
+    pub async fn watch(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        position: Option<WatchPosition>,
+    ) -> Result<NdJson<Frame>> {
+        let call = self.get(format!("/v1/agents/{agent}/models/{model}/watch"));
+        let call = match position {
+            Some(WatchPosition { store, revision }) => call.query("store", store).query("revision", revision),
+            None => call,
+        };
+        call.lines().await
+    }
+
+    /// Sends the calls of one runner; each has its own result. Sent again after a broken connection, a commit
+    /// gets the same answer.
+    pub async fn runner_commands(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        commands: Vec<RunnerCommand>,
+    ) -> Result<CommandResults<RunnerAnswer>> {
+        let path = format!("/v1/agents/{agent}/models/{model}/commands");
+        self.call(Method::POST, path).json(&Commands { commands })?.value().await
+    }
+
+    /// Sends one such call; its refusal is the error. Answers also the revision at which it can be read.
+    pub async fn runner_command(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        command: RunnerCommand,
+    ) -> Result<(RunnerAnswer, Revision)> {
+        let results = self.runner_commands(agent, model, vec![command]).await?;
+        self.only(results)
+    }
+}

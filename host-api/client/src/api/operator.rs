@@ -1,0 +1,143 @@
+//! What the command line calls.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use periapt_host_api::{
+    ApplicationName, Revision, UnitName,
+    api::{ApplicationDetails, Journal, LogQuery, ModelSelector, UnitDetails},
+    command::{
+        AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
+        ModelSummary,
+    },
+    logs::LogLine,
+    settings::ModelConfig,
+    status::{FullStatus, MachineStatus},
+};
+
+use crate::{Client, NdJson, Result};
+
+impl Client {
+    /// What the controller says of itself.
+    pub async fn controller(&self) -> Result<ControllerInfo> {
+        self.get("/v1/controller").value().await
+    }
+
+    /// Sends commands that are about no existing model; each has its own result.
+    pub async fn controller_commands(
+        &self,
+        commands: Vec<ControllerCommand>,
+    ) -> Result<CommandResults<Answer>> {
+        self.call(Method::POST, "/v1/commands").json(&Commands { commands })?.value().await
+    }
+
+    /// Sends one such command; its refusal is the error.
+    pub async fn controller_command(&self, command: ControllerCommand) -> Result<Answer> {
+        let results = self.controller_commands(vec![command]).await?;
+        self.only(results).map(|(answer, _)| answer)
+    }
+
+    /// The models that the caller may see.
+    pub async fn models(&self) -> Result<Vec<ModelSummary>> {
+        self.get("/v1/models").value().await
+    }
+
+    /// One model.
+    pub async fn model(&self, model: &ModelSelector) -> Result<ModelSummary> {
+        self.get(format!("/v1/models/{model}")).value().await
+    }
+
+    /// Sends commands to a model; each has its own result.
+    pub async fn commands(
+        &self,
+        model: &ModelSelector,
+        commands: Vec<Command>,
+    ) -> Result<CommandResults<Answer>> {
+        let path = format!("/v1/models/{model}/commands");
+        self.call(Method::POST, path).json(&Commands { commands })?.value().await
+    }
+
+    /// Sends one command to a model; its refusal is the error.
+    pub async fn command(&self, model: &ModelSelector, command: Command) -> Result<Answer> {
+        let results = self.commands(model, vec![command]).await?;
+        self.only(results).map(|(answer, _)| answer)
+    }
+
+    /// A model's status.
+    pub async fn status(&self, model: &ModelSelector) -> Result<FullStatus> {
+        self.get(format!("/v1/models/{model}/status")).value().await
+    }
+
+    /// A model's status now, and again whenever it differs. A slow reader gets only the newest.
+    pub async fn watch_status(&self, model: &ModelSelector) -> Result<NdJson<FullStatus>> {
+        self.get(format!("/v1/models/{model}/status/watch")).lines().await
+    }
+
+    /// A unit with its relations and its newest hooks.
+    pub async fn unit(&self, model: &ModelSelector, unit: &UnitName) -> Result<UnitDetails> {
+        self.get(format!("/v1/models/{model}/units/{unit}")).value().await
+    }
+
+    /// An application with its settings.
+    pub async fn application(
+        &self,
+        model: &ModelSelector,
+        application: &ApplicationName,
+    ) -> Result<ApplicationDetails> {
+        self.get(format!("/v1/models/{model}/applications/{application}")).value().await
+    }
+
+    /// A model's machines, by number.
+    pub async fn machines(&self, model: &ModelSelector) -> Result<BTreeMap<String, MachineStatus>> {
+        self.get(format!("/v1/models/{model}/machines")).value().await
+    }
+
+    /// A model's configuration.
+    pub async fn model_config(&self, model: &ModelSelector) -> Result<ModelConfig> {
+        self.get(format!("/v1/models/{model}/config")).value().await
+    }
+
+    /// Log lines of a model, the oldest first; ends unless `follow` is asked for.
+    pub async fn logs(&self, model: &ModelSelector, query: &LogQuery) -> Result<NdJson<LogLine>> {
+        let mut call = self.get(format!("/v1/models/{model}/logs"));
+        if let Some(tail) = query.tail {
+            call = call.query("tail", tail);
+        }
+        for (key, wanted) in [("replay", query.replay), ("follow", query.follow)] {
+            if wanted {
+                call = call.query(key, true);
+            }
+        }
+        for include in &query.include {
+            call = call.query("include", include);
+        }
+        if let Some(level) = query.level {
+            call = call.query("level", level);
+        }
+        call.lines().await
+    }
+
+    /// The newest hooks of one unit, or of all units of a model, the oldest first.
+    pub async fn journal(&self, model: &ModelSelector, unit: Option<&UnitName>) -> Result<Journal> {
+        let call = self.get(format!("/v1/models/{model}/journal"));
+        match unit {
+            Some(unit) => call.query("unit", unit).value().await,
+            None => call.value().await,
+        }
+    }
+
+    /// The agents that the controller knows.
+    pub async fn agents(&self) -> Result<Vec<AgentSummary>> {
+        self.get("/v1/agents").value().await
+    }
+
+    /// The result of a call with one command.
+    pub(crate) fn only<T>(&self, results: CommandResults<T>) -> Result<(T, Revision)> {
+        let revision = results.revision;
+        let mut results = results.results.into_iter();
+        match (results.next(), results.next()) {
+            (Some(result), None) => Ok((std::result::Result::from(result)?, revision)),
+            _ => Err(self.protocol("one command has one result")),
+        }
+    }
+}

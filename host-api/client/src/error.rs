@@ -1,0 +1,84 @@
+//! What can become of a call.
+
+use periapt_host_api::Refusal;
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ClientError {
+    /// The controller understood, and said no: nothing of what was asked happened.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There was no answer.
+    #[error("controller at {url} does not answer: {reason}; {}", hint(*.may_have_happened))]
+    Unreachable {
+        /// The controller's URL.
+        url: String,
+        /// What went wrong, from the outside in.
+        reason: String,
+        /// Whether the request was on its way when the connection broke, so that nobody knows its outcome.
+        may_have_happened: bool,
+    },
+    /// What came back is no answer of this API.
+    #[error("controller at {url} answered what this version does not understand: {reason}")]
+    Protocol {
+        /// The controller's URL.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The URL is none that a controller can have.
+    #[error("invalid controller URL {url:?}: {reason}")]
+    InvalidUrl {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file of the caller's own could not be read or written.
+    #[error("charm archive: {0}")]
+    Local(String),
+}
+
+impl ClientError {
+    /// The controller's refusal, if this is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody changing it.
+    pub fn is_temporary(&self) -> bool {
+        use periapt_host_api::ErrorCode::{StorageUnavailable, TooManyRequests, TryAgain};
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(refusal) => {
+                matches!(refusal.code, StorageUnavailable | TooManyRequests | TryAgain)
+            }
+            Self::Protocol { .. } | Self::InvalidUrl { .. } | Self::Local(_) => false,
+        }
+    }
+}
+
+fn hint(may_have_happened: bool) -> &'static str {
+    match may_have_happened {
+        true => "whether the request was carried out is not known",
+        false => "is it running?",
+    }
+}
+
+/// An error with all that caused it, from the outside in, each said once.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}

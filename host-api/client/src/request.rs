@@ -1,0 +1,219 @@
+//! One request and its answer.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    Client, ClientError, Identity, Result,
+    connection::Body,
+    error::chain,
+    ndjson::{self, NdJson},
+};
+
+/// The largest answer that is read as one value.
+const MAX_ANSWER_BYTES: usize = MAX_LINE_BYTES;
+/// The largest refusal that is read.
+const MAX_PROBLEM_BYTES: usize = 64 * 1024;
+/// How many connections that break under a request that was not sent yet are replaced before giving up.
+const MAX_RECONNECTS: u32 = 3;
+
+/// A request that is being put together.
+pub(crate) struct Call<'a> {
+    client: &'a Client,
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    headers: HeaderMap,
+    body: Body,
+}
+
+impl Client {
+    /// Begins a request. `path` starts with a slash; what varies in it are names that need no escaping.
+    pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
+        Call {
+            client: self,
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: HeaderMap::new(),
+            body: empty(),
+        }
+    }
+
+    pub(crate) fn get(&self, path: impl Into<String>) -> Call<'_> {
+        self.call(Method::GET, path)
+    }
+}
+
+impl Call<'_> {
+    /// Adds to the query, escaped.
+    pub(crate) fn query(mut self, key: &'static str, value: impl ToString) -> Self {
+        self.query.push((key, value.to_string()));
+        self
+    }
+
+    pub(crate) fn header(mut self, name: header::HeaderName, value: header::HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    pub(crate) fn json(mut self, value: &impl Serialize) -> Result<Self> {
+        let text = serde_json::to_vec(value)
+            .map_err(|error| self.client.protocol(format!("the request cannot be written: {error}")))?;
+        self.body = full(text.into());
+        Ok(self.header(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json")))
+    }
+
+    pub(crate) fn body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// Sends it and reads the answer as one value.
+    pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
+        let client = self.client;
+        let read_only = self.method.is_safe();
+        let within = client.options().answer_within;
+        let answer = async {
+            let body = self.send().await?.into_body();
+            let bytes = collect(client, body, MAX_ANSWER_BYTES, !read_only).await?;
+            serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
+        };
+        tokio::time::timeout(within, answer).await.unwrap_or_else(|_| Err(too_late(client, !read_only)))
+    }
+
+    /// Sends it and reads the answer line by line.
+    pub(crate) async fn lines<T: DeserializeOwned + Send + 'static>(self) -> Result<NdJson<T>> {
+        let client = self.client.clone();
+        let response = self.response().await?;
+        Ok(ndjson::decode(response.into_body(), client))
+    }
+
+    /// Sends it; answers once the head of a successful response is there, in time.
+    pub(crate) async fn response(self) -> Result<Response<Incoming>> {
+        let client = self.client;
+        let read_only = self.method.is_safe();
+        let within = client.options().answer_within;
+        tokio::time::timeout(within, self.send()).await.unwrap_or_else(|_| Err(too_late(client, !read_only)))
+    }
+
+    /// Sends it; a response that is no success becomes the refusal that it carries. No bound on its time.
+    pub(crate) async fn send(self) -> Result<Response<Incoming>> {
+        let client = self.client;
+        let read_only = self.method.is_safe();
+        let is_head = self.method == Method::HEAD;
+        let mut request = self.into_request()?;
+        let mut broken = None;
+        for _ in 0..=MAX_RECONNECTS {
+            let mut lane = client.lane(broken).await?;
+            match lane.sender.try_send_request(request).await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => return Err(refused(client, response, is_head).await),
+                Err(mut error) => match error.take_message() {
+                    // It never left: the connection was dead already.
+                    Some(unsent) => {
+                        request = unsent;
+                        broken = Some(lane.generation);
+                    }
+                    None => return Err(client.unreachable(chain(error.error()), !read_only)),
+                },
+            }
+        }
+        Err(client.unreachable("its connections break as soon as they are made", false))
+    }
+
+    fn into_request(self) -> Result<Request<Body>> {
+        let mut target = self.path;
+        for (index, (key, value)) in self.query.iter().enumerate() {
+            target.push(if index == 0 { '?' } else { '&' });
+            target.push_str(key);
+            target.push('=');
+            escape_into(value, &mut target);
+        }
+        let cannot =
+            |error: http::Error| self.client.protocol(format!("the request cannot be made: {error}"));
+        let uri = Uri::builder()
+            .scheme(Scheme::HTTP)
+            .authority(self.client.authority().clone())
+            .path_and_query(target)
+            .build()
+            .map_err(cannot)?;
+        let mut builder = Request::builder().method(self.method).uri(uri);
+        builder = match &self.client.options().identity {
+            Identity::Local => builder,
+            Identity::User(name) => builder.header(agent::header::USER, name.as_str()),
+            Identity::Agent(name) => builder.header(agent::header::AGENT, name.as_str()),
+        };
+        let mut request = builder.body(self.body).map_err(cannot)?;
+        request.headers_mut().extend(self.headers);
+        Ok(request)
+    }
+}
+
+/// No body.
+pub(crate) fn empty() -> Body {
+    full(Bytes::new())
+}
+
+/// A body that is there as a whole.
+pub(crate) fn full(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn too_late(client: &Client, may_have_happened: bool) -> ClientError {
+    let seconds = client.options().answer_within.as_secs();
+    client.unreachable(format!("no answer within {seconds} s"), may_have_happened)
+}
+
+async fn collect(client: &Client, body: Incoming, limit: usize, may_have_happened: bool) -> Result<Bytes> {
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(client.protocol(format!("the answer is larger than {limit} bytes")))
+        }
+        Err(error) => Err(client.unreachable(chain(error.as_ref()), may_have_happened)),
+    }
+}
+
+/// The refusal that a response carries.
+async fn refused(client: &Client, response: Response<Incoming>, is_head: bool) -> ClientError {
+    let status = response.status();
+    if is_head && status == StatusCode::NOT_FOUND {
+        return Refusal::not_found("no such thing").into();
+    }
+    let bytes = match collect(client, response.into_body(), MAX_PROBLEM_BYTES, false).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error,
+    };
+    match serde_json::from_slice::<Problem>(&bytes) {
+        Ok(problem) => ClientError::Refused(problem.into()),
+        Err(_) => client.protocol(format!("HTTP status {status} without a reason that can be read")),
+    }
+}
+
+/// Appends a text to a query, everything but unreserved characters escaped.
+fn escape_into(text: &str, target: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            target.push(byte.into());
+        } else {
+            target.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_keeps_no_character_that_means_something() {
+        let mut text = String::new();
+        escape_into("mysql/0 & ä=*", &mut text);
+        assert_eq!(text, "mysql%2F0%20%26%20%C3%A4%3D%2A");
+    }
+}

@@ -1,0 +1,304 @@
+//! What the HTTP API shows of single things, and how it is asked: the types that only API, client and command
+//! line share.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
+    RelationId, Revision, StoreId, UnitName,
+    charm::OptionType,
+    command::ResolveMode,
+    journal::JournalRecord,
+    logs::LogLevel,
+    ports::OpenedPorts,
+    record::UnitRecord,
+    relation::{Role, Settings},
+    settings::OptionValue,
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+};
+
+/// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
+pub const MAX_ARCHIVE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The longest line of an NDJSON stream: a full replacement of a large view is one line.
+pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The largest body of one request for commands: a commit is at most 1 MiB, and its journal, its early effects
+/// and the JSON around them come on top.
+pub const MAX_COMMANDS_BYTES: usize = 8 * 1024 * 1024;
+
+/// The most commands in one bulk call.
+pub const MAX_COMMANDS: usize = 1_000;
+
+/// The most streams that one connection carries at a time. Flow-control windows of connections are this many
+/// times those of streams, so that a stream that nobody reads holds up no other.
+pub const MAX_STREAMS: u32 = 256;
+
+/// How often a watch says that nothing has changed, in seconds.
+pub const HEARTBEAT_SECONDS: u64 = 10;
+
+/// Which model a path names: by its number for ever, or by the name that its owner gave it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModelSelector {
+    /// For ever.
+    Uuid(ModelUuid),
+    /// The caller's own model of this name, or else the only one.
+    Name(ModelName),
+}
+
+impl fmt::Display for ModelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(uuid) => uuid.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+impl FromStr for ModelSelector {
+    type Err = crate::NameError;
+    /// What reads as a hyphenated UUID is one; no model can be given such a name by accident.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse::<ModelUuid>() {
+            Ok(uuid) if text.len() == 36 => Ok(Self::Uuid(uuid)),
+            _ => ModelName::new(text).map(Self::Name),
+        }
+    }
+}
+
+impl From<ModelUuid> for ModelSelector {
+    fn from(uuid: ModelUuid) -> Self {
+        Self::Uuid(uuid)
+    }
+}
+
+impl From<ModelName> for ModelSelector {
+    fn from(name: ModelName) -> Self {
+        Self::Name(name)
+    }
+}
+
+/// Where a watch goes on: the last frame that was applied. One that the controller cannot continue from gets a
+/// full replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct WatchPosition {
+    /// The store whose revision it is.
+    pub store: StoreId,
+    /// Up to where the watcher's view is complete.
+    pub revision: Revision,
+}
+
+/// Which log lines are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct LogQuery {
+    /// At most this many of those that are there, the newest; none: ten, unless `replay`.
+    pub tail: Option<u32>,
+    /// All that are there.
+    pub replay: bool,
+    /// Go on with new ones as they come.
+    pub follow: bool,
+    /// Only of these: a unit (`mysql/0`, `unit-mysql-0`), an application (`mysql`), or an entity's name with
+    /// `*` at its end; none: of all.
+    pub include: Vec<String>,
+    /// Only this important or more.
+    pub level: Option<LogLevel>,
+}
+
+/// The answer to an agent's registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Registered {
+    /// The store that revisions belong to.
+    pub store: StoreId,
+    /// The revision at which the registration can be read.
+    pub revision: Revision,
+}
+
+/// One journal record with the unit that it is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct JournalEntry {
+    /// The unit.
+    pub unit: UnitName,
+    /// What it ran.
+    pub record: JournalRecord,
+}
+
+/// A page of the journal, the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Journal {
+    /// In the order in which they were committed.
+    pub entries: Vec<JournalEntry>,
+}
+
+/// A unit, as `show-unit` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitDetails {
+    /// Name.
+    pub name: UnitName,
+    /// Its application.
+    pub application: ApplicationName,
+    /// Life.
+    pub life: Life,
+    /// `local:NAME-REV` of the charm that it runs; of its application's, before it has one.
+    pub charm: String,
+    /// That charm's archive.
+    pub charm_digest: CharmDigest,
+    /// Whether it leads its application.
+    pub leader: bool,
+    /// Its machine, once it has one.
+    pub machine: Option<MachineId>,
+    /// The agent that hosts the machine.
+    pub agent: Option<AgentName>,
+    /// Its machine's preferred address.
+    pub address: Option<String>,
+    /// The principal, of a subordinate.
+    pub principal: Option<UnitName>,
+    /// Subordinates, of a principal.
+    pub subordinates: Vec<UnitName>,
+    /// What it has open.
+    pub opened_ports: Vec<OpenedPorts>,
+    /// What the charm says that the workload's version is.
+    pub workload_version: String,
+    /// What the charm says.
+    pub workload_status: StatusInfo<WorkloadStatus>,
+    /// What the agent does.
+    pub agent_status: StatusInfo<AgentStatus>,
+    /// The operator's answer to a failed hook, until it is used.
+    pub resolved: Option<ResolveMode>,
+    /// What it has done.
+    pub record: UnitRecord,
+    /// Its relations.
+    pub relations: Vec<UnitRelation>,
+    /// Its newest hooks, the oldest first.
+    pub journal: Vec<JournalRecord>,
+}
+
+/// One relation, seen from one unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitRelation {
+    /// Number.
+    pub relation_id: RelationId,
+    /// The unit's own end.
+    pub endpoint: EndpointName,
+    /// The other end; of peers the same.
+    pub related_endpoint: EndpointName,
+    /// The application at the other end.
+    pub related_application: ApplicationName,
+    /// The interface.
+    pub interface: InterfaceName,
+    /// The bag of the other end's application.
+    pub application_data: Settings,
+    /// The unit's own part.
+    pub local_unit: UnitBag,
+    /// The units at the other end.
+    pub related_units: BTreeMap<UnitName, UnitBag>,
+}
+
+/// A unit's bag in a relation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct UnitBag {
+    /// Whether it is in the relation's scope.
+    pub in_scope: bool,
+    /// Content.
+    pub data: Settings,
+}
+
+/// An application, as `show-application` and `config` show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApplicationDetails {
+    /// Name.
+    pub name: ApplicationName,
+    /// Life.
+    pub life: Life,
+    /// `local:NAME-REV`
+    pub charm: String,
+    /// The charm's own name.
+    pub charm_name: String,
+    /// Its revision in this model.
+    pub charm_revision: u64,
+    /// Its archive.
+    pub charm_digest: CharmDigest,
+    /// Whether its units live beside a principal's.
+    pub subordinate: bool,
+    /// Whether its ports are reachable from outside.
+    pub exposed: bool,
+    /// Whether the operator trusts it.
+    pub trust: bool,
+    /// Who leads it.
+    pub leader: Option<UnitName>,
+    /// Its units.
+    pub units: Vec<UnitName>,
+    /// Its charm's endpoints.
+    pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
+    /// Its charm's options with their values.
+    pub settings: BTreeMap<String, SettingDetails>,
+}
+
+/// An endpoint and what it is related to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct EndpointDetails {
+    /// Its role.
+    pub role: Role,
+    /// Its interface.
+    pub interface: InterfaceName,
+    /// The relations that it stands in.
+    pub relations: Vec<RelationId>,
+}
+
+/// Where a setting's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SettingSource {
+    /// Nobody set it, and the charm has a default.
+    Default,
+    /// The operator set it.
+    User,
+    /// Nobody set it, and there is no default.
+    Unset,
+}
+
+/// An option of an application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SettingDetails {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: OptionType,
+    /// What it is for.
+    pub description: String,
+    /// The charm's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<OptionValue>,
+    /// What hooks read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<OptionValue>,
+    /// Where that comes from.
+    pub source: SettingSource,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_by_uuid_or_by_name() {
+        let uuid = "0197a5ee-0000-7000-8000-000000000001";
+        assert!(matches!(uuid.parse::<ModelSelector>(), Ok(ModelSelector::Uuid(_))));
+        assert!(matches!("blog".parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
+        let undashed = "0197a5ee000070008000000000000001";
+        assert!(matches!(undashed.parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
+        assert!("No Such".parse::<ModelSelector>().is_err());
+    }
+}
