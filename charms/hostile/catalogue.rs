@@ -13,6 +13,7 @@ macro_rules! hostile_modes {
             // Take all there is.
             memory_bomb
             recursion
+            large_frames
             handles
             random_flood
             tmp_flood

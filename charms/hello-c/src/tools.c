@@ -53,7 +53,8 @@ char *tool(const char *const args[]) {
   } else {
     char *complaint = copy(&output.stderr_);
     tool_failure.code = output.exit_code;
-    tool_failure.message = text("%s: %s", args[0], complaint);
+    bool marked = strncmp(complaint, "ERROR ", 6) == 0;
+    tool_failure.message = text("%s: %s", args[0], complaint + (marked ? 6 : 0));
     free(complaint);
   }
   periapt_charm_hook_tools_output_free(&output);

@@ -6,8 +6,8 @@ mod replication;
 mod settings;
 
 use periapt_sdk::{
-    Charm, RelationBroken, RelationChanged, RelationCreated, RelationDeparted, RelationJoined, Result, Status,
-    Unit, info,
+    Charm, RelationBroken, RelationChanged, RelationCreated, RelationDeparted, RelationJoined, Result,
+    Status, Unit, info,
 };
 use settings::Settings;
 

@@ -16,7 +16,8 @@ impl FromConfig for Settings {
         }
         let character_set: String = config.get("character-set")?;
         if !character_set.chars().all(|c| c.is_ascii_alphanumeric()) || character_set.is_empty() {
-            let message = format!("option character-set is \"{character_set}\", expected a name such as utf8mb4");
+            let message =
+                format!("option character-set is \"{character_set}\", expected a name such as utf8mb4");
             return Err(Error::new(message));
         }
         Ok(Self { max_connections, character_set })

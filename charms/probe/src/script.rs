@@ -123,13 +123,10 @@ mod tests {
 
     #[test]
     fn quotes_keep_blanks_together() {
-        assert_eq!(words(r#"status-set  active "two words" '' a"b"c"#).unwrap(), [
-            "status-set",
-            "active",
-            "two words",
-            "",
-            "abc"
-        ]);
+        assert_eq!(
+            words(r#"status-set  active "two words" '' a"b"c"#).unwrap(),
+            ["status-set", "active", "two words", "", "abc"]
+        );
         assert_eq!(words("\"open").unwrap_err().to_string(), "a quote is not closed");
     }
 

@@ -3,7 +3,7 @@
 use super::Probe;
 use periapt_sdk::bindings::periapt::charm::types::Event;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Output, Outcome, Ports, Status};
+use periapt_sdk::{Outcome, Output, Ports, Status};
 
 fn probe(script: &str) -> Harness<Probe> {
     let mut unit = Harness::new("probe/0");
@@ -23,14 +23,17 @@ fn every_event_is_logged_with_its_context() {
     unit.join(&sink, "other/3", &[]).unwrap();
     unit.change_app(&sink, &[("k", "v")]).unwrap();
     unit.end(&sink).unwrap();
-    assert_eq!(lines(&unit), [
-        "event install attempt=1",
-        "event sink-relation-joined relation=sink:0 app=other unit=other/3 attempt=1",
-        "event sink-relation-changed relation=sink:0 app=other unit=other/3 attempt=1",
-        "event sink-relation-changed relation=sink:0 app=other attempt=1",
-        "event sink-relation-departed relation=sink:0 app=other unit=other/3 departing=other/3 attempt=1",
-        "event sink-relation-broken relation=sink:0 app=other attempt=1",
-    ]);
+    assert_eq!(
+        lines(&unit),
+        [
+            "event install attempt=1",
+            "event sink-relation-joined relation=sink:0 app=other unit=other/3 attempt=1",
+            "event sink-relation-changed relation=sink:0 app=other unit=other/3 attempt=1",
+            "event sink-relation-changed relation=sink:0 app=other attempt=1",
+            "event sink-relation-departed relation=sink:0 app=other unit=other/3 departing=other/3 attempt=1",
+            "event sink-relation-broken relation=sink:0 app=other attempt=1",
+        ]
+    );
 }
 
 #[test]

@@ -15,9 +15,13 @@ impl Database {
     /// The account, once all of it is in the remote application's bag.
     pub(crate) fn given_by(relation: &Relation) -> Result<Option<Self>> {
         let bag = relation.remote_app_bag()?;
-        let (Some(host), Some(port), Some(name), Some(user), Some(password)) =
-            (bag.get("host")?, bag.get("port")?, bag.get("database")?, bag.get("user")?, bag.get("password")?)
-        else {
+        let (Some(host), Some(port), Some(name), Some(user), Some(password)) = (
+            bag.get("host")?,
+            bag.get("port")?,
+            bag.get("database")?,
+            bag.get("user")?,
+            bag.get("password")?,
+        ) else {
             return Ok(None);
         };
         let character_set = bag.get("character-set")?.unwrap_or_else(|| "utf8mb4".to_owned());

@@ -14,7 +14,7 @@ macro_rules! export {
                     $crate::handle::<$charm>(invocation)
                 }
             }
-            $crate::bindings::export_bindings!(Exported with_types_in $crate::bindings);
+    $crate::bindings::export_bindings!(Exported with_types_in $crate::bindings);
         };
         // On the host there is nobody to export to; the charm is used all the same, by its tests.
         #[cfg(not(target_arch = "wasm32"))]

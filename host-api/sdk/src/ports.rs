@@ -82,7 +82,8 @@ impl FromStr for Ports {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let invalid = || Error::new(format!("\"{text}\" is no port, such as 80, 53/udp, 8000-8999/tcp or icmp"));
+        let invalid =
+            || Error::new(format!("\"{text}\" is no port, such as 80, 53/udp, 8000-8999/tcp or icmp"));
         if text == "icmp" {
             return Ok(Self::Icmp);
         }

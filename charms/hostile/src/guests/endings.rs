@@ -25,14 +25,24 @@ pub(crate) fn exit(_: &Unit) -> Result {
     std::process::exit(0)
 }
 
-/// Needs a stack frame per level that the compiler cannot fold away.
+/// Small frames: the engine's stack ends first.
 pub(crate) fn recursion(_: &Unit) -> Result {
     #[expect(unconditional_recursion, reason = "this is the attack")]
-    fn deeper(level: [u64; 16]) -> u64 {
+    fn deeper(level: u64) -> u64 {
+        std::hint::black_box(deeper(level.wrapping_add(1))) ^ level
+    }
+    std::hint::black_box(deeper(0));
+    Ok(())
+}
+
+/// Large frames: the stack that the compiler keeps in the guest's memory ends first.
+pub(crate) fn large_frames(_: &Unit) -> Result {
+    #[expect(unconditional_recursion, reason = "this is the attack")]
+    fn deeper(level: [u64; 512]) -> u64 {
         let next = std::hint::black_box(level.map(|word| word.wrapping_add(1)));
         deeper(next).wrapping_add(next.iter().sum::<u64>())
     }
-    std::hint::black_box(deeper([0; 16]));
+    std::hint::black_box(deeper([0; 512]));
     Ok(())
 }
 

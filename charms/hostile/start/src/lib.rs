@@ -13,15 +13,22 @@ impl Charm for Start {
     }
 }
 
-/// Run by the module's `_initialize`, which is the component's start function.
 #[cfg(target_arch = "wasm32")]
+extern "C" fn spin() {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// Run by the reactor object's `_initialize`.
+#[cfg(all(target_arch = "wasm32", reactor_object))]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = {
-    extern "C" fn spin() {
-        loop {
-            std::hint::spin_loop();
-        }
-    }
-    spin
-};
+static CONSTRUCTOR: extern "C" fn() = spin;
+
+/// The start function itself, where there is no other.
+#[cfg(all(target_arch = "wasm32", not(reactor_object)))]
+#[unsafe(export_name = "_initialize")]
+extern "C" fn initialize() {
+    spin();
+}

@@ -3,9 +3,7 @@
 use super::state::{RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::bindings::periapt::charm::types as wit;
-use crate::{
-    Charm, Failure, Invocation, Level, OpenedPorts, Output, Relation, Status, Value, charm::handle,
-};
+use crate::{Charm, Failure, Invocation, Level, OpenedPorts, Output, Relation, Status, Value, charm::handle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
@@ -199,7 +197,10 @@ impl<C: Charm> Harness<C> {
     pub fn app_bag(&self, relation: &Relation) -> BTreeMap<String, String> {
         let state = self.state();
         let relation = state.durable.relations.get(&relation.id());
-        relation.and_then(|relation| relation.applications.get(state.application())).cloned().unwrap_or_default()
+        relation
+            .and_then(|relation| relation.applications.get(state.application()))
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn changed(&mut self, relation: &Relation, unit: Option<&str>) -> Outcome {

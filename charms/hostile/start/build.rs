@@ -1,0 +1,14 @@
+//! Makes the constructors the module's start function.
+//!
+//! Linkers keep `_initialize` to themselves in a `cdylib`, and then the bindings run the constructors at the first call. Where the
+//! C library's reactor object is linked, it need only be exported; elsewhere the charm brings one of its own.
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");
+    println!("cargo::rustc-check-cfg=cfg(reactor_object)");
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    if flags.contains("crt1-reactor.o") {
+        println!("cargo::rustc-cfg=reactor_object");
+        println!("cargo::rustc-cdylib-link-arg=--export=_initialize");
+    }
+}
