@@ -53,6 +53,18 @@ pub enum Work {
         /// How its units are forced.
         force: Option<Force>,
     },
+    /// Destroy some units.
+    DestroyUnits {
+        /// Which.
+        units: Vec<UnitName>,
+        /// How they are forced.
+        force: Option<Force>,
+    },
+    /// Destroy the subordinate units of an application that no alive relation ties to their principal.
+    DestroySubordinates {
+        /// The subordinate application.
+        application: ApplicationName,
+    },
     /// Mark a dying unit's scopes, or take a dead unit out of them and remove it.
     UnitScopes {
         /// Which.

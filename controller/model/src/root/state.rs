@@ -1,0 +1,403 @@
+//! One model's state.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, MachineId, RelationId, UnitName,
+    relation::{BagKey, BagOwner},
+    status::Life,
+    view::Membership,
+};
+
+use super::index::Index;
+use crate::entity::{
+    Application, Bag, Entity, Machine, Model, ModelCharm, ModelKey, Relation, Runner, Sequence, SequenceKey,
+    Unit, WorkId, WorkItem,
+};
+
+/// All entities of one model, and what is derived from them to find them quickly.
+#[derive(Debug, Clone)]
+pub struct ModelState {
+    model: Arc<Model>,
+    charms: OrdMap<CharmDigest, Arc<ModelCharm>>,
+    sequences: OrdMap<SequenceKey, Arc<Sequence>>,
+    runners: OrdMap<AgentName, Arc<Runner>>,
+    applications: OrdMap<ApplicationName, Arc<Application>>,
+    machines: OrdMap<MachineId, Arc<Machine>>,
+    units: OrdMap<UnitName, Arc<Unit>>,
+    relations: OrdMap<RelationId, Arc<Relation>>,
+    members: OrdMap<RelationId, OrdMap<UnitName, Membership>>,
+    bags: OrdMap<RelationId, OrdMap<BagOwner, Arc<Bag>>>,
+    work: OrdMap<WorkId, Arc<WorkItem>>,
+
+    units_on: Index<MachineId, UnitName>,
+    machines_of: Index<AgentName, MachineId>,
+    relations_of: Index<ApplicationName, RelationId>,
+    scopes_of: Index<UnitName, RelationId>,
+    subordinates_of: Index<UnitName, UnitName>,
+    unplaced: OrdSet<UnitName>,
+}
+
+impl ModelState {
+    pub(super) fn new(model: Arc<Model>) -> Self {
+        Self {
+            model,
+            charms: OrdMap::new(),
+            sequences: OrdMap::new(),
+            runners: OrdMap::new(),
+            applications: OrdMap::new(),
+            machines: OrdMap::new(),
+            units: OrdMap::new(),
+            relations: OrdMap::new(),
+            members: OrdMap::new(),
+            bags: OrdMap::new(),
+            work: OrdMap::new(),
+            units_on: Index::default(),
+            machines_of: Index::default(),
+            relations_of: Index::default(),
+            scopes_of: Index::default(),
+            subordinates_of: Index::default(),
+            unplaced: OrdSet::new(),
+        }
+    }
+
+    /// The model itself.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// A charm that the model uses.
+    pub fn charm(&self, digest: &CharmDigest) -> Option<&ModelCharm> {
+        self.charms.get(digest).map(Arc::as_ref)
+    }
+
+    /// The charms that the model uses.
+    pub fn charms(&self) -> impl Iterator<Item = &ModelCharm> {
+        self.charms.values().map(Arc::as_ref)
+    }
+
+    /// The next number of a sequence.
+    pub fn next(&self, key: &SequenceKey) -> u64 {
+        self.sequences.get(key).map_or(0, |sequence| sequence.next)
+    }
+
+    /// The sequences.
+    pub fn sequences(&self) -> impl Iterator<Item = &Sequence> {
+        self.sequences.values().map(Arc::as_ref)
+    }
+
+    /// The runner of an agent.
+    pub fn runner(&self, agent: &AgentName) -> Option<&Runner> {
+        self.runners.get(agent).map(Arc::as_ref)
+    }
+
+    /// The runners that ever attached.
+    pub fn runners(&self) -> impl Iterator<Item = &Runner> {
+        self.runners.values().map(Arc::as_ref)
+    }
+
+    /// An application.
+    pub fn application(&self, name: &ApplicationName) -> Option<&Arc<Application>> {
+        self.applications.get(name)
+    }
+
+    /// The applications, by name.
+    pub fn applications(&self) -> impl Iterator<Item = &Arc<Application>> {
+        self.applications.values()
+    }
+
+    /// A machine.
+    pub fn machine(&self, id: &MachineId) -> Option<&Arc<Machine>> {
+        self.machines.get(id)
+    }
+
+    /// The machines, by number.
+    pub fn machines(&self) -> impl Iterator<Item = &Arc<Machine>> {
+        self.machines.values()
+    }
+
+    /// The machines that an agent hosts.
+    pub fn machines_of(&self, agent: &AgentName) -> impl Iterator<Item = &Arc<Machine>> {
+        self.machines_of.get(agent).filter_map(|id| self.machines.get(id))
+    }
+
+    /// A unit.
+    pub fn unit(&self, name: &UnitName) -> Option<&Arc<Unit>> {
+        self.units.get(name)
+    }
+
+    /// All units, by name.
+    pub fn units(&self) -> impl Iterator<Item = &Arc<Unit>> {
+        self.units.values()
+    }
+
+    /// How many units there are.
+    pub fn unit_count(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The units of an application, by number.
+    pub fn units_of(&self, application: &ApplicationName) -> impl Iterator<Item = &Arc<Unit>> {
+        let first = UnitName::new(application.clone(), 0);
+        let last = UnitName::new(application.clone(), u32::MAX);
+        self.units.range(first..=last).map(|(_, unit)| unit)
+    }
+
+    /// The units on a machine, subordinates included.
+    pub fn units_on(&self, machine: &MachineId) -> impl Iterator<Item = &Arc<Unit>> {
+        self.units_on.get(machine).filter_map(|name| self.units.get(name))
+    }
+
+    /// How many units are on a machine.
+    pub fn unit_count_on(&self, machine: &MachineId) -> usize {
+        self.units_on.len(machine)
+    }
+
+    /// The subordinates of a unit that are still there.
+    pub fn subordinates_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Unit>> {
+        self.subordinates_of.get(unit).filter_map(|name| self.units.get(name))
+    }
+
+    /// Units that have no machine yet.
+    pub fn unplaced(&self) -> impl Iterator<Item = &Arc<Unit>> {
+        self.unplaced.iter().filter_map(|name| self.units.get(name))
+    }
+
+    /// The agent that runs a unit.
+    pub fn agent_of(&self, unit: &Unit) -> Option<&AgentName> {
+        self.machine(&unit.machine?).map(|machine| &machine.agent)
+    }
+
+    /// A relation, in whatever life.
+    pub fn relation(&self, id: &RelationId) -> Option<&Arc<Relation>> {
+        self.relations.get(id)
+    }
+
+    /// All relations, by number.
+    pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations.values()
+    }
+
+    /// The relations of an application, by number.
+    pub fn relations_of(&self, application: &ApplicationName) -> impl Iterator<Item = &Arc<Relation>> {
+        self.relations_of.get(application).filter_map(|id| self.relations.get(id))
+    }
+
+    /// The units in a relation's scope.
+    pub fn members(&self, relation: &RelationId) -> impl Iterator<Item = (&UnitName, &Membership)> {
+        self.members.get(relation).into_iter().flatten()
+    }
+
+    /// How many units are in a relation's scope.
+    pub fn member_count(&self, relation: &RelationId) -> usize {
+        self.members.get(relation).map_or(0, OrdMap::len)
+    }
+
+    /// A unit's place in a relation's scope.
+    pub fn membership(&self, relation: &RelationId, unit: &UnitName) -> Option<Membership> {
+        self.members.get(relation)?.get(unit).copied()
+    }
+
+    /// The relations in whose scope a unit is.
+    pub fn scopes_of(&self, unit: &UnitName) -> impl Iterator<Item = &RelationId> {
+        self.scopes_of.get(unit)
+    }
+
+    /// In how many scopes a unit is.
+    pub fn scope_count(&self, unit: &UnitName) -> usize {
+        self.scopes_of.len(unit)
+    }
+
+    /// A bag.
+    pub fn bag(&self, key: &BagKey) -> Option<&Arc<Bag>> {
+        self.bags.get(&key.relation)?.get(&key.owner)
+    }
+
+    /// All bags of a relation, those of former members included.
+    pub fn bags(&self, relation: &RelationId) -> impl Iterator<Item = &Arc<Bag>> {
+        self.bags.get(relation).into_iter().flat_map(OrdMap::values)
+    }
+
+    /// How many bags a relation has.
+    pub fn bag_count(&self, relation: &RelationId) -> usize {
+        self.bags.get(relation).map_or(0, OrdMap::len)
+    }
+
+    /// Relations that have bags, those that are gone included.
+    pub fn relations_with_bags(&self) -> impl Iterator<Item = &RelationId> {
+        self.bags.keys()
+    }
+
+    /// What is still to be done, in the order in which it was noted.
+    pub fn work(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
+        self.work.values()
+    }
+
+    /// One thing that is still to be done.
+    pub fn work_item(&self, id: &WorkId) -> Option<&Arc<WorkItem>> {
+        self.work.get(id)
+    }
+
+    /// Whether the controller has something to do here.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.work.is_empty() || !self.unplaced.is_empty() || self.model.life != Life::Alive
+    }
+
+    pub(super) fn set_model(&mut self, model: Arc<Model>) {
+        self.model = model;
+    }
+
+    /// The entity under a key.
+    pub(crate) fn get(&self, key: &ModelKey) -> Option<Entity> {
+        Some(match key {
+            ModelKey::Model => Entity::Model(Arc::clone(&self.model)),
+            ModelKey::Charm(digest) => Entity::ModelCharm(Arc::clone(self.charms.get(digest)?)),
+            ModelKey::Sequence(key) => Entity::Sequence(Arc::clone(self.sequences.get(key)?)),
+            ModelKey::Runner(agent) => Entity::Runner(Arc::clone(self.runners.get(agent)?)),
+            ModelKey::Application(name) => Entity::Application(Arc::clone(self.applications.get(name)?)),
+            ModelKey::Machine(id) => Entity::Machine(Arc::clone(self.machines.get(id)?)),
+            ModelKey::Unit(name) => Entity::Unit(Arc::clone(self.units.get(name)?)),
+            ModelKey::Relation(id) => Entity::Relation(Arc::clone(self.relations.get(id)?)),
+            ModelKey::Member(relation, unit) => Entity::from(crate::entity::Member {
+                relation: *relation,
+                unit: unit.clone(),
+                membership: self.membership(relation, unit)?,
+            }),
+            ModelKey::Bag(key) => Entity::Bag(Arc::clone(self.bag(key)?)),
+            ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
+        })
+    }
+
+    /// Puts an entity in its place or takes it away, and keeps what is derived from it in step.
+    pub(crate) fn put(&mut self, key: &ModelKey, entity: Option<&Entity>) {
+        match (key, entity) {
+            (ModelKey::Model, Some(Entity::Model(model))) => self.set_model(Arc::clone(model)),
+            (ModelKey::Charm(digest), Some(Entity::ModelCharm(charm))) => {
+                self.charms.insert(*digest, Arc::clone(charm));
+            }
+            (ModelKey::Sequence(key), Some(Entity::Sequence(sequence))) => {
+                self.sequences.insert(key.clone(), Arc::clone(sequence));
+            }
+            (ModelKey::Runner(agent), Some(Entity::Runner(runner))) => {
+                self.runners.insert(agent.clone(), Arc::clone(runner));
+            }
+            (ModelKey::Application(name), Some(Entity::Application(application))) => {
+                self.applications.insert(name.clone(), Arc::clone(application));
+            }
+            (ModelKey::Machine(id), Some(Entity::Machine(machine))) => {
+                if let Some(old) = self.machines.insert(*id, Arc::clone(machine)) {
+                    self.machines_of.remove(&old.agent, id);
+                }
+                self.machines_of.insert(machine.agent.clone(), *id);
+            }
+            (ModelKey::Unit(name), Some(Entity::Unit(unit))) => {
+                if let Some(old) = self.units.insert(name.clone(), Arc::clone(unit)) {
+                    if old.machine == unit.machine && old.principal == unit.principal {
+                        return;
+                    }
+                    self.forget_unit(&old);
+                }
+                self.note_unit(unit);
+            }
+            (ModelKey::Relation(id), Some(Entity::Relation(relation))) => {
+                // The ends of a relation never change.
+                self.relations.insert(*id, Arc::clone(relation));
+                for end in &relation.endpoints {
+                    self.relations_of.insert(end.application.clone(), *id);
+                }
+            }
+            (ModelKey::Member(relation, unit), Some(Entity::Member(member))) => {
+                self.members.entry(*relation).or_default().insert(unit.clone(), member.membership);
+                self.scopes_of.insert(unit.clone(), *relation);
+            }
+            (ModelKey::Bag(key), Some(Entity::Bag(bag))) => {
+                self.bags.entry(key.relation).or_default().insert(key.owner.clone(), Arc::clone(bag));
+            }
+            (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
+                self.work.insert(*id, Arc::clone(item));
+            }
+            (key, _) => self.delete(key),
+        }
+    }
+
+    fn delete(&mut self, key: &ModelKey) {
+        match key {
+            // A model goes with all its state: see the root.
+            ModelKey::Model => {}
+            ModelKey::Charm(digest) => {
+                self.charms.remove(digest);
+            }
+            ModelKey::Sequence(key) => {
+                self.sequences.remove(key);
+            }
+            ModelKey::Runner(agent) => {
+                self.runners.remove(agent);
+            }
+            ModelKey::Application(name) => {
+                self.applications.remove(name);
+            }
+            ModelKey::Machine(id) => {
+                if let Some(old) = self.machines.remove(id) {
+                    self.machines_of.remove(&old.agent, id);
+                }
+            }
+            ModelKey::Unit(name) => {
+                if let Some(old) = self.units.remove(name) {
+                    self.forget_unit(&old);
+                }
+            }
+            ModelKey::Relation(id) => {
+                if let Some(old) = self.relations.remove(id) {
+                    for end in &old.endpoints {
+                        self.relations_of.remove(&end.application, id);
+                    }
+                }
+            }
+            ModelKey::Member(relation, unit) => {
+                if let Some(members) = self.members.get_mut(relation) {
+                    members.remove(unit);
+                    if members.is_empty() {
+                        self.members.remove(relation);
+                    }
+                }
+                self.scopes_of.remove(unit, relation);
+            }
+            ModelKey::Bag(key) => {
+                if let Some(bags) = self.bags.get_mut(&key.relation) {
+                    bags.remove(&key.owner);
+                    if bags.is_empty() {
+                        self.bags.remove(&key.relation);
+                    }
+                }
+            }
+            ModelKey::Work(id) => {
+                self.work.remove(id);
+            }
+        }
+    }
+
+    fn note_unit(&mut self, unit: &Unit) {
+        match unit.machine {
+            Some(machine) => self.units_on.insert(machine, unit.name.clone()),
+            None => {
+                self.unplaced.insert(unit.name.clone());
+            }
+        }
+        if let Some(principal) = &unit.principal {
+            self.subordinates_of.insert(principal.clone(), unit.name.clone());
+        }
+    }
+
+    fn forget_unit(&mut self, unit: &Unit) {
+        match unit.machine {
+            Some(machine) => self.units_on.remove(&machine, &unit.name),
+            None => {
+                self.unplaced.remove(&unit.name);
+            }
+        }
+        if let Some(principal) = &unit.principal {
+            self.subordinates_of.remove(principal, &unit.name);
+        }
+    }
+}
