@@ -51,9 +51,8 @@ hostile_modules!(modules_exist);
 #[cfg(test)]
 mod tests {
     use super::Hostile;
-    use periapt_sdk::Outcome;
-    use periapt_sdk::bindings::periapt::charm::types::Event;
     use periapt_sdk::testing::Harness;
+    use periapt_sdk::{Event, Outcome};
 
     #[test]
     fn it_is_harmless_without_a_mode_and_refuses_unknown_ones() {

@@ -1,9 +1,8 @@
 //! The charm against a unit in memory.
 
 use super::Mysql;
-use periapt_sdk::bindings::periapt::charm::types::Event;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Ports, Relation, Status};
+use periapt_sdk::{Event, Ports, Relation, Status};
 
 fn mysql(leader: bool) -> (Harness<Mysql>, Relation) {
     let mut unit = Harness::new("mysql/0");

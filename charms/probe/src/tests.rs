@@ -1,9 +1,8 @@
 //! The probe does what its script says, and nothing in other hooks.
 
 use super::Probe;
-use periapt_sdk::bindings::periapt::charm::types::Event;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Outcome, Output, Ports, Status};
+use periapt_sdk::{Event, Outcome, Output, Ports, Status};
 
 fn probe(script: &str) -> Harness<Probe> {
     let mut unit = Harness::new("probe/0");

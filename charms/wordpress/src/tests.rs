@@ -1,9 +1,8 @@
 //! The charm against a unit in memory.
 
 use super::Wordpress;
-use periapt_sdk::bindings::periapt::charm::types::Event;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Ports, Relation, Status};
+use periapt_sdk::{Event, Ports, Relation, Status};
 
 const ACCOUNT: &[(&str, &str)] = &[
     ("host", "10.0.0.2"),

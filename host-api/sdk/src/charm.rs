@@ -57,8 +57,13 @@ pub trait Charm: Default {
 ///
 /// When the charm's handler failed.
 pub fn handle<C: Charm>(invocation: Invocation) -> std::result::Result<Outcome, Failure> {
-    let unit = Unit::new(invocation.attempt);
-    let ended = dispatch(&mut C::default(), &unit, &invocation.event.into());
+    run::<C>(&invocation.event.into(), invocation.attempt)
+}
+
+/// Makes the charm, gives it one event, and says how that ended.
+pub(crate) fn run<C: Charm>(event: &Event, attempt: u32) -> std::result::Result<Outcome, Failure> {
+    let unit = Unit::new(attempt);
+    let ended = dispatch(&mut C::default(), &unit, event);
     match ended.map_err(Error::into_ending) {
         Ok(()) => Ok(Outcome::Handled),
         Err(Ending::Unhandled) => Ok(Outcome::Unhandled),

@@ -30,6 +30,16 @@ impl Unit {
         host::identity::model_name()
     }
 
+    /// The machine that the unit runs on.
+    pub fn machine(&self) -> String {
+        host::identity::machine_id()
+    }
+
+    /// A subordinate's principal.
+    pub fn principal(&self) -> Option<String> {
+        host::identity::principal_unit()
+    }
+
     /// 1 for a hook's first attempt; a lower bound where nothing outside the model depends on it.
     pub fn attempt(&self) -> u32 {
         self.attempt
@@ -42,6 +52,15 @@ impl Unit {
     /// When none is known yet.
     pub fn address(&self) -> Result<String> {
         host::identity::private_address().map_err(Error::refused)
+    }
+
+    /// The address by which the world reaches this unit.
+    ///
+    /// # Errors
+    ///
+    /// When none is known yet.
+    pub fn public_address(&self) -> Result<String> {
+        host::identity::public_address().map_err(Error::refused)
     }
 
     /// The settings, as the charm's own type.

@@ -2,8 +2,10 @@
 
 use super::state::{RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
-use crate::bindings::periapt::charm::types as wit;
-use crate::{Charm, Failure, Invocation, Level, OpenedPorts, Output, Relation, Status, Value, charm::handle};
+use crate::{
+    Charm, Event, Failure, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
+    RelationDeparted, RelationJoined, Status, Value, charm,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
@@ -75,9 +77,9 @@ impl<C: Charm> Harness<C> {
     /// # Errors
     ///
     /// The charm's failure; what the hook asked for is then undone, save its statuses and its log.
-    pub fn run(&mut self, event: wit::Event) -> Outcome {
+    pub fn run(&mut self, event: Event) -> Outcome {
         let before = self.state().durable.clone();
-        let outcome = with(&mut self.state, || handle::<C>(Invocation { event, attempt: 1 }));
+        let outcome = with(&mut self.state, || charm::run::<C>(&event, 1));
         if outcome.is_err() {
             self.state_mut().durable = before;
         }
@@ -90,16 +92,15 @@ impl<C: Charm> Harness<C> {
     ///
     /// The failure of either hook.
     pub fn join(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) -> Outcome {
-        let remote = self.remote(relation);
+        let app = self.remote(relation);
         let state = self.relation_mut(relation);
         state.members.insert(unit.to_owned());
         state.units.insert(unit.to_owned(), BTreeMap::new());
         self.write_unit(relation, unit, bag);
-        self.run(wit::Event::RelationJoined(wit::RelationJoinedEvent {
-            endpoint: relation.endpoint().to_owned(),
-            relation: relation.id(),
-            remote_application: remote,
-            remote_unit: unit.to_owned(),
+        self.run(Event::RelationJoined(RelationJoined {
+            relation: relation.clone(),
+            app,
+            unit: unit.to_owned(),
         }))?;
         self.changed(relation, Some(unit))
     }
@@ -132,14 +133,13 @@ impl<C: Charm> Harness<C> {
     ///
     /// The hook's failure.
     pub fn depart(&mut self, relation: &Relation, unit: &str) -> Outcome {
-        let remote = self.remote(relation);
+        let app = self.remote(relation);
         self.relation_mut(relation).members.remove(unit);
-        self.run(wit::Event::RelationDeparted(wit::RelationDepartedEvent {
-            endpoint: relation.endpoint().to_owned(),
-            relation: relation.id(),
-            remote_application: remote,
-            remote_unit: unit.to_owned(),
-            departing_unit: unit.to_owned(),
+        self.run(Event::RelationDeparted(RelationDeparted {
+            relation: relation.clone(),
+            app,
+            unit: unit.to_owned(),
+            departing: unit.to_owned(),
         }))
     }
 
@@ -152,13 +152,9 @@ impl<C: Charm> Harness<C> {
         for unit in self.relation_mut(relation).members.clone() {
             self.depart(relation, &unit)?;
         }
-        let remote = self.remote(relation);
+        let app = self.remote(relation);
         self.relation_mut(relation).broken = true;
-        self.run(wit::Event::RelationBroken(wit::RelationEvent {
-            endpoint: relation.endpoint().to_owned(),
-            relation: relation.id(),
-            remote_application: remote,
-        }))
+        self.run(Event::RelationBroken(RelationBroken { relation: relation.clone(), app }))
     }
 
     /// What the unit last said of its workload.
@@ -204,12 +200,11 @@ impl<C: Charm> Harness<C> {
     }
 
     fn changed(&mut self, relation: &Relation, unit: Option<&str>) -> Outcome {
-        let remote = self.remote(relation);
-        self.run(wit::Event::RelationChanged(wit::RelationChangedEvent {
-            endpoint: relation.endpoint().to_owned(),
-            relation: relation.id(),
-            remote_application: remote,
-            remote_unit: unit.map(str::to_owned),
+        let app = self.remote(relation);
+        self.run(Event::RelationChanged(RelationChanged {
+            relation: relation.clone(),
+            app,
+            unit: unit.map(str::to_owned),
         }))
     }
 

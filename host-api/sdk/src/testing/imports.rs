@@ -170,6 +170,18 @@ pub(crate) mod identity {
         "test".to_owned()
     }
 
+    pub(crate) fn machine_id() -> String {
+        "0".to_owned()
+    }
+
+    pub(crate) fn principal_unit() -> Option<String> {
+        None
+    }
+
+    pub(crate) fn public_address() -> Result<String, Error> {
+        current(|state| state.address.clone().ok_or_else(|| Error::NotReady("no public address".to_owned())))
+    }
+
     pub(crate) fn private_address() -> Result<String, Error> {
         current(|state| state.address.clone().ok_or_else(|| Error::NotReady("no private address".to_owned())))
     }
