@@ -1,1 +1,64 @@
-//! (to be written)
+//! A charm's archive: a zip named `.charm`, with Juju's own files beside `charm.wasm`.
+//!
+//! [`Archive`] reads one that a stranger made; [`inspect`] says whether it can run here; [`pack`] makes one;
+//! [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest.
+
+mod adapt;
+mod pack;
+mod read;
+mod world;
+
+use periapt_host_api::{
+    CharmDigest,
+    charm::{CharmMeta, MetadataError},
+};
+
+pub use adapt::{AdaptError, adapt};
+pub use pack::{PackError, Packed, pack};
+pub use read::{Archive, ArchiveError, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED};
+pub use world::{ComponentReport, WorldError, check_component};
+
+/// The component's name in an archive.
+pub const COMPONENT: &str = "charm.wasm";
+
+/// A charm that was read and can run here.
+#[derive(Debug, Clone)]
+pub struct Inspected {
+    /// The archive's digest: the charm's identity.
+    pub digest: CharmDigest,
+    /// The component's digest: what compiled code is kept under.
+    pub component: CharmDigest,
+    /// What the charm declares.
+    pub meta: CharmMeta,
+    /// What the component imports.
+    pub report: ComponentReport,
+}
+
+/// Why a charm is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The archive is broken or dangerous.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The metadata is wrong.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// There is no component.
+    #[error("the archive holds no charm.wasm")]
+    NoComponent,
+    /// The component does not fit.
+    #[error("charm.wasm: {0}")]
+    World(#[from] WorldError),
+}
+
+/// Reads a whole archive and checks all that can be checked without running it.
+///
+/// # Errors
+/// [`InspectError`] says what is wrong and where.
+pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
+    let archive = Archive::read(bytes)?;
+    let meta = CharmMeta::parse(&archive.charm_files()?)?;
+    let component = archive.file(COMPONENT).ok_or(InspectError::NoComponent)?;
+    let report = check_component(component)?;
+    Ok(Inspected { digest: CharmDigest::of(bytes), component: CharmDigest::of(component), meta, report })
+}

@@ -1,0 +1,62 @@
+//! From a core module to a component.
+
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wit_component::ComponentEncoder;
+use wit_parser::decoding::decode;
+
+/// Why a module cannot become a component.
+#[derive(Debug, thiserror::Error)]
+pub enum AdaptError {
+    /// Neither a module nor a component.
+    #[error("not a WebAssembly binary")]
+    NotWasm,
+    /// A program with `main`, which ends after one run.
+    #[error(
+        "the module is a command (it exports `_start`); build a library: `crate-type = [\"cdylib\"]`, `-mexec-model=reactor`"
+    )]
+    Command,
+    /// The encoder's word.
+    #[error("the module cannot be made a component: {0}")]
+    Encode(String),
+}
+
+/// Whether the bytes are a component already.
+fn is_component(bytes: &[u8]) -> bool {
+    // The header's second half: version 13, layer 1 (0: a core module).
+    bytes.get(4..8) == Some(&[0x0d, 0x00, 0x01, 0x00])
+}
+
+/// Turns a core module that was built with a WIT world (WASI preview 1 or none) into a component. A component
+/// passes through unchanged.
+///
+/// # Errors
+/// [`AdaptError`]
+pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
+    if !bytes.starts_with(b"\0asm") {
+        return Err(AdaptError::NotWasm);
+    }
+    if is_component(bytes) {
+        return Ok(bytes.to_vec());
+    }
+    let encode = || {
+        ComponentEncoder::default()
+            .validate(true)
+            .module(bytes)?
+            .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
+            // Go's runtime owns its memory and takes no allocations from an adapter.
+            .realloc_via_memory_grow(true)
+            .encode()
+    };
+    let component = encode().map_err(|error| {
+        let text = format!("{error:#}");
+        match text.contains("_start") {
+            true => AdaptError::Command,
+            false => AdaptError::Encode(text),
+        }
+    })?;
+    // What was encoded must be readable by those who check it next.
+    decode(&component).map_err(|error| AdaptError::Encode(format!("{error:#}")))?;
+    Ok(component)
+}

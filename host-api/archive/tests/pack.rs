@@ -1,0 +1,127 @@
+//! Modules become components, components are checked against the world, and archives are made and read back.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+use std::{fs, path::PathBuf};
+
+use periapt_archive::{AdaptError, Archive, PackError, WorldError, adapt, check_component, inspect, pack};
+use tempfile::TempDir;
+use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
+use wit_parser::{ManglingAndAbi, Resolve};
+
+const WIT: &str = include_str!("../../wit/charm.wit");
+
+/// A core module of the right types for a world, that only traps.
+fn module_for(wit: &str, world: &str) -> Vec<u8> {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("test.wit", wit).unwrap();
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
+    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(wit_parser::LiftLowerAbi::Sync));
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+    module
+}
+
+fn charm_module() -> Vec<u8> {
+    module_for(WIT, "charm")
+}
+
+struct Charm {
+    directory: TempDir,
+}
+
+impl Charm {
+    fn new(module: &[u8]) -> Self {
+        let charm = Self { directory: TempDir::new().unwrap() };
+        charm.write("charmcraft.yaml", b"name: tiny\nsummary: s\ndescription: d\nprovides: {web: http}\n");
+        charm.write("module.wasm", module);
+        charm
+    }
+
+    fn write(&self, path: &str, content: &[u8]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn pack(&self) -> Result<periapt_archive::Packed, PackError> {
+        pack(self.directory.path(), &self.path("module.wasm"))
+    }
+}
+
+#[test]
+fn a_module_is_adapted_and_fits_the_world() {
+    let component = adapt(&charm_module()).unwrap();
+    let report = check_component(&component).unwrap();
+    assert!(report.charm.contains("periapt:charm/relations@0.1.0"), "{report:?}");
+    assert_eq!(adapt(&component).unwrap(), component, "a component passes through");
+}
+
+#[test]
+fn packing_twice_gives_the_same_bytes_and_they_are_read_back() {
+    let charm = Charm::new(&charm_module());
+    charm.write("templates/site/index.html", b"<p>");
+    charm.write("src/secret-notes.txt", b"not for the archive");
+    let packed = charm.pack().unwrap();
+    assert_eq!(packed.bytes, charm.pack().unwrap().bytes);
+    assert_eq!(packed.inspected.meta.name, "tiny");
+    assert_eq!(inspect(&packed.bytes).unwrap().digest, packed.inspected.digest);
+    let archive = Archive::read(&packed.bytes).unwrap();
+    let paths: Vec<_> = archive.files().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["charm.wasm", "charmcraft.yaml", "templates/site/index.html"]);
+}
+
+#[test]
+fn imports_that_nobody_offers_are_named() {
+    let wit = WIT.replace("import config;", "import config; import launch-missiles: func();");
+    let component = adapt(&module_for(&wit, "charm")).unwrap();
+    let error = check_component(&component).unwrap_err();
+    assert!(matches!(&error, WorldError::Imports(names) if names.len() == 1), "{error}");
+    assert!(error.to_string().contains("launch-missiles: the sandbox offers no such interface"), "{error}");
+}
+
+#[test]
+fn a_function_of_another_type_is_told_with_both_signatures() {
+    let wit = WIT.replace("is-leader: func() -> result<bool, error>;", "is-leader: func() -> bool;");
+    assert_ne!(wit, WIT);
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("periapt:charm/leadership@0.1.0 is-leader is not what the contract says"),
+        "{error}"
+    );
+    assert!(error.ends_with("found func() -> bool"), "{error}");
+}
+
+#[test]
+fn one_more_case_in_a_released_type_is_seen() {
+    let wit = WIT.replace("        collect-metrics,\n", "        collect-metrics,\n        one-more,\n");
+    assert_ne!(wit, WIT);
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err();
+    assert!(matches!(error, WorldError::Mismatch { .. }), "{error}");
+}
+
+#[test]
+fn a_component_without_the_handler_is_refused() {
+    let wit =
+        WIT.replace("    export handler;\n", "    export config;\n").replace("    import config;\n", "");
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err();
+    assert!(matches!(&error, WorldError::NoHandler(exports) if exports.contains("config")), "{error}");
+}
+
+#[test]
+fn what_is_not_wasm_is_refused() {
+    assert!(matches!(adapt(b"#!/bin/sh"), Err(AdaptError::NotWasm)));
+    assert!(matches!(adapt(b"\0asm\x01\0\0\0rubbish"), Err(AdaptError::Encode(_))));
+    assert!(matches!(check_component(b"\0asm\x0d\0\x01\0rubbish"), Err(WorldError::NotAComponent(_))));
+}
+
+#[test]
+fn a_directory_that_is_no_charm_is_named() {
+    let charm = Charm::new(&charm_module());
+    fs::remove_file(charm.path("charmcraft.yaml")).unwrap();
+    let error = charm.pack().unwrap_err().to_string();
+    assert!(error.contains("is not a charm: it has neither charmcraft.yaml nor metadata.yaml"), "{error}");
+}
