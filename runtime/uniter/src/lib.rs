@@ -1,1 +1,27 @@
-//! (to be written)
+//! What a unit does next, and what its record is afterwards.
+//!
+//! [`resolve`] compares what the unit has done, its record, with what the model wants, its view, and names one
+//! operation; whoever carries it out asks [`hook_ended`], [`deployed`] or [`deploy_failed`] for the record that
+//! follows, commits that, and resolves again (`hook-model.md` sections 1 and 2). There is no queue of events and
+//! no state beside the record: an event that became moot never runs, ten changes of one thing are one hook, and
+//! an agent that died goes on where the record stands.
+//!
+//! This crate is pure: time and jitter are arguments.
+
+mod coalesced;
+mod decision;
+mod jitter;
+mod progress;
+mod relation;
+mod resolver;
+mod retry;
+mod status;
+mod subject;
+mod update_status;
+
+pub use decision::{Decision, DeployRun, HookEnd, HookRun, Progress, Seen};
+pub use jitter::Jitter;
+pub use progress::{deploy_failed, deployed, hook_ended};
+pub use relation::MAX_SCOPES_PER_COMMIT;
+pub use resolver::resolve;
+pub use status::{before_hook, idle_effect};

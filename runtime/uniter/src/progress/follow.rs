@@ -1,0 +1,119 @@
+//! What follows each committed hook (`hook-model.md` 1.5).
+
+use periapt_host_api::{
+    ApplicationName, UnitName,
+    event::{Event, RelationContext},
+    record::{HookStep, Operation, RelationRecord, UnitRecord},
+};
+
+use crate::{Progress, Seen};
+
+/// Commits a hook: what it saw becomes what the unit has seen, and what must come next is queued.
+pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
+    let record = &mut progress.record;
+    record.operation = Operation::Continue;
+    match event {
+        Event::Install => record.installed = true,
+        Event::Start => {
+            record.started = true;
+            record.stopped = false;
+            record.boot_id.clone_from(&seen.boot_id);
+        }
+        Event::Stop => {
+            record.stopped = true;
+            record.started = false;
+            record.update_status_due = None;
+        }
+        Event::Remove => record.removed = true,
+        Event::ConfigChanged => {
+            record.seen.clone_from(&seen.hashes);
+            progress.transitions.refresh_addresses = true;
+            if !record.started {
+                queue(record, Event::Start);
+            }
+        }
+        Event::UpgradeCharm => queue(record, Event::ConfigChanged),
+        Event::LeaderSettingsChanged => record.leader_settings_version = Some(seen.leader_settings_version),
+        Event::UpdateStatus | Event::LeaderElected => {}
+        Event::RelationCreated(context) => with_relation(record, context, |relation| relation.created = true),
+        Event::RelationJoined { relation, remote_unit } => {
+            with_relation(record, relation, |relation| joined(relation, remote_unit, seen.bag_version));
+        }
+        Event::RelationChanged { relation: context, remote_unit } => {
+            with_relation(record, context, |relation| match remote_unit {
+                Some(unit) => unit_changed(relation, unit, seen.bag_version),
+                None => application_changed(relation, &context.remote_application, seen.bag_version),
+            });
+        }
+        Event::RelationDeparted { relation, remote_unit, .. } => {
+            with_relation(record, relation, |relation| departed(relation, remote_unit));
+        }
+        Event::RelationBroken(context) => {
+            record.relations.remove(&context.relation);
+            if seen.relation_exists {
+                progress.transitions.leave_scope.insert(context.relation);
+            }
+        }
+    }
+}
+
+/// A hook that `resolved --no-retry` commits without running it: all that follows it follows (U-28).
+pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progress {
+    let mut progress = Progress::after(record);
+    commit(&mut progress, event, seen);
+    progress.transitions.clear_resolved = true;
+    progress.skipped = Some(event.clone());
+    progress
+}
+
+/// A hook that has lost its meaning before it ran: nothing follows it (1.4 step 1, U-16).
+pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
+    let mut progress = Progress::after(record);
+    progress.record.operation = Operation::Continue;
+    if let Event::RelationChanged { relation, remote_unit: Some(unit) } = event {
+        with_relation(&mut progress.record, relation, |relation| no_longer_pending(relation, unit));
+    }
+    progress.skipped = Some(event.clone());
+    progress
+}
+
+fn queue(record: &mut UnitRecord, event: Event) {
+    record.operation = Operation::Hook { event, step: HookStep::Queued };
+}
+
+fn with_relation(
+    record: &mut UnitRecord,
+    context: &RelationContext,
+    change: impl FnOnce(&mut RelationRecord),
+) {
+    if let Some(relation) = record.relations.get_mut(&context.relation) {
+        change(relation);
+    }
+}
+
+fn joined(relation: &mut RelationRecord, unit: &UnitName, version: u64) {
+    relation.members.insert(unit.clone(), version);
+    relation.changed_pending = Some(unit.clone());
+}
+
+fn unit_changed(relation: &mut RelationRecord, unit: &UnitName, version: u64) {
+    if let Some(known) = relation.members.get_mut(unit) {
+        *known = version;
+    }
+    no_longer_pending(relation, unit);
+}
+
+fn application_changed(relation: &mut RelationRecord, application: &ApplicationName, version: u64) {
+    relation.applications.insert(application.clone(), version);
+}
+
+fn departed(relation: &mut RelationRecord, unit: &UnitName) {
+    relation.members.remove(unit);
+    no_longer_pending(relation, unit);
+}
+
+fn no_longer_pending(relation: &mut RelationRecord, unit: &UnitName) {
+    if relation.changed_pending.as_ref() == Some(unit) {
+        relation.changed_pending = None;
+    }
+}

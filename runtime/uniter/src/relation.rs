@@ -1,0 +1,50 @@
+//! The unit's relations: what it is to see of each, what runs next in it, and when its scope is entered and left
+//! (`hook-model.md` section 2).
+
+use periapt_host_api::{Timestamp, event::Event, status::Life};
+
+use crate::{Decision, subject::Subject};
+
+mod next;
+mod scope;
+mod sight;
+
+use sight::Sight;
+
+pub use scope::MAX_SCOPES_PER_COMMIT;
+
+/// Enters the scopes that are to be entered, then tells of each relation that it was created (1.7 rule 7).
+pub(crate) fn created(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    if !subject.at_rest() || !subject.record().installed || !subject.alive() {
+        return None;
+    }
+    scope::enter(subject).or_else(|| {
+        let sights = Sight::of_all(subject);
+        let new = sights.iter().find(|sight| !sight.told.created && !sight.ending())?;
+        Some(subject.run(Event::RelationCreated(new.context()), now))
+    })
+}
+
+/// Leaves the scopes that no hook holds on to, then runs the next hook of the first relation that has one
+/// (1.7 rules 17a and 17e).
+pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let sights = Sight::of_all(subject);
+    scope::leave(subject, &sights)
+        .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| subject.run(event, now)))
+}
+
+/// Whether an event about a relation that is gone from the model has lost its meaning. Departed and broken have
+/// not: they wind up what the charm was told (`hook-model.md` section 0).
+pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
+    match event {
+        Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => {
+            event.relation().is_some_and(|context| !subject.view.relations.contains_key(&context.relation))
+        }
+        _ => false,
+    }
+}
+
+/// Whether this unit or its whole application is on its way out, so that it is the one who departs.
+fn leaving(subject: &Subject<'_>) -> bool {
+    !subject.alive() || subject.application.life != Life::Alive
+}

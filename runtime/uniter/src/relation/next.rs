@@ -1,0 +1,58 @@
+//! What runs next in one relation (`hook-model.md` 2.5).
+
+use periapt_host_api::{UnitName, event::Event};
+
+use super::sight::Sight;
+
+/// The next hook of a relation; none if the unit was told all. Versions are compared for difference, and
+/// a member's first change follows its joining whatever happened since.
+pub(super) fn hook(sight: &Sight<'_>) -> Option<Event> {
+    if !sight.told.created {
+        return None;
+    }
+    pending_change(sight)
+        .or_else(|| departed(sight))
+        .or_else(|| broken(sight))
+        .or_else(|| application_changed(sight))
+        .or_else(|| joined(sight))
+        .or_else(|| unit_changed(sight))
+}
+
+fn pending_change(sight: &Sight<'_>) -> Option<Event> {
+    sight.told.changed_pending.as_ref().map(|unit| changed(sight, Some(unit)))
+}
+
+fn departed(sight: &Sight<'_>) -> Option<Event> {
+    let gone = sight.told.members.keys().find(|unit| !sight.sees(unit))?;
+    Some(Event::RelationDeparted {
+        relation: sight.context(),
+        remote_unit: gone.clone(),
+        departing_unit: sight.departing(gone),
+    })
+}
+
+fn broken(sight: &Sight<'_>) -> Option<Event> {
+    (sight.ending() && !sight.is_peer()).then(|| Event::RelationBroken(sight.context()))
+}
+
+fn application_changed(sight: &Sight<'_>) -> Option<Event> {
+    let seen = sight.told.applications.get(&sight.told.remote_application).copied().unwrap_or(0);
+    let version = sight.application_version();
+    // Never written gives no hook, nor does a relation that is ending.
+    (version != 0 && version != seen && !sight.ending()).then(|| changed(sight, None))
+}
+
+fn joined(sight: &Sight<'_>) -> Option<Event> {
+    let new = sight.members().find(|unit| !sight.told.members.contains_key(*unit))?;
+    Some(Event::RelationJoined { relation: sight.context(), remote_unit: new.clone() })
+}
+
+fn unit_changed(sight: &Sight<'_>) -> Option<Event> {
+    let differs = |(unit, version): &(&UnitName, &u64)| sight.unit_version(unit) != **version;
+    let (unit, _) = sight.told.members.iter().find(differs)?;
+    Some(changed(sight, Some(unit)))
+}
+
+fn changed(sight: &Sight<'_>, unit: Option<&UnitName>) -> Event {
+    Event::RelationChanged { relation: sight.context(), remote_unit: unit.cloned() }
+}

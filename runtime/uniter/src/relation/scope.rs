@@ -1,0 +1,128 @@
+//! Entering and leaving the scopes of relations (`hook-model.md` 2.3).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    record::RelationRecord,
+    relation::{Endpoint, Role, Scope},
+    status::Life,
+    view::RelationView,
+};
+
+use super::sight::{Sight, company};
+use crate::{Decision, Progress, subject::Subject};
+
+/// How many scopes are entered or left in one commit: each is a few keys of the store, of which a commit may
+/// write 100.
+pub const MAX_SCOPES_PER_COMMIT: usize = 20;
+
+/// The endpoint that every application has without declaring it.
+const IMPLICIT: &str = "juju-info";
+
+/// Enters the scopes of all relations that the unit should be in. Entering and "created is due" are one write
+/// (section 0 of `hook-model.md`, R-28).
+pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
+    let mut progress = Progress::after(subject.record());
+    for relation in subject.view.relations.values() {
+        if progress.transitions.enter_scope.len() == MAX_SCOPES_PER_COMMIT {
+            break;
+        }
+        let Some((own, other)) = ends(subject, relation) else { continue };
+        if is_in(subject, relation, own) || !may_enter(subject, relation, other) {
+            continue;
+        }
+        progress.transitions.enter_scope.insert(relation.id);
+        if !is_implicit(subject, own) {
+            progress.record.relations.insert(relation.id, fresh(own, other));
+        }
+    }
+    (!progress.transitions.enter_scope.is_empty()).then(|| Decision::Commit(Box::new(progress)))
+}
+
+/// Leaves what ends without a hook: implicit relations, relations that ended before the charm was told that
+/// they were created, and peers of an application whose relation was taken away by force.
+pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
+    let implicit = subject.view.relations.values().filter(|relation| {
+        let ending = !subject.alive() || relation.life != Life::Alive || relation.suspended;
+        ending
+            && ends(subject, relation)
+                .is_some_and(|(own, _)| is_implicit(subject, own) && is_in(subject, relation, own))
+    });
+    let untold = sights.iter().filter(|sight| {
+        let peers_gone = sight.gone() && sight.is_peer() && sight.told.members.is_empty();
+        sight.ending() && (!sight.told.created || peers_gone)
+    });
+
+    let mut progress = Progress::after(subject.record());
+    for relation in implicit.take(MAX_SCOPES_PER_COMMIT) {
+        progress.transitions.leave_scope.insert(relation.id);
+    }
+    let mut left = progress.transitions.leave_scope.len();
+    for sight in untold.take(MAX_SCOPES_PER_COMMIT.saturating_sub(left)) {
+        progress.record.relations.remove(&sight.id);
+        if !sight.gone() {
+            progress.transitions.leave_scope.insert(sight.id);
+        }
+        left += 1;
+    }
+    (left > 0).then(|| Decision::Commit(Box::new(progress)))
+}
+
+fn fresh(own: &Endpoint, other: &Endpoint) -> RelationRecord {
+    RelationRecord {
+        endpoint: own.name.clone(),
+        remote_application: other.application.clone(),
+        created: false,
+        members: BTreeMap::new(),
+        applications: BTreeMap::new(),
+        changed_pending: None,
+    }
+}
+
+/// This unit's end of a relation, and the one it looks at; none if the relation is not its application's.
+fn ends<'a>(subject: &Subject<'_>, relation: &'a RelationView) -> Option<(&'a Endpoint, &'a Endpoint)> {
+    let application = subject.unit.name.application();
+    Some((relation.end_of(application)?, relation.other_end(application)?))
+}
+
+/// Whether the unit is in the scope. An implicit relation has no place in the record: the charm does not know it.
+fn is_in(subject: &Subject<'_>, relation: &RelationView, own: &Endpoint) -> bool {
+    match is_implicit(subject, own) {
+        true => relation.members.contains_key(&subject.unit.name),
+        false => subject.record().relations.contains_key(&relation.id),
+    }
+}
+
+fn is_implicit(subject: &Subject<'_>, own: &Endpoint) -> bool {
+    let digest = subject.record().charm.unwrap_or(subject.application.charm).digest;
+    let declares = |end: &Endpoint| {
+        subject.view.charms.get(&digest).is_some_and(|charm| charm.meta.endpoints.contains_key(&end.name))
+    };
+    own.role == Role::Provider && own.name.as_str() == IMPLICIT && !declares(own)
+}
+
+fn may_enter(subject: &Subject<'_>, relation: &RelationView, other: &Endpoint) -> bool {
+    if relation.life != Life::Alive || relation.suspended {
+        return false;
+    }
+    match relation.scope {
+        Scope::Global => true,
+        Scope::Container => {
+            let company = company(subject, &other.application);
+            match subject.unit.principal {
+                // A principal's entering makes its subordinate; an earlier one that is still dying must be gone
+                // before that.
+                None => company.iter().all(|unit| is_alive(subject, unit)),
+                // A subordinate has no place in the relations of other principals.
+                Some(_) => !company.is_empty(),
+            }
+        }
+    }
+}
+
+/// Whether a unit of the same container is alive, as far as the view tells.
+fn is_alive(subject: &Subject<'_>, unit: &periapt_host_api::UnitName) -> bool {
+    let own = subject.view.units.get(unit).map(|unit| unit.life);
+    let life = own.or_else(|| subject.view.outlines.get(unit).map(|outline| outline.life));
+    life.is_none_or(|life| life == Life::Alive)
+}

@@ -1,0 +1,48 @@
+//! What comes next: the rules of `hook-model.md` 1.7, in their order, each in the module of its subject.
+
+use periapt_host_api::{Timestamp, UnitName, view::View};
+
+use crate::{Decision, relation, subject::Subject, update_status};
+
+mod deploy;
+mod error;
+mod leadership;
+mod ordinary;
+mod removal;
+mod start;
+
+/// One rule: a decision, or nothing if it does not apply.
+type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
+
+/// The first rule that yields something decides. The numbers are those of `hook-model.md` 1.7; what is not here
+/// yet (workload events, secrets, actions, commands, storage) takes its place at its number.
+const RULES: &[Rule] = &[
+    removal::dead_or_wound_up,     // 1
+    error::answer_without_failure, // (a late `resolved`)
+    start::after_reboot,           // 3
+    deploy::failed,                // 4
+    relation::created,             // 7
+    leadership::next,              // 8
+    // 9 workload events, 10 secrets, 11 actions, 12 commands, 13 storage
+    error::failed_hook,      // 15
+    ordinary::queued_hook,   // 16
+    removal::teardown,       // 17a
+    start::install,          // 17b
+    deploy::upgrade,         // 17c
+    ordinary::config_change, // 17d
+    relation::next,          // 17e
+    update_status::next,     // 17f
+];
+
+/// What a unit does next. The same view, record and time always give the same answer.
+///
+/// `view` is one whole revision, and not older than the unit's last commit; the unit's record is the one in it.
+pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
+    match Subject::find(view, unit) {
+        Ok(subject) => RULES
+            .iter()
+            .find_map(|rule| rule(&subject, now))
+            .unwrap_or(Decision::Idle { wake_at: subject.record().update_status_due }),
+        Err(decision) => decision,
+    }
+}

@@ -1,0 +1,56 @@
+//! A failed hook: retry, resolve, or wait (`hook-model.md` 1.9).
+
+use periapt_host_api::{
+    Timestamp,
+    command::ResolveMode,
+    event::Event,
+    record::{HookStep, Operation},
+};
+
+use super::ordinary::run_unless_moot;
+use crate::{Decision, Progress, progress, retry, subject::Subject};
+
+/// What becomes of a failed hook. Until it is committed, retried or passed over, nothing else runs (U-29).
+pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation else {
+        return None;
+    };
+    // A forced upgrade; the hook is gone back to under the new code (U-35).
+    if subject.application.force_charm && record.charm != Some(subject.application.charm) {
+        return Some(subject.deploy());
+    }
+    let retry_at = retry::due(failure, &subject.model.config);
+    Some(match subject.unit.resolved {
+        Some(ResolveMode::Retry) => run_again(subject, event),
+        Some(ResolveMode::NoRetry) => {
+            Decision::Commit(Box::new(progress::skipped(record, event, &subject.seen(event))))
+        }
+        None if retry_at.is_some_and(|at| at <= now) => run_unless_moot(subject, event, now),
+        None => Decision::Wait { wake_at: retry_at },
+    })
+}
+
+/// The flag is cleared before the hook runs, so that it serves this failure only (U-27); the back-off starts
+/// over (C11).
+fn run_again(subject: &Subject<'_>, event: &Event) -> Decision {
+    let mut progress = Progress::after(subject.record());
+    progress.record.operation = Operation::Hook { event: event.clone(), step: HookStep::Queued };
+    progress.transitions.clear_resolved = true;
+    Decision::Commit(Box::new(progress))
+}
+
+/// A `resolved` that came while the hook was run again and succeeded: it is used up, lest it serve a later
+/// failure (U-27).
+pub(super) fn answer_without_failure(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
+    let waits = match subject.record().operation {
+        Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. } => true,
+        Operation::Hook { step: HookStep::Queued, .. } | Operation::Continue => false,
+    };
+    if waits || subject.unit.resolved.is_none() {
+        return None;
+    }
+    let mut progress = Progress::after(subject.record());
+    progress.transitions.clear_resolved = true;
+    Some(Decision::Commit(Box::new(progress)))
+}

@@ -1,0 +1,46 @@
+//! Leadership: accepted, resigned, and what those hear who do not lead (`hook-model.md` 1.7 rule 8).
+
+use periapt_host_api::{
+    Timestamp,
+    event::Event,
+    record::{HookStep, Operation},
+};
+
+use crate::{Decision, Progress, subject::Subject};
+
+/// Resigning is done whatever else is in progress; accepting, and hearing of changed settings, only at rest. A
+/// dying unit does nothing but resign (U-41, K07).
+pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    if !record.installed {
+        return None;
+    }
+    let leads = subject.leads() && subject.alive();
+    match (record.leader, leads) {
+        (true, false) => Some(resign(subject)),
+        (false, true) if subject.at_rest() => Some(accept(subject)),
+        (false, false) if subject.at_rest() && subject.alive() && unheard(subject) => {
+            Some(subject.run(Event::LeaderSettingsChanged, now))
+        }
+        _ => None,
+    }
+}
+
+fn unheard(subject: &Subject<'_>) -> bool {
+    subject.record().leader_settings_version != Some(subject.application.leader_settings_version)
+}
+
+fn accept(subject: &Subject<'_>) -> Decision {
+    let mut progress = Progress::after(subject.record());
+    progress.record.leader = true;
+    progress.record.operation = Operation::Hook { event: Event::LeaderElected, step: HookStep::Queued };
+    Decision::Commit(Box::new(progress))
+}
+
+/// The loser learns of it by leader-settings-changed, whether the settings changed or not (1.5, D-7).
+fn resign(subject: &Subject<'_>) -> Decision {
+    let mut progress = Progress::after(subject.record());
+    progress.record.leader = false;
+    progress.record.leader_settings_version = None;
+    Decision::Commit(Box::new(progress))
+}

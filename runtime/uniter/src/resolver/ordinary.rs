@@ -1,0 +1,35 @@
+//! Hooks that were queued by the one before, and config-changed.
+
+use periapt_host_api::{
+    Timestamp,
+    event::Event,
+    record::{HookStep, Operation},
+};
+
+use crate::{Decision, progress, relation, subject::Subject};
+
+/// Runs the hook that must come next, unless it is the install of a unit that is dying already (B04).
+pub(super) fn queued_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let Operation::Hook { event, step: HookStep::Queued } = &subject.record().operation else {
+        return None;
+    };
+    (subject.alive() || *event != Event::Install).then(|| run_unless_moot(subject, event, now))
+}
+
+/// Settings, trust or addresses are not those last seen, or the unit never started: start follows config-changed.
+pub(super) fn config_change(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    let due = subject.hashes() != record.seen || !record.started;
+    due.then(|| subject.run(Event::ConfigChanged, now))
+}
+
+/// Runs a hook that was recorded as due or as failed, or passes over it if it has lost its meaning since:
+/// leadership was lost before leader-elected ran (K05), the relation is gone from the model (U-16).
+pub(super) fn run_unless_moot(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Decision {
+    let deposed = *event == Event::LeaderElected && !subject.record().leader;
+    if deposed || relation::moot(subject, event) {
+        Decision::Commit(Box::new(progress::moot(subject.record(), event)))
+    } else {
+        subject.run(event.clone(), now)
+    }
+}

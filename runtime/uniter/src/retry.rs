@@ -1,0 +1,69 @@
+//! Back-off of failed hooks and deployments (`hook-model.md` 1.9).
+
+use periapt_host_api::{Timestamp, record::HookFailure, settings::ModelConfig};
+
+use crate::jitter::{Jitter, later};
+
+/// The wait after the first failure.
+const FIRST_WAIT_MS: u64 = 5_000;
+/// No wait is longer.
+const LONGEST_WAIT_MS: u64 = 300_000;
+/// How far jitter moves a wait, in per cent.
+const JITTER_PER_CENT: u64 = 10;
+/// How much of a failure's message is kept in the record, in bytes: it is text of a charm's choosing, and the
+/// record travels with each commit. All of it stands in the log.
+const MAX_MESSAGE_LENGTH: usize = 4096;
+
+/// The failure that follows `attempts` earlier ones in a row.
+pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitter) -> HookFailure {
+    let doubled = FIRST_WAIT_MS.saturating_mul(2_u64.saturating_pow(attempts)).min(LONGEST_WAIT_MS);
+    HookFailure {
+        message: shortened(message),
+        attempts: attempts.saturating_add(1),
+        failed_at: now,
+        retry_after_ms: jitter.spread(doubled, JITTER_PER_CENT).min(LONGEST_WAIT_MS),
+    }
+}
+
+/// When it is tried again by itself; none while the model wants no automatic retries.
+pub(crate) fn due(failure: &HookFailure, config: &ModelConfig) -> Option<Timestamp> {
+    config.automatically_retry_hooks.then(|| later(failure.failed_at, failure.retry_after_ms))
+}
+
+fn shortened(message: &str) -> String {
+    if message.len() <= MAX_MESSAGE_LENGTH {
+        return message.to_owned();
+    }
+    const CUT: &str = "...";
+    let room = MAX_MESSAGE_LENGTH - CUT.len();
+    let end = (0..=room).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    message.get(..end).unwrap_or_default().to_owned() + CUT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c09_waits_double_from_five_seconds_to_five_minutes() {
+        let waits: Vec<u64> = (0..9)
+            .map(|attempts| failure("", attempts, Timestamp::UNIX_EPOCH, Jitter::NONE).retry_after_ms)
+            .collect();
+        assert_eq!(waits, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000, 300_000]);
+    }
+
+    #[test]
+    fn c09_jitter_never_makes_a_wait_longer_than_five_minutes() {
+        for attempts in [6, 7, 100, u32::MAX] {
+            let wait = failure("", attempts, Timestamp::UNIX_EPOCH, Jitter::MOST).retry_after_ms;
+            assert_eq!(wait, 300_000);
+        }
+        assert_eq!(failure("", 0, Timestamp::UNIX_EPOCH, Jitter::LEAST).retry_after_ms, 4_500);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let kept = failure(&"ä".repeat(5000), 0, Timestamp::UNIX_EPOCH, Jitter::NONE).message;
+        assert!(kept.len() <= MAX_MESSAGE_LENGTH && kept.ends_with("ä..."));
+    }
+}

@@ -1,0 +1,94 @@
+//! Statuses that are set for the charm, not by it (`hook-model.md` 1.4, 1.9).
+
+use periapt_host_api::{
+    UnitName,
+    commit::EarlyEffect,
+    event::Event,
+    logs::LogLevel,
+    record::UnitRecord,
+    status::{AgentStatus, WorkloadStatus},
+    view::View,
+};
+use serde_json::{Map, Value};
+
+use crate::HookRun;
+
+/// What is to be sent before a hook runs: that the agent executes it, but not for update-status (ST-4), and the
+/// workload's status at the turning points of its life.
+pub fn before_hook(run: &HookRun) -> Vec<EarlyEffect> {
+    let mut effects = Vec::new();
+    if run.event != Event::UpdateStatus {
+        let message = match run.event.remote_unit() {
+            Some(unit) => format!("running {} hook for {unit}", run.event),
+            None => format!("running {} hook", run.event),
+        };
+        effects.push(agent(AgentStatus::Executing, message, Map::new()));
+    }
+    match run.event {
+        Event::Install if !run.record.status_set => effects.push(maintenance("installing charm software")),
+        Event::Stop => effects.push(maintenance("stopping charm software")),
+        Event::Remove => effects.push(maintenance("cleaning up prior to charm deletion")),
+        _ => {}
+    }
+    effects
+}
+
+/// What follows a hook that succeeded; `record` is the one after it.
+pub(crate) fn after_hook(event: &Event, record: &UnitRecord) -> Option<EarlyEffect> {
+    match event {
+        Event::Start if !record.status_set => Some(workload(WorkloadStatus::Unknown, "")),
+        Event::Stop => Some(maintenance("")),
+        Event::Remove => Some(workload(WorkloadStatus::Terminated, "")),
+        _ => None,
+    }
+}
+
+/// The agent's status while a hook has failed.
+pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
+    let mut data = Map::new();
+    data.insert("hook".to_owned(), event.hook_name().into());
+    if let Some(relation) = event.relation() {
+        data.insert("relation-id".to_owned(), relation.relation.0.into());
+    }
+    if let Some(unit) = event.remote_unit() {
+        data.insert("remote-unit".to_owned(), unit.to_string().into());
+    }
+    agent(AgentStatus::Error, format!("hook failed: \"{event}\""), data)
+}
+
+/// The agent's status while a charm could not be brought into place (U-33). An upgrade has Juju's text; the
+/// reason stands beside it.
+pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
+    let message = if is_upgrade { "upgrade failed" } else { "deployment failed" };
+    let data = Map::from_iter([("reason".to_owned(), Value::from(reason))]);
+    agent(AgentStatus::Error, message.to_owned(), data)
+}
+
+/// A line in the unit's log about a failure.
+pub(crate) fn failure_log(unit: &UnitName, what: &str, message: &str) -> EarlyEffect {
+    EarlyEffect::Log {
+        level: LogLevel::Error,
+        module: format!("unit.{unit}.uniter"),
+        message: format!("{what} failed: {message}"),
+    }
+}
+
+/// That the agent is idle, to be sent on [`Decision::Idle`](crate::Decision::Idle); none if it says so already
+/// (U-6).
+pub fn idle_effect(view: &View, unit: &UnitName) -> Option<EarlyEffect> {
+    let unit = view.units.get(unit)?;
+    (unit.agent_status.status != AgentStatus::Idle)
+        .then(|| agent(AgentStatus::Idle, String::new(), Map::new()))
+}
+
+fn agent(status: AgentStatus, message: String, data: Map<String, Value>) -> EarlyEffect {
+    EarlyEffect::AgentStatus { status, message, data }
+}
+
+fn workload(status: WorkloadStatus, message: &str) -> EarlyEffect {
+    EarlyEffect::UnitStatus { status, message: message.to_owned() }
+}
+
+fn maintenance(message: &str) -> EarlyEffect {
+    workload(WorkloadStatus::Maintenance, message)
+}

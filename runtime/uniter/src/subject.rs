@@ -1,0 +1,128 @@
+//! One unit in its view: what every rule of the resolver looks at.
+
+use periapt_host_api::{
+    RelationId, Revision, Timestamp, UnitName,
+    event::Event,
+    record::{HookStep, Operation, SeenHashes, UnitRecord},
+    relation::{BagKey, BagOwner},
+    status::Life,
+    view::{ApplicationView, MachineView, ModelView, UnitView, View},
+};
+
+use crate::{Decision, DeployRun, HookRun, Seen, coalesced};
+
+/// A unit with the entries of its view that concern it.
+pub(crate) struct Subject<'a> {
+    pub(crate) view: &'a View,
+    pub(crate) model: &'a ModelView,
+    pub(crate) unit: &'a UnitView,
+    pub(crate) application: &'a ApplicationView,
+    machine: Option<&'a MachineView>,
+}
+
+impl<'a> Subject<'a> {
+    /// Finds a unit. If there is nothing to resolve, the answer is the decision instead: wait for the first
+    /// frame (U-4), or stop if the unit is not in a view that is there (U-17).
+    pub(crate) fn find(view: &'a View, name: &UnitName) -> Result<Self, Decision> {
+        let nothing_yet = view.model.is_none() && view.revision == Revision::default();
+        let gone = if nothing_yet { Decision::Wait { wake_at: None } } else { Decision::Stop };
+        let (Some(model), Some(unit)) = (&view.model, view.units.get(name)) else {
+            return Err(gone);
+        };
+        // A view that has a unit without its application is not whole; the next frame mends it.
+        let application =
+            view.applications.get(name.application()).ok_or(Decision::Wait { wake_at: None })?;
+        Ok(Self { view, model, unit, application, machine: view.machines.get(&unit.machine) })
+    }
+
+    pub(crate) fn record(&self) -> &'a UnitRecord {
+        &self.unit.record
+    }
+
+    pub(crate) fn alive(&self) -> bool {
+        self.unit.life == Life::Alive
+    }
+
+    /// Whether no operation is in progress.
+    pub(crate) fn at_rest(&self) -> bool {
+        self.record().operation == Operation::Continue
+    }
+
+    /// Whether the unit leads, as the model knows it.
+    pub(crate) fn leads(&self) -> bool {
+        self.application.leader.as_ref().is_some_and(|leader| leader.unit == self.unit.name)
+    }
+
+    /// The boot of the host; none if it is not known.
+    pub(crate) fn boot_id(&self) -> Option<&'a str> {
+        self.machine.map(|machine| machine.boot_id.as_str()).filter(|id| !id.is_empty())
+    }
+
+    /// What config-changed compares.
+    pub(crate) fn hashes(&self) -> SeenHashes {
+        SeenHashes {
+            config: self.application.config_hash.clone(),
+            trust: self.application.trust_hash.clone(),
+            addresses: match self.machine {
+                Some(machine) => machine.addresses_hash.clone(),
+                None => self.record().seen.addresses.clone(),
+            },
+        }
+    }
+
+    /// The version of a bag; 0 if it was never written.
+    pub(crate) fn bag_version(&self, relation: RelationId, owner: BagOwner) -> u64 {
+        self.view.bags.get(&BagKey { relation, owner }).map_or(0, |bag| bag.version)
+    }
+
+    /// What this snapshot shows of the things that an event is about.
+    pub(crate) fn seen(&self, event: &Event) -> Seen {
+        let relation = event.relation();
+        let bag = relation.map(|context| {
+            let owner = match event.remote_unit() {
+                Some(unit) => BagOwner::Unit(unit.clone()),
+                None => BagOwner::Application(context.remote_application.clone()),
+            };
+            self.bag_version(context.relation, owner)
+        });
+        Seen {
+            hashes: self.hashes(),
+            leader_settings_version: self.application.leader_settings_version,
+            boot_id: self.boot_id().map(str::to_owned),
+            bag_version: bag.unwrap_or(0),
+            relation_exists: relation.is_some_and(|it| self.view.relations.contains_key(&it.relation)),
+            update_status_interval: self.model.config.update_status_hook_interval,
+        }
+    }
+
+    /// The decision to run a hook now.
+    pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
+        let record = self.record();
+        let attempt = match &record.operation {
+            Operation::Hook { event: failed, step: HookStep::Failed(failure) } if *failed == event => {
+                failure.attempts.saturating_add(1)
+            }
+            _ => 1,
+        };
+        Decision::RunHook(Box::new(HookRun {
+            unit: self.unit.name.clone(),
+            attempt,
+            coalesced: coalesced::by(self, &event),
+            charm: record.charm.unwrap_or(self.application.charm),
+            record: record.clone(),
+            seen: self.seen(&event),
+            snapshot: self.view.revision,
+            decided_at: now,
+            event,
+        }))
+    }
+
+    /// The decision to bring the application's charm into place.
+    pub(crate) fn deploy(&self) -> Decision {
+        Decision::Deploy(Box::new(DeployRun {
+            unit: self.unit.name.clone(),
+            charm: self.application.charm,
+            record: self.record().clone(),
+        }))
+    }
+}
