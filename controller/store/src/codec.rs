@@ -1,0 +1,137 @@
+//! Stored forms: what the bytes of keys and values mean.
+//!
+//! A value is one byte that names its form, then the form. Form 1 is JSON of the model's own entities: it
+//! describes itself, and fields may be added with a default. When an entity changes in any other way, form 1
+//! gets a type of its own here and is converted when it is read; `tests/forms` holds a value of every kind in
+//! every released form, which must be readable for ever.
+
+use periapt_host_api::Revision;
+use periapt_model::{
+    changes::{Changes, RecordAppend, RecordBody},
+    entity::{Entity, EntityKey},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Batch, Loaded, NewRecord, Record, key};
+
+/// The form that is written.
+const FORM: u8 = 1;
+
+/// Why bytes and meaning do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// A value cannot be written: a defect of the model.
+    #[error("an entity cannot be encoded: {0}")]
+    Encode(#[source] serde_json::Error),
+    /// A key that no version wrote.
+    #[error("the store holds an unknown key: {0}")]
+    Key(String),
+    /// A value of a newer form.
+    #[error("{at} is stored in form {form}, this program knows up to {FORM}: use a newer periapt")]
+    NewerForm {
+        /// Where it stands.
+        at: String,
+        /// Its form.
+        form: u8,
+    },
+    /// A value that cannot be read.
+    #[error("{at} cannot be read: {source}")]
+    Value {
+        /// Where it stands.
+        at: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A value that is empty, or does not belong where it stands.
+    #[error("{0} does not belong where it stands")]
+    Misplaced(String),
+}
+
+/// One batch for the writes of several commands, in their order: of two writes to one entity the later counts.
+///
+/// # Errors
+/// [`CodecError::Encode`]
+pub fn batch<'a>(
+    expected: Revision,
+    commands: impl IntoIterator<Item = &'a Changes>,
+) -> Result<Batch, CodecError> {
+    let mut entities = std::collections::BTreeMap::new();
+    let mut records = Vec::new();
+    for changes in commands {
+        for (key, entity) in &changes.puts {
+            entities.insert(key, entity.as_ref());
+        }
+        for append in &changes.records {
+            records.push(record(append)?);
+        }
+    }
+    let entities = entities
+        .into_iter()
+        .map(|(key, entity)| Ok((key::entity(key)?, entity.map(encode).transpose()?)))
+        .collect::<Result<_, CodecError>>()?;
+    Ok(Batch { expected, entities, records })
+}
+
+/// The size of one command's writes in a store: bytes of keys and values.
+///
+/// # Errors
+/// [`CodecError::Encode`]
+pub fn size(changes: &Changes) -> Result<usize, CodecError> {
+    let batch = batch(Revision(0), [changes])?;
+    let entities: usize =
+        batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum();
+    let records: usize = batch.records.iter().map(|record| record.prefix.len() + record.body.len()).sum();
+    Ok(entities + records)
+}
+
+/// All entities of a store.
+///
+/// # Errors
+/// [`CodecError`] names the entity that cannot be read.
+pub fn entities(loaded: Loaded) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
+    loaded
+        .entities
+        .into_iter()
+        .map(|(raw, value)| {
+            let key = key::parse_entity(&raw)?;
+            let at = || String::from_utf8_lossy(&raw).into_owned();
+            let entity: Entity = decode(&value, at)?;
+            match entity.stands_under(&key) {
+                true => Ok((key, entity)),
+                false => Err(CodecError::Misplaced(at())),
+            }
+        })
+        .collect()
+}
+
+/// A record's content.
+///
+/// # Errors
+/// [`CodecError`]
+pub fn body(record: &Record) -> Result<RecordBody, CodecError> {
+    decode(&record.body, || format!("the record at {}.{}", record.position.revision, record.position.index))
+}
+
+fn record(append: &RecordAppend) -> Result<NewRecord, CodecError> {
+    Ok(NewRecord {
+        prefix: key::record_prefix(&append.model, append.body.kind(), &append.entity),
+        at: append.at,
+        body: encode(&append.body)?,
+    })
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = vec![FORM];
+    serde_json::to_writer(&mut bytes, value).map_err(CodecError::Encode)?;
+    Ok(bytes)
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8], at: impl Fn() -> String) -> Result<T, CodecError> {
+    match bytes.split_first() {
+        Some((&FORM, json)) => {
+            serde_json::from_slice(json).map_err(|source| CodecError::Value { at: at(), source })
+        }
+        Some((&form, _)) if form > FORM => Err(CodecError::NewerForm { at: at(), form }),
+        _ => Err(CodecError::Misplaced(at())),
+    }
+}

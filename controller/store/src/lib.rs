@@ -136,11 +136,21 @@ pub trait Store: Send + Sync + 'static {
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
     /// Reads up to `limit` records of one sequence.
-    fn records(&self, prefix: &[u8], order: Order, limit: usize) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
+    fn records(
+        &self,
+        prefix: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
 
     /// Deletes the records of one sequence that are older than `before` or past the newest `keep`; answers how
     /// many. A crash in the middle leaves the rest for the next time.
-    fn prune(&self, prefix: &[u8], before: Timestamp, keep: usize) -> BoxFuture<'_, Result<usize, StoreError>>;
+    fn prune(
+        &self,
+        prefix: &[u8],
+        before: Timestamp,
+        keep: usize,
+    ) -> BoxFuture<'_, Result<usize, StoreError>>;
 
     /// Deletes all records of all sequences that start with `prefix`.
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -74,32 +74,42 @@ impl Store for MemoryStore {
         .boxed()
     }
 
-    fn records(&self, prefix: &[u8], order: Order, limit: usize) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
-        let found = self.with(|state| {
-            let rows = state.records.iter().filter(|((of, _), _)| of == prefix);
-            let record = |((_, position), (at, body)): (&(Vec<u8>, RecordPosition), &(Timestamp, Vec<u8>))| Record {
-                position: *position,
-                at: *at,
-                body: body.clone(),
-            };
-            match order {
-                Order::OldestFirst { after } => rows
-                    .filter(|((_, position), _)| after.is_none_or(|after| *position > after))
-                    .take(limit)
-                    .map(record)
-                    .collect(),
-                Order::NewestFirst { before } => rows
-                    .rev()
-                    .filter(|((_, position), _)| before.is_none_or(|before| *position < before))
-                    .take(limit)
-                    .map(record)
-                    .collect(),
-            }
-        });
+    fn records(
+        &self,
+        prefix: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        let found =
+            self.with(|state| {
+                let rows = state.records.iter().filter(|((of, _), _)| of == prefix);
+                let record =
+                    |((_, position), (at, body)): (&(Vec<u8>, RecordPosition), &(Timestamp, Vec<u8>))| {
+                        Record { position: *position, at: *at, body: body.clone() }
+                    };
+                match order {
+                    Order::OldestFirst { after } => rows
+                        .filter(|((_, position), _)| after.is_none_or(|after| *position > after))
+                        .take(limit)
+                        .map(record)
+                        .collect(),
+                    Order::NewestFirst { before } => rows
+                        .rev()
+                        .filter(|((_, position), _)| before.is_none_or(|before| *position < before))
+                        .take(limit)
+                        .map(record)
+                        .collect(),
+                }
+            });
         ready(Ok(found)).boxed()
     }
 
-    fn prune(&self, prefix: &[u8], before: Timestamp, keep: usize) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(
+        &self,
+        prefix: &[u8],
+        before: Timestamp,
+        keep: usize,
+    ) -> BoxFuture<'_, Result<usize, StoreError>> {
         let pruned = self.with(|state| {
             let doomed: Vec<_> = state
                 .records

@@ -1,0 +1,28 @@
+//! The in-memory store passes the suite of stores.
+
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+};
+use periapt_host_api::StoreId;
+use periapt_store::{MemoryStore, suite};
+
+struct InMemory;
+
+impl suite::Subject for InMemory {
+    type Store = MemoryStore;
+
+    fn open(&mut self) -> BoxFuture<'_, MemoryStore> {
+        ready(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)))).boxed()
+    }
+
+    fn is_durable(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+#[expect(clippy::unwrap_used, reason = "a store in memory never waits")]
+fn passes_the_suite_of_stores() {
+    suite::run(InMemory).now_or_never().unwrap();
+}
