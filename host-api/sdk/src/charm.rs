@@ -12,43 +12,146 @@ use crate::{
 /// It is made anew for each hook. A method that is left out passes its event to [`otherwise`](Self::otherwise), which
 /// reports it as unhandled: a hook then counts as a success, an action as a failure. Charms that look at the whole
 /// picture at every event write `otherwise` alone.
-#[allow(
-    unused_variables,
-    missing_docs,
-    reason = "the defaults are one for all, and the methods are named after their events"
-)]
-#[rustfmt::skip]
 pub trait Charm: Default {
-    fn install(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::Install) }
-    fn start(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::Start) }
-    fn stop(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::Stop) }
-    fn remove(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::Remove) }
-    fn config_changed(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::ConfigChanged) }
-    fn upgrade_charm(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::UpgradeCharm) }
-    fn update_status(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::UpdateStatus) }
-    fn leader_elected(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::LeaderElected) }
-    fn leader_settings_changed(&mut self, unit: &Unit) -> Result { self.otherwise(unit, &Event::LeaderSettingsChanged) }
-    fn relation_created(&mut self, unit: &Unit, event: &RelationCreated) -> Result { self.otherwise(unit, &Event::RelationCreated(event.clone())) }
-    fn relation_joined(&mut self, unit: &Unit, event: &RelationJoined) -> Result { self.otherwise(unit, &Event::RelationJoined(event.clone())) }
-    fn relation_changed(&mut self, unit: &Unit, event: &RelationChanged) -> Result { self.otherwise(unit, &Event::RelationChanged(event.clone())) }
-    fn relation_departed(&mut self, unit: &Unit, event: &RelationDeparted) -> Result { self.otherwise(unit, &Event::RelationDeparted(event.clone())) }
-    fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result { self.otherwise(unit, &Event::RelationBroken(event.clone())) }
-    fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result { self.otherwise(unit, &Event::RelationBatch(event.clone())) }
-    fn storage_attached(&mut self, unit: &Unit, event: &StorageEvent) -> Result { self.otherwise(unit, &Event::StorageAttached(event.clone())) }
-    fn storage_detaching(&mut self, unit: &Unit, event: &StorageEvent) -> Result { self.otherwise(unit, &Event::StorageDetaching(event.clone())) }
-    fn secret_changed(&mut self, unit: &Unit, event: &SecretEvent) -> Result { self.otherwise(unit, &Event::SecretChanged(event.clone())) }
-    fn secret_rotate(&mut self, unit: &Unit, event: &SecretEvent) -> Result { self.otherwise(unit, &Event::SecretRotate(event.clone())) }
-    fn secret_expired(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result { self.otherwise(unit, &Event::SecretExpired(event.clone())) }
-    fn secret_remove(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result { self.otherwise(unit, &Event::SecretRemove(event.clone())) }
-    fn pebble_ready(&mut self, unit: &Unit, event: &WorkloadEvent) -> Result { self.otherwise(unit, &Event::PebbleReady(event.clone())) }
-    fn pebble_custom_notice(&mut self, unit: &Unit, event: &WorkloadNoticeEvent) -> Result { self.otherwise(unit, &Event::PebbleCustomNotice(event.clone())) }
-    fn pebble_check_failed(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result { self.otherwise(unit, &Event::PebbleCheckFailed(event.clone())) }
-    fn pebble_check_recovered(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result { self.otherwise(unit, &Event::PebbleCheckRecovered(event.clone())) }
-    fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result { self.otherwise(unit, &Event::Action(event.clone())) }
-    fn custom(&mut self, unit: &Unit, event: &CustomEvent) -> Result { self.otherwise(unit, &Event::Custom(event.clone())) }
+    /// First of all, once per unit.
+    fn install(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::Install)
+    }
+
+    /// After the first `config_changed`, and after each reboot of the machine.
+    fn start(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::Start)
+    }
+
+    /// The unit is being removed, and its relations are over.
+    fn stop(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::Stop)
+    }
+
+    /// Last of all.
+    fn remove(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::Remove)
+    }
+
+    /// The settings may have changed; also before `start` and after `upgrade_charm`.
+    fn config_changed(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::ConfigChanged)
+    }
+
+    /// This is another version of the charm than the hook before ran.
+    fn upgrade_charm(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::UpgradeCharm)
+    }
+
+    /// Now and then, to look after the workload.
+    fn update_status(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::UpdateStatus)
+    }
+
+    /// This unit leads its application now.
+    fn leader_elected(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::LeaderElected)
+    }
+
+    /// The leader, another unit, changed the leader settings.
+    fn leader_settings_changed(&mut self, unit: &Unit) -> Result {
+        self.otherwise(unit, &Event::LeaderSettingsChanged)
+    }
+
+    /// This unit entered a relation.
+    fn relation_created(&mut self, unit: &Unit, event: &RelationCreated) -> Result {
+        self.otherwise(unit, &Event::RelationCreated(event.clone()))
+    }
+
+    /// A remote unit came into view; `relation_changed` follows.
+    fn relation_joined(&mut self, unit: &Unit, event: &RelationJoined) -> Result {
+        self.otherwise(unit, &Event::RelationJoined(event.clone()))
+    }
+
+    /// A bag of the other side may have changed.
+    fn relation_changed(&mut self, unit: &Unit, event: &RelationChanged) -> Result {
+        self.otherwise(unit, &Event::RelationChanged(event.clone()))
+    }
+
+    /// A remote unit went out of view.
+    fn relation_departed(&mut self, unit: &Unit, event: &RelationDeparted) -> Result {
+        self.otherwise(unit, &Event::RelationDeparted(event.clone()))
+    }
+
+    /// The relation is over for this unit.
+    fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
+        self.otherwise(unit, &Event::RelationBroken(event.clone()))
+    }
+
+    /// In place of joined, changed and departed, for charms that ask for batches.
+    fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result {
+        self.otherwise(unit, &Event::RelationBatch(event.clone()))
+    }
+
+    /// Storage can be used.
+    fn storage_attached(&mut self, unit: &Unit, event: &StorageEvent) -> Result {
+        self.otherwise(unit, &Event::StorageAttached(event.clone()))
+    }
+
+    /// Storage is about to go.
+    fn storage_detaching(&mut self, unit: &Unit, event: &StorageEvent) -> Result {
+        self.otherwise(unit, &Event::StorageDetaching(event.clone()))
+    }
+
+    /// A secret that this unit reads has a new revision.
+    fn secret_changed(&mut self, unit: &Unit, event: &SecretEvent) -> Result {
+        self.otherwise(unit, &Event::SecretChanged(event.clone()))
+    }
+
+    /// A secret that this unit owns is due for rotation.
+    fn secret_rotate(&mut self, unit: &Unit, event: &SecretEvent) -> Result {
+        self.otherwise(unit, &Event::SecretRotate(event.clone()))
+    }
+
+    /// A revision of an own secret has expired.
+    fn secret_expired(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result {
+        self.otherwise(unit, &Event::SecretExpired(event.clone()))
+    }
+
+    /// A revision of an own secret has no reader left.
+    fn secret_remove(&mut self, unit: &Unit, event: &SecretRevisionEvent) -> Result {
+        self.otherwise(unit, &Event::SecretRemove(event.clone()))
+    }
+
+    /// A workload's container answers.
+    fn pebble_ready(&mut self, unit: &Unit, event: &WorkloadEvent) -> Result {
+        self.otherwise(unit, &Event::PebbleReady(event.clone()))
+    }
+
+    /// A workload sent a notice.
+    fn pebble_custom_notice(&mut self, unit: &Unit, event: &WorkloadNoticeEvent) -> Result {
+        self.otherwise(unit, &Event::PebbleCustomNotice(event.clone()))
+    }
+
+    /// A check of a workload began to fail.
+    fn pebble_check_failed(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result {
+        self.otherwise(unit, &Event::PebbleCheckFailed(event.clone()))
+    }
+
+    /// A check of a workload passes again.
+    fn pebble_check_recovered(&mut self, unit: &Unit, event: &WorkloadCheckEvent) -> Result {
+        self.otherwise(unit, &Event::PebbleCheckRecovered(event.clone()))
+    }
+
+    /// An operator runs an action.
+    fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
+        self.otherwise(unit, &Event::Action(event.clone()))
+    }
+
+    /// What somebody sent by a name of their own.
+    fn custom(&mut self, unit: &Unit, event: &CustomEvent) -> Result {
+        self.otherwise(unit, &Event::Custom(event.clone()))
+    }
 
     /// Gets every event that has no method of its own.
-    fn otherwise(&mut self, unit: &Unit, event: &Event) -> Result { Err(Error::unhandled()) }
+    fn otherwise(&mut self, _unit: &Unit, _event: &Event) -> Result {
+        Err(Error::unhandled())
+    }
 }
 
 /// Runs a charm for one invocation; what [`export!`](crate::export) makes the component's handler.

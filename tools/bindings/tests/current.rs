@@ -16,3 +16,17 @@ fn kept_bindings_are_what_the_contract_generates() {
         );
     }
 }
+
+#[test]
+fn the_sdk_runs_on_the_generator_that_wrote_its_bindings() {
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-api/sdk");
+    let bindings = std::fs::read_to_string(sdk.join("src/bindings.rs")).unwrap();
+    let version =
+        bindings.lines().next().and_then(|line| line.split(' ').nth(4)).unwrap().trim_end_matches('.');
+    assert!(version.starts_with(|c: char| c.is_ascii_digit()), "no version in the first line: {version}");
+    let manifest = std::fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
+    assert!(
+        manifest.contains(&format!("version = \"={version}\"")),
+        "host-api/sdk depends on another wit-bindgen than {version}, which wrote its bindings"
+    );
+}
