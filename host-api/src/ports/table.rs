@@ -44,9 +44,13 @@ impl PortTable {
             .collect()
     }
 
-    /// How many ranges are open.
+    /// How many pairs of a range and an endpoint are open; all endpoints count as one.
     pub fn len(&self) -> usize {
-        self.0.len()
+        let pairs = |reach: &Reach| match reach {
+            Reach::All => 1,
+            Reach::Only(endpoints) => endpoints.len(),
+        };
+        self.0.values().map(pairs).sum()
     }
 
     /// Whether nothing is open.
@@ -57,6 +61,15 @@ impl PortTable {
     /// Whether exactly this range is open, for whichever endpoints.
     pub fn contains(&self, range: &PortRange) -> bool {
         self.0.contains_key(range)
+    }
+
+    /// Whether exactly this range is open for an endpoint, or for all of them.
+    pub fn contains_for(&self, range: &PortRange, endpoint: Option<&EndpointName>) -> bool {
+        match (self.0.get(range), endpoint) {
+            (Some(Reach::All), _) => true,
+            (Some(Reach::Only(endpoints)), Some(endpoint)) => endpoints.contains(endpoint),
+            _ => false,
+        }
     }
 
     /// A range with a port in common with `range`, that is not `range` itself.

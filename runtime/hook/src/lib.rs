@@ -1,1 +1,37 @@
-//! (to be written)
+//! One hook run, seen from the charm: a snapshot goes in, reads are answered, effects are gathered, an outcome
+//! comes out. Each behaviour stands here once; typed host functions ([`HookContext`]'s methods) and the argv form
+//! ([`HookContext::run_tool`]) are two doors to it.
+//!
+//! The room is pure: time, the lease and all names are handed in, and what is to leave the hook is handed out.
+//! The guest is a stranger: every text, count and queue is bounded by [`Limits`].
+
+mod bags;
+mod config;
+mod context;
+mod doors;
+mod early;
+mod effects;
+mod environment;
+mod error;
+mod identity;
+mod leadership;
+mod lease;
+mod limits;
+mod log;
+mod ports;
+mod recorder;
+mod relations;
+mod run;
+mod snapshot;
+mod status;
+
+pub use bags::{Bag, OwnBag};
+pub use context::{Gathered, HookContext, HookInputs};
+pub use environment::JUJU_VERSION;
+pub use error::CallError;
+pub use lease::{Answer, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState};
+pub use limits::Limits;
+pub use log::OutputStream;
+pub use ports::Ports;
+pub use snapshot::ContextError;
+pub use status::{ApplicationStatus, CharmStatus};

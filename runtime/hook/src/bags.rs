@@ -1,0 +1,147 @@
+//! Who may read and write which bag (`hook-model.md` 2.7). It is decided here for each unit, because the units of
+//! one runner share one snapshot.
+
+use periapt_host_api::{
+    ApplicationName, RelationId, UnitName,
+    relation::{BagKey, BagOwner, Settings},
+};
+use serde::Serialize;
+
+use crate::{CallError, CallTime, effects::Target, lease::Halt, relations::OwnRelation, run::HookRun};
+
+/// Whose bag is read, as the charm names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bag {
+    /// A unit's.
+    Unit(String),
+    /// An application's.
+    Application(String),
+}
+
+/// Which of its own bags a unit writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnBag {
+    /// The unit's.
+    Unit,
+    /// Its application's; leader only.
+    Application,
+}
+
+/// A bag that may be read.
+struct Readable {
+    owner: BagOwner,
+    /// Where this hook's own writes to it stand.
+    written: Option<Target>,
+}
+
+impl HookRun {
+    /// A whole bag.
+    pub(crate) fn bag(&mut self, now: CallTime, relation: RelationId, bag: &Bag) -> Result<Settings, Halt> {
+        let bag = self.readable(now, relation, bag)?;
+        let stored = self.stored(relation, bag.owner);
+        Ok(match bag.written {
+            Some(target) => self.effects.merged(stored, target),
+            None => stored.cloned().unwrap_or_default(),
+        })
+    }
+
+    /// One value of a bag.
+    pub(crate) fn bag_value(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &Bag,
+        key: &str,
+    ) -> Result<Option<String>, Halt> {
+        let bag = self.readable(now, relation, bag)?;
+        let stored = self.stored(relation, bag.owner);
+        Ok(match bag.written {
+            Some(target) => self.effects.merged_value(stored, target, key),
+            None => stored.and_then(|settings| settings.get(key)).cloned(),
+        })
+    }
+
+    /// Writes to an own bag, all or nothing.
+    pub(crate) fn write_bag(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: OwnBag,
+        changes: Settings,
+    ) -> Result<(), Halt> {
+        self.relation(relation)?;
+        match bag {
+            OwnBag::Unit => self.effects.write(Target::UnitBag(relation), changes, &self.limits)?,
+            OwnBag::Application => {
+                let Some(term) = self.leader_term(now)? else {
+                    return Err(CallError::NotLeader("cannot write relation settings".to_owned()).into());
+                };
+                self.effects.write(Target::ApplicationBag(relation), changes, &self.limits)?;
+                self.effects.rest_on(term);
+            }
+        }
+        Ok(())
+    }
+
+    fn readable(&mut self, now: CallTime, relation: RelationId, bag: &Bag) -> Result<Readable, Halt> {
+        let own_application = self.snapshot.unit.application();
+        let known = self.relation(relation)?;
+        match bag {
+            Bag::Unit(name) => Ok(self.readable_unit(known, name)?),
+            Bag::Application(name) if *name == own_application.as_str() => {
+                let owner = BagOwner::Application(own_application.clone());
+                if !known.peer {
+                    self.leader_reads_own_application(now, relation)?;
+                }
+                Ok(Readable { owner, written: Some(Target::ApplicationBag(relation)) })
+            }
+            Bag::Application(name) => {
+                let application = ApplicationName::new(name)
+                    .map_err(|_| CallError::invalid(format!("invalid application name {name:?}")))?;
+                if application != *known.remote_application {
+                    return Err(CallError::denied().into());
+                }
+                Ok(Readable { owner: BagOwner::Application(application), written: None })
+            }
+        }
+    }
+
+    fn readable_unit(&self, relation: OwnRelation<'_>, name: &str) -> Result<Readable, CallError> {
+        let unit: UnitName = name.parse().map_err(|_| match ApplicationName::new(name) {
+            Ok(_) => CallError::invalid(format!("expected unit name, got application name {name:?}")),
+            Err(_) => CallError::invalid(format!("invalid unit name {name:?}")),
+        })?;
+        if unit == self.snapshot.unit {
+            let written = Some(Target::UnitBag(relation.id));
+            return Ok(Readable { owner: BagOwner::Unit(unit), written });
+        }
+        if !self.is_opposite(relation, &unit) {
+            return Err(CallError::denied());
+        }
+        let owner = BagOwner::Unit(unit);
+        match self.stored(relation.id, owner.clone()) {
+            Some(_) => Ok(Readable { owner, written: None }),
+            None => Err(CallError::NotFound(format!("unit {name:?}: settings not found"))),
+        }
+    }
+
+    /// Outside peer relations only the leader reads its application's own bag.
+    fn leader_reads_own_application(&mut self, now: CallTime, relation: RelationId) -> Result<(), Halt> {
+        if self.leader_term(now)?.is_none() {
+            return Err(CallError::denied().into());
+        }
+        let owner = BagOwner::Application(self.snapshot.unit.application().clone());
+        // The bag comes into view with leadership: a snapshot from before would show an empty one.
+        if !self.snapshot.leads() && self.stored(relation, owner).is_none() {
+            let text = format!("the application's settings in relation {relation} have not arrived yet");
+            return Err(CallError::TryAgain(text).into());
+        }
+        Ok(())
+    }
+
+    fn stored(&self, relation: RelationId, owner: BagOwner) -> Option<&Settings> {
+        self.snapshot.view.bags.get(&BagKey { relation, owner }).map(|bag| &bag.settings)
+    }
+}

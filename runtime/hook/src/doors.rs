@@ -1,0 +1,256 @@
+//! The typed door: what the sandbox's host functions call, by the interfaces of the contract.
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, RelationId, UnitName,
+    logs::LogLevel,
+    ports::OpenedPorts,
+    relation::Settings,
+    settings::OptionValue,
+    status::{StatusInfo, WorkloadStatus},
+};
+use serde::Serialize;
+
+use crate::{
+    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, HookContext, OwnBag, Ports,
+    lease::{Halt, into_answer},
+    run::HookRun,
+};
+
+impl HookContext {
+    fn call<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: A,
+        behaviour: impl FnOnce(&mut HookRun) -> T,
+    ) -> T {
+        let answer = behaviour(&mut self.run);
+        self.recorder.record(function, &arguments, &answer);
+        answer
+    }
+
+    /// A call that may rest on leadership. It is recorded when it is answered, not when it has to be made again.
+    fn leader_call<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: A,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
+    ) -> Answer<Result<T, CallError>> {
+        let answer = into_answer(behaviour(&mut self.run));
+        if let Answer::Ready(result) = &answer {
+            self.recorder.record(function, &arguments, result);
+        }
+        answer
+    }
+}
+
+/// `config`
+impl HookContext {
+    /// One option's value; none if it is unset and has no default, or is unknown.
+    pub fn config_get(&mut self, key: &str) -> Option<OptionValue> {
+        self.call("config.get", (key,), |run| run.config_value(key).cloned())
+    }
+
+    /// All options that have a value, sorted.
+    pub fn config_get_all(&mut self) -> Vec<(String, OptionValue)> {
+        self.call("config.get-all", (), |run| {
+            let set = run.config_options().filter_map(|(key, value)| Some((key.to_owned(), value?.clone())));
+            set.collect()
+        })
+    }
+}
+
+/// `relations`
+impl HookContext {
+    /// The relations of an endpoint, by number; none for an unknown endpoint.
+    pub fn relation_ids(&mut self, endpoint: &str) -> Vec<RelationId> {
+        self.call("relations.ids", (endpoint,), |run| run.relation_ids(endpoint))
+    }
+
+    /// The endpoint of this unit's side.
+    pub fn relation_endpoint(&mut self, relation: RelationId) -> Result<EndpointName, CallError> {
+        self.call("relations.endpoint", (relation,), |run| Ok(run.relation(relation)?.endpoint.clone()))
+    }
+
+    /// The application at the other end; in a peer relation the unit's own.
+    pub fn relation_remote_application(
+        &mut self,
+        relation: RelationId,
+    ) -> Result<ApplicationName, CallError> {
+        self.call("relations.remote-application", (relation,), |run| {
+            Ok(run.relation(relation)?.remote_application.clone())
+        })
+    }
+
+    /// The remote units that this unit has been told of, sorted.
+    pub fn relation_members(&mut self, relation: RelationId) -> Result<Vec<UnitName>, CallError> {
+        self.call("relations.members", (relation,), |run| {
+            Ok(run.members(run.relation(relation)?).into_iter().collect())
+        })
+    }
+
+    /// A whole bag.
+    pub fn relation_get(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &Bag,
+    ) -> Answer<Result<Settings, CallError>> {
+        self.leader_call("relations.get", (relation, bag), |run| run.bag(now, relation, bag))
+    }
+
+    /// One key of a bag.
+    pub fn relation_get_value(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: &Bag,
+        key: &str,
+    ) -> Answer<Result<Option<String>, CallError>> {
+        self.leader_call("relations.get-value", (relation, bag, key), |run| {
+            run.bag_value(now, relation, bag, key)
+        })
+    }
+
+    /// Writes to an own bag, all or nothing; an empty value deletes its key, and of a key that is given twice the
+    /// last value counts.
+    pub fn relation_set(
+        &mut self,
+        now: CallTime,
+        relation: RelationId,
+        bag: OwnBag,
+        changes: &[(String, String)],
+    ) -> Answer<Result<(), CallError>> {
+        self.leader_call("relations.set", (relation, bag, changes), |run| {
+            run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+            run.write_bag(now, relation, bag, changes.iter().cloned().collect())
+        })
+    }
+}
+
+/// `ports`
+impl HookContext {
+    /// Opens for some endpoints, or for all if none is named.
+    pub fn open_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
+        self.call("ports.open", (ports, endpoints), |run| run.open_ports(ports.range()?, endpoints))
+    }
+
+    /// Closes for some endpoints, or for all if none is named.
+    pub fn close_ports(&mut self, ports: Ports, endpoints: &[String]) -> Result<(), CallError> {
+        self.call("ports.close", (ports, endpoints), |run| run.close_ports(ports.range()?, endpoints))
+    }
+
+    /// What is open, this hook's requests included.
+    pub fn opened_ports(&mut self) -> Vec<OpenedPorts> {
+        self.call("ports.opened", (), |run| run.opened_ports())
+    }
+}
+
+/// `status`
+impl HookContext {
+    /// Sets the unit's status, at once.
+    pub fn status_set(&mut self, now: CallTime, status: CharmStatus, message: &str) -> Result<(), CallError> {
+        self.call("status.set", (status, message), |run| run.set_unit_status(now, status, message))
+    }
+
+    /// The unit's status.
+    pub fn status_get(&mut self) -> StatusInfo<WorkloadStatus> {
+        self.call("status.get", (), |run| run.unit_status())
+    }
+
+    /// Sets the application's status, at once; leader only.
+    pub fn status_set_application(
+        &mut self,
+        now: CallTime,
+        status: CharmStatus,
+        message: &str,
+    ) -> Answer<Result<(), CallError>> {
+        self.leader_call("status.set-application", (status, message), |run| {
+            run.set_application_status(now, status, message)
+        })
+    }
+
+    /// The application's status and its units'; leader only.
+    pub fn status_get_application(&mut self, now: CallTime) -> Answer<Result<ApplicationStatus, CallError>> {
+        self.leader_call("status.get-application", (), |run| run.application_status(now))
+    }
+
+    /// Tells the version of the workload, at once.
+    pub fn set_application_version(&mut self, now: CallTime, version: &str) -> Result<(), CallError> {
+        self.call("status.set-application-version", (version,), |run| {
+            run.set_application_version(now, version)
+        })
+    }
+}
+
+/// `leadership`
+impl HookContext {
+    /// Whether the unit is leader, and stays so for 30 seconds from the answer.
+    pub fn is_leader(&mut self, now: CallTime) -> Answer<Result<bool, CallError>> {
+        self.leader_call("leadership.is-leader", (), |run| run.is_leader(now))
+    }
+
+    /// The leader settings.
+    pub fn leader_get(&mut self) -> Settings {
+        self.call("leadership.get-settings", (), |run| run.leader_settings())
+    }
+
+    /// Writes leader settings, all or nothing; leader only.
+    pub fn leader_set(
+        &mut self,
+        now: CallTime,
+        changes: &[(String, String)],
+    ) -> Answer<Result<(), CallError>> {
+        self.leader_call("leadership.set-settings", (changes,), |run| {
+            run.check_call(changes.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+            run.write_leader_settings(now, changes.iter().cloned().collect())
+        })
+    }
+}
+
+/// `identity` and `log`
+impl HookContext {
+    /// A subordinate's principal.
+    pub fn principal_unit(&mut self) -> Option<UnitName> {
+        self.call("identity.principal-unit", (), |run| run.snapshot.own().principal.clone())
+    }
+
+    /// The model's name.
+    pub fn model_name(&mut self) -> String {
+        self.call("identity.model-name", (), |run| run.snapshot.model().name.to_string())
+    }
+
+    /// The model's UUID.
+    pub fn model_uuid(&mut self) -> String {
+        self.call("identity.model-uuid", (), |run| run.snapshot.model().uuid.to_string())
+    }
+
+    /// The machine's number.
+    pub fn machine_id(&mut self) -> String {
+        self.call("identity.machine-id", (), |run| run.snapshot.machine().id.to_string())
+    }
+
+    /// The machine's zone; may be empty.
+    pub fn availability_zone(&mut self) -> String {
+        self.call("identity.availability-zone", (), |run| run.snapshot.machine().availability_zone.clone())
+    }
+
+    /// Periapt's version.
+    pub fn version(&mut self) -> &'static str {
+        self.call("identity.version", (), |_| env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The unit's address in its network.
+    pub fn private_address(&mut self) -> Result<String, CallError> {
+        self.call("identity.private-address", (), |run| Ok(run.private_address()?.to_owned()))
+    }
+
+    /// The unit's address for the world.
+    pub fn public_address(&mut self) -> Result<String, CallError> {
+        self.call("identity.public-address", (), |run| Ok(run.public_address()?.to_owned()))
+    }
+
+    /// One line in the unit's log, at once.
+    pub fn log(&mut self, now: CallTime, level: LogLevel, message: &str) {
+        self.call("log.write", (level, message), |run| run.log(now, level, message));
+    }
+}

@@ -1,0 +1,86 @@
+//! What leaves the hook at once, in order: handed to the shell as it is made.
+
+use std::mem;
+
+use periapt_host_api::{Timestamp, commit::EarlyEffect, logs::LogLevel};
+
+use crate::Limits;
+
+/// What a line costs beside its text: its time, level and module are kept with it.
+const LINE_BYTES: usize = 64;
+
+/// Early effects that the shell has not taken yet. Their number is bounded by what may be made in one hook.
+#[derive(Debug)]
+pub(crate) struct Early {
+    items: Vec<(Timestamp, EarlyEffect)>,
+    log_budget: usize,
+    log_left: usize,
+    /// Bytes of text that were logged.
+    logged: u64,
+    dropped: Option<Dropped>,
+}
+
+/// Log lines past the budget.
+#[derive(Debug)]
+struct Dropped {
+    lines: u64,
+    bytes: u64,
+    module: String,
+    last: Timestamp,
+}
+
+impl Early {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            items: Vec::new(),
+            log_budget: limits.log_bytes,
+            log_left: limits.log_bytes,
+            logged: 0,
+            dropped: None,
+        }
+    }
+
+    pub(crate) fn push(&mut self, at: Timestamp, effect: EarlyEffect) {
+        self.items.push((at, effect));
+    }
+
+    /// Logs one line, or counts it as dropped. After the first dropped line all are: a log with holes misleads.
+    pub(crate) fn log(&mut self, at: Timestamp, level: LogLevel, module: &str, message: &str) {
+        let price = message.len() + LINE_BYTES;
+        if self.dropped.is_none() && price <= self.log_left {
+            self.log_left -= price;
+            self.logged += message.len() as u64;
+            let (module, message) = (module.to_owned(), message.to_owned());
+            self.push(at, EarlyEffect::Log { level, module, message });
+            return;
+        }
+        let dropped = self.dropped.get_or_insert_with(|| Dropped {
+            lines: 0,
+            bytes: 0,
+            module: module.to_owned(),
+            last: at,
+        });
+        dropped.lines += 1;
+        dropped.bytes += message.len() as u64;
+        dropped.last = at;
+    }
+
+    pub(crate) fn drain(&mut self) -> Vec<(Timestamp, EarlyEffect)> {
+        mem::take(&mut self.items)
+    }
+
+    /// What is left, with a last line that says how much was dropped; and the bytes of log that the hook wrote.
+    pub(crate) fn finish(mut self) -> (Vec<(Timestamp, EarlyEffect)>, u64) {
+        let mut written = self.logged;
+        if let Some(dropped) = self.dropped.take() {
+            written += dropped.bytes;
+            let message = format!(
+                "the hook's log is full at {} bytes: {} more lines of {} bytes were dropped",
+                self.log_budget, dropped.lines, dropped.bytes
+            );
+            let (level, module) = (LogLevel::Warning, dropped.module);
+            self.push(dropped.last, EarlyEffect::Log { level, module, message });
+        }
+        (self.items, written)
+    }
+}

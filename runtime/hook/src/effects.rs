@@ -1,0 +1,244 @@
+//! What the charm asked for so far: deferred, visible to itself at once (R-41), and never more than a commit takes.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    LeaderTerm, RelationId,
+    commit::{BagChanges, HookEffects},
+    ports::PortTable,
+    relation::Settings,
+};
+
+use crate::{CallError, Limits};
+
+/// A set of settings that a hook may write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    UnitBag(RelationId),
+    ApplicationBag(RelationId),
+    LeaderSettings,
+}
+
+/// What the encoding of a bag costs beside its entries: its relation's number and the names of its parts.
+const BAG_BYTES: usize = 64;
+
+/// Deferred effects, with what they would take in a commit.
+#[derive(Debug)]
+pub(crate) struct Effects {
+    bags: BTreeMap<RelationId, BagChanges>,
+    leader_settings: Settings,
+    base_ports: PortTable,
+    ports: PortTable,
+    leader_term: Option<LeaderTerm>,
+    /// Bytes and keys taken.
+    taken: Size,
+}
+
+/// What something takes in a commit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Size {
+    bytes: usize,
+    keys: usize,
+}
+
+impl Effects {
+    pub(crate) fn new(base_ports: PortTable) -> Self {
+        Self {
+            bags: BTreeMap::new(),
+            leader_settings: Settings::new(),
+            ports: base_ports.clone(),
+            base_ports,
+            leader_term: None,
+            taken: Size::default(),
+        }
+    }
+
+    /// What was written to a target so far; an empty value deletes its key.
+    pub(crate) fn written(&self, target: Target) -> Option<&Settings> {
+        match target {
+            Target::UnitBag(relation) => self.bags.get(&relation).map(|changes| &changes.unit),
+            Target::ApplicationBag(relation) => self.bags.get(&relation).map(|changes| &changes.application),
+            Target::LeaderSettings => Some(&self.leader_settings),
+        }
+    }
+
+    /// Settings as the writer sees them: as they were, with what it wrote, without what it deleted.
+    pub(crate) fn merged(&self, base: Option<&Settings>, target: Target) -> Settings {
+        let mut settings = base.cloned().unwrap_or_default();
+        for (key, value) in self.written(target).into_iter().flatten() {
+            match value.is_empty() {
+                true => settings.remove(key),
+                false => settings.insert(key.clone(), value.clone()),
+            };
+        }
+        settings
+    }
+
+    /// One value as the writer sees it.
+    pub(crate) fn merged_value(&self, base: Option<&Settings>, target: Target, key: &str) -> Option<String> {
+        let written = self.written(target).and_then(|written| written.get(key));
+        let value = written.or_else(|| base.and_then(|base| base.get(key)));
+        value.filter(|value| !value.is_empty()).cloned()
+    }
+
+    /// Writes to a target, all or nothing.
+    pub(crate) fn write(
+        &mut self,
+        target: Target,
+        changes: Settings,
+        limits: &Limits,
+    ) -> Result<(), CallError> {
+        for (key, value) in &changes {
+            check_entry(key, value, limits)?;
+        }
+        let before = self.written(target);
+        let mut after = self.taken;
+        if !changes.is_empty() && before.is_none_or(Settings::is_empty) {
+            after.keys += 1;
+            after.bytes += BAG_BYTES;
+        }
+        for (key, value) in &changes {
+            after.bytes += entry_bytes(key, value);
+            if let Some(replaced) = before.and_then(|before| before.get(key)) {
+                after.bytes -= entry_bytes(key, replaced);
+            }
+        }
+        self.take(after, limits)?;
+        match target {
+            Target::UnitBag(relation) => self.bags.entry(relation).or_default().unit.extend(changes),
+            Target::ApplicationBag(relation) => {
+                self.bags.entry(relation).or_default().application.extend(changes);
+            }
+            Target::LeaderSettings => self.leader_settings.extend(changes),
+        }
+        Ok(())
+    }
+
+    /// The unit's ports with this hook's requests.
+    pub(crate) fn ports(&self) -> &PortTable {
+        &self.ports
+    }
+
+    /// The unit's ports before this hook.
+    pub(crate) fn base_ports(&self) -> &PortTable {
+        &self.base_ports
+    }
+
+    /// Puts changed ports in place. `bytes` is what the change adds at most; it is not given back when a later
+    /// request cancels this one, which bounds a guest that opens and closes without end.
+    pub(crate) fn set_ports(
+        &mut self,
+        ports: PortTable,
+        bytes: usize,
+        limits: &Limits,
+    ) -> Result<(), CallError> {
+        let mut after = self.taken;
+        after.bytes += bytes;
+        if self.ports == self.base_ports {
+            after.keys += 1;
+        }
+        if ports == self.base_ports {
+            after.keys = after.keys.saturating_sub(1);
+        }
+        self.take(after, limits)?;
+        self.ports = ports;
+        Ok(())
+    }
+
+    /// Notes the leadership that a leader-only effect rests on.
+    pub(crate) fn rest_on(&mut self, term: LeaderTerm) {
+        self.leader_term = Some(term);
+    }
+
+    fn take(&mut self, after: Size, limits: &Limits) -> Result<(), CallError> {
+        if after.bytes > limits.effect_bytes {
+            return Err(CallError::LimitExceeded(format!(
+                "the hook's changes would take {} bytes; at most {} fit into one commit",
+                after.bytes, limits.effect_bytes
+            )));
+        }
+        if after.keys > limits.effect_keys {
+            return Err(CallError::LimitExceeded(format!(
+                "the hook would change {} bags and lists; at most {} fit into one commit",
+                after.keys, limits.effect_keys
+            )));
+        }
+        self.taken = after;
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> (HookEffects, Option<LeaderTerm>) {
+        self.bags.retain(|_, changes| *changes != BagChanges::default());
+        let ports = self.ports.changes_from(&self.base_ports);
+        (HookEffects { bags: self.bags, ports, leader_settings: self.leader_settings }, self.leader_term)
+    }
+}
+
+fn check_entry(key: &str, value: &str, limits: &Limits) -> Result<(), CallError> {
+    if key.is_empty() {
+        return Err(CallError::invalid("a key must not be empty"));
+    }
+    if key.len() > limits.key_bytes {
+        return Err(CallError::LimitExceeded(format!(
+            "a key is {} bytes long; at most {} are allowed",
+            key.len(),
+            limits.key_bytes
+        )));
+    }
+    if value.len() > limits.value_bytes {
+        return Err(CallError::LimitExceeded(format!(
+            "the value of key {key:?} is {} bytes long; at most {} are allowed",
+            value.len(),
+            limits.value_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// What `"key":"value",` takes as JSON.
+fn entry_bytes(key: &str, value: &str) -> usize {
+    json_text_bytes(key) + json_text_bytes(value) + 2
+}
+
+fn json_text_bytes(text: &str) -> usize {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(escaped).sum::<usize>() + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_covers_the_encoding_and_is_given_back_on_overwriting() {
+        let limits = Limits::default();
+        let mut effects = Effects::new(PortTable::default());
+        let target = Target::UnitBag(RelationId(7));
+        let values = ["x", "", "quote \" back \\ line\n bell \u{7} é", &"y".repeat(1_000)];
+        for value in values {
+            effects.write(target, Settings::from([("k\t".into(), value.into())]), &limits).unwrap();
+        }
+        effects.write(Target::LeaderSettings, Settings::from([("a".into(), "b".into())]), &limits).unwrap();
+        assert_eq!(effects.taken.keys, 2);
+        let taken = effects.taken.bytes;
+        let (effects, _) = effects.finish();
+        let encoded = serde_json::to_vec(&effects).unwrap().len();
+        assert!(encoded <= taken + BAG_BYTES && taken < 1_300, "{encoded} {taken}");
+    }
+
+    #[test]
+    fn a_write_that_does_not_fit_leaves_nothing() {
+        let limits = Limits { effect_bytes: 200, ..Limits::default() };
+        let mut effects = Effects::new(PortTable::default());
+        let target = Target::UnitBag(RelationId(0));
+        let changes = Settings::from([("a".into(), "1".into()), ("b".into(), "x".repeat(200))]);
+        let error = effects.write(target, changes, &limits).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("at most 200 fit"), "{error}");
+        assert!(effects.finish().0.is_empty());
+    }
+}

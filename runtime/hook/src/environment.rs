@@ -1,0 +1,67 @@
+//! The variables that a hook sees (`hook-model.md` 4.2). There is no socket, no tools directory and no proxy in a
+//! sandbox, so the variables about them are absent or empty.
+
+use periapt_host_api::event::Event;
+
+use crate::HookContext;
+
+/// The release of Juju whose behaviour charms find here. They compare it to learn what their tools can do, so
+/// Periapt's own version would mislead them.
+pub const JUJU_VERSION: &str = "3.6.26";
+
+/// Where the charm's own files lie.
+const CHARM_DIR: &str = "/charm";
+
+impl HookContext {
+    /// All variables of the hook, and nothing of the host's.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let snapshot = &self.run.snapshot;
+        let (model, machine, own) = (snapshot.model(), snapshot.machine(), snapshot.own());
+        let event = &self.run.event;
+        let hook = event.hook_name();
+        let context_id = format!("{}-{hook}-{}", snapshot.unit, self.context_id);
+        let mut variables: Vec<(String, String)> = Vec::new();
+        let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
+        set("JUJU_CHARM_DIR", CHARM_DIR.to_owned());
+        set("CHARM_DIR", CHARM_DIR.to_owned());
+        set("JUJU_CONTEXT_ID", context_id);
+        set("JUJU_DISPATCH_PATH", format!("hooks/{hook}"));
+        set("JUJU_HOOK_NAME", hook);
+        set("JUJU_UNIT_NAME", snapshot.unit.to_string());
+        set("JUJU_PRINCIPAL_UNIT", own.principal.as_ref().map(ToString::to_string).unwrap_or_default());
+        set("JUJU_MODEL_UUID", model.uuid.to_string());
+        set("JUJU_MODEL_NAME", model.name.to_string());
+        set("JUJU_MACHINE_ID", machine.id.to_string());
+        set("JUJU_AVAILABILITY_ZONE", machine.availability_zone.clone());
+        set("JUJU_API_ADDRESSES", self.api_addresses.join(" "));
+        set("JUJU_VERSION", JUJU_VERSION.to_owned());
+        for proxy in ["HTTP", "HTTPS", "FTP", "NO"] {
+            set(&format!("JUJU_CHARM_{proxy}_PROXY"), String::new());
+        }
+        for (name, value) in [
+            ("LANG", "C.UTF-8"),
+            ("TERM", "tmux-256color"),
+            ("DEBIAN_FRONTEND", "noninteractive"),
+            ("APT_LISTCHANGES_FRONTEND", "none"),
+        ] {
+            set(name, value.to_owned());
+        }
+        variables.extend(relation_variables(event));
+        variables
+    }
+}
+
+fn relation_variables(event: &Event) -> Vec<(String, String)> {
+    let Some(context) = event.relation() else { return Vec::new() };
+    let remote_unit = event.remote_unit().map(ToString::to_string).unwrap_or_default();
+    let mut variables = vec![
+        ("JUJU_RELATION".to_owned(), context.endpoint.to_string()),
+        ("JUJU_RELATION_ID".to_owned(), format!("{}:{}", context.endpoint, context.relation)),
+        ("JUJU_REMOTE_APP".to_owned(), context.remote_application.to_string()),
+        ("JUJU_REMOTE_UNIT".to_owned(), remote_unit),
+    ];
+    if let Some(unit) = event.departing_unit() {
+        variables.push(("JUJU_DEPARTING_UNIT".to_owned(), unit.to_string()));
+    }
+    variables
+}

@@ -1,0 +1,34 @@
+//! Who leads, and the leader's settings (`hook-model.md` 5.6).
+
+use periapt_host_api::relation::Settings;
+
+use crate::{CallError, CallTime, effects::Target, lease::Halt, run::HookRun};
+
+impl HookRun {
+    /// Whether the unit leads its application, and goes on to for 30 seconds.
+    pub(crate) fn is_leader(&mut self, now: CallTime) -> Result<bool, Halt> {
+        Ok(self.leader_term(now)?.is_some())
+    }
+
+    /// The leader settings, with what this hook wrote.
+    pub(crate) fn leader_settings(&self) -> Settings {
+        self.effects.merged(Some(&self.snapshot.application().leader_settings), Target::LeaderSettings)
+    }
+
+    /// One leader setting.
+    pub(crate) fn leader_setting(&self, key: &str) -> Option<String> {
+        let base = Some(&self.snapshot.application().leader_settings);
+        self.effects.merged_value(base, Target::LeaderSettings, key)
+    }
+
+    /// Writes leader settings, all or nothing; leader only.
+    pub(crate) fn write_leader_settings(&mut self, now: CallTime, changes: Settings) -> Result<(), Halt> {
+        let Some(term) = self.leader_term(now)? else {
+            let text = "cannot write leadership settings: cannot write settings: not the leader";
+            return Err(CallError::NotLeader(text.to_owned()).into());
+        };
+        self.effects.write(Target::LeaderSettings, changes, &self.limits)?;
+        self.effects.rest_on(term);
+        Ok(())
+    }
+}

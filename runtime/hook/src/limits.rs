@@ -1,0 +1,48 @@
+//! How much one hook may ask of the host.
+
+/// The bounds of one hook run. The defaults are those of the design; a host may set others per model or
+/// application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one call's arguments and standard input together. The largest call that makes sense writes all
+    /// that a commit takes.
+    pub call_bytes: usize,
+    /// Bytes of all deferred effects, encoded as JSON: what a commit to the store takes.
+    pub effect_bytes: usize,
+    /// Entries of the store that the effects touch: each written bag, the ports, the leader settings.
+    pub effect_keys: usize,
+    /// Bytes of one value of a bag. Larger values are to travel as blobs, which are not offered yet.
+    pub value_bytes: usize,
+    /// Bytes of one key of a bag: a key is a name, and each reader gets it with each value.
+    pub key_bytes: usize,
+    /// Ranges that a unit may have open: each is compared with each request.
+    pub port_ranges: usize,
+    /// Bytes of all log lines, with a fixed price for each line, so that empty ones are bounded, too.
+    pub log_bytes: usize,
+    /// Bytes of one log line; longer ones are split, because a line is one record of the store.
+    pub log_line_bytes: usize,
+    /// Bytes of a status's message or an application's version: both are read by people in a table.
+    pub message_bytes: usize,
+    /// Statuses and versions that one hook may set; each is a record of the status history.
+    pub statuses: usize,
+    /// Bytes of the recorded calls in the journal.
+    pub journal_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call_bytes: 1 << 20,
+            effect_bytes: 1 << 20,
+            effect_keys: 100,
+            value_bytes: 64 << 10,
+            key_bytes: 1 << 10,
+            port_ranges: 1_000,
+            log_bytes: 1 << 20,
+            log_line_bytes: 16 << 10,
+            message_bytes: 4 << 10,
+            statuses: 200,
+            journal_bytes: 256 << 10,
+        }
+    }
+}

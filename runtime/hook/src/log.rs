@@ -1,0 +1,49 @@
+//! The unit's log (`hook-model.md` 5.2, E-2).
+
+use periapt_host_api::logs::LogLevel;
+
+use crate::{CallTime, run::HookRun};
+
+/// A stream of the handler, whose lines go to the unit's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Logged as `DEBUG`.
+    Stdout,
+    /// Logged as `WARNING`.
+    Stderr,
+}
+
+impl HookRun {
+    /// One line of the charm's own, with the hook's relation in front (O09).
+    pub(crate) fn log(&mut self, now: CallTime, level: LogLevel, message: &str) {
+        let module = format!("unit.{}.juju-log", self.snapshot.unit);
+        let relation = self.hook_relation();
+        let prefix = relation.map(|context| format!("{}:{}: ", context.endpoint, context.relation));
+        self.log_parts(now, level, &module, &format!("{}{message}", prefix.unwrap_or_default()));
+    }
+
+    /// What the handler wrote to one of its streams.
+    pub(crate) fn log_output(&mut self, now: CallTime, stream: OutputStream, text: &str) {
+        let level = match stream {
+            OutputStream::Stdout => LogLevel::Debug,
+            OutputStream::Stderr => LogLevel::Warning,
+        };
+        let module = format!("unit.{}.{}", self.snapshot.unit, self.event);
+        self.log_parts(now, level, &module, text);
+    }
+
+    /// Logs a text in parts of bounded length.
+    fn log_parts(&mut self, now: CallTime, level: LogLevel, module: &str, text: &str) {
+        let mut rest = text.trim_end_matches(['\r', '\n']);
+        loop {
+            let (part, more) = rest.split_at(rest.floor_char_boundary(self.limits.log_line_bytes));
+            // A bound below one character would never come to an end.
+            let (part, more) = if part.is_empty() { (rest, "") } else { (part, more) };
+            self.early.log(now.at, level, module, part);
+            if more.is_empty() {
+                return;
+            }
+            rest = more;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The host calls of a run with their answers, for the journal (`design.md` section 9). Both doors record here.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    hash,
+    journal::{RecordedCall, RecordedCalls},
+};
+use serde::Serialize;
+
+/// Arguments above this size are kept as their digest: a replay needs the answers, and for the arguments it is
+/// enough to tell whether they are the same.
+const ARGUMENT_BYTES: usize = 1 << 10;
+
+/// What the record of one call takes beside its texts.
+const CALL_BYTES: usize = 64;
+
+/// Records calls up to a bound. The record is a prefix of the run: after the first call that does not fit, the
+/// rest is only counted.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    recorded: RecordedCalls,
+    answers: BTreeMap<String, u32>,
+    left: usize,
+}
+
+impl Recorder {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { recorded: RecordedCalls::default(), answers: BTreeMap::new(), left: bytes }
+    }
+
+    pub(crate) fn record<A: Serialize, T: Serialize>(&mut self, function: &str, arguments: &A, answer: &T) {
+        if self.recorded.omitted > 0 || !self.fits(function, arguments, answer) {
+            self.recorded.omitted += 1;
+        }
+    }
+
+    pub(crate) fn finish(self) -> RecordedCalls {
+        self.recorded
+    }
+
+    fn fits<A: Serialize, T: Serialize>(&mut self, function: &str, arguments: &A, answer: &T) -> bool {
+        let arguments = short(json(arguments));
+        let answer = json(answer);
+        let digest = hash::of_value(&answer);
+        let known = self.answers.get(&digest).copied();
+        let price = CALL_BYTES + function.len() + arguments.len() + known.map_or(answer.len(), |_| 0);
+        let (Some(left), Ok(next)) =
+            (self.left.checked_sub(price), u32::try_from(self.recorded.answers.len()))
+        else {
+            return false;
+        };
+        self.left = left;
+        let index = known.unwrap_or_else(|| {
+            self.recorded.answers.push(answer);
+            self.answers.insert(digest, next);
+            next
+        });
+        self.recorded.calls.push(RecordedCall { function: function.to_owned(), arguments, answer: index });
+        true
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    // All that is recorded has text keys, so it can be written; else the reason stands in the record.
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
+}
+
+fn short(arguments: String) -> String {
+    match arguments.len() > ARGUMENT_BYTES {
+        true => format!(r#"{{"digest":"{}","bytes":{}}}"#, hash::of_value(&arguments), arguments.len()),
+        false => arguments,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_answers_are_kept_once() {
+        let mut recorder = Recorder::new(10_000);
+        recorder.record("config.get", &("a",), &"x".repeat(500));
+        recorder.record("config.get", &("b",), &"x".repeat(500));
+        recorder.record("config.get", &("c",), &1);
+        let recorded = recorder.finish();
+        assert_eq!(recorded.answers.len(), 2);
+        let answers: Vec<_> = recorded.calls.iter().map(|call| call.answer).collect();
+        assert_eq!((answers, recorded.omitted), (vec![0, 0, 1], 0));
+    }
+
+    #[test]
+    fn the_record_is_a_prefix_within_its_bound() {
+        let mut recorder = Recorder::new(1_000);
+        for size in [100, 2_000, 1] {
+            recorder.record("relations.get", &(size,), &"x".repeat(size));
+        }
+        let recorded = recorder.finish();
+        assert_eq!((recorded.calls.len(), recorded.omitted), (1, 2));
+    }
+
+    #[test]
+    fn long_arguments_are_kept_as_their_digest() {
+        let mut recorder = Recorder::new(10_000);
+        recorder.record("log.write", &("INFO", "x".repeat(5_000)), &());
+        let arguments = &recorder.finish().calls[0].arguments;
+        assert!(arguments.starts_with(r#"{"digest":""#) && arguments.len() < 100, "{arguments}");
+    }
+}

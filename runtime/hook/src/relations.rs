@@ -1,0 +1,108 @@
+//! Which relations the unit has, and whom it was told of in them (`hook-model.md` 2.8, R-42).
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, RelationId, UnitName,
+    event::{Event, RelationContext},
+    record::RelationRecord,
+    relation::Scope,
+    status::Life,
+    view::RelationView,
+};
+
+use crate::{CallError, run::HookRun};
+
+/// A relation of the unit: one on its record, or the one that the hook is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnRelation<'a> {
+    pub(crate) id: RelationId,
+    pub(crate) endpoint: &'a EndpointName,
+    pub(crate) remote_application: &'a ApplicationName,
+    record: Option<&'a RelationRecord>,
+    /// None once the relation was removed by force.
+    view: Option<&'a RelationView>,
+    /// Whether it joins the units of the unit's own application.
+    pub(crate) peer: bool,
+}
+
+impl OwnRelation<'_> {
+    /// Whether `relation-ids` leaves it out: it goes, and the unit has nobody left in it.
+    fn is_over(&self) -> bool {
+        let going = self.view.is_none_or(|view| view.life != Life::Alive || view.suspended);
+        !self.peer && going && self.record.is_none_or(|record| record.members.is_empty())
+    }
+
+    fn is_container(&self) -> bool {
+        self.view.is_some_and(|view| view.scope == Scope::Container)
+    }
+}
+
+impl HookRun {
+    /// The relation of the hook.
+    pub(crate) fn hook_relation(&self) -> Option<&RelationContext> {
+        self.event.relation()
+    }
+
+    /// A relation by its number. One that is not the unit's is not told from one that does not exist.
+    pub(crate) fn relation(&self, id: RelationId) -> Result<OwnRelation<'_>, CallError> {
+        let record = self.snapshot.own().record.relations.get(&id);
+        let context = self.hook_relation().filter(|context| context.relation == id);
+        let (endpoint, remote_application) = match (record, context) {
+            (Some(record), _) => (&record.endpoint, &record.remote_application),
+            (None, Some(context)) => (&context.endpoint, &context.remote_application),
+            (None, None) => return Err(CallError::NotFound("relation not found".to_owned())),
+        };
+        let view = self.snapshot.view.relations.get(&id);
+        let peer = remote_application == self.snapshot.unit.application();
+        Ok(OwnRelation { id, endpoint, remote_application, record, view, peer })
+    }
+
+    /// The relations of an endpoint, by number.
+    pub(crate) fn relation_ids(&self, endpoint: &str) -> Vec<RelationId> {
+        let recorded = self.snapshot.own().record.relations.keys().copied();
+        let all: BTreeSet<_> = recorded.chain(self.hook_relation().map(|context| context.relation)).collect();
+        all.into_iter()
+            .filter_map(|id| self.relation(id).ok())
+            .filter(|relation| relation.endpoint.as_str() == endpoint && !relation.is_over())
+            .map(|relation| relation.id)
+            .collect()
+    }
+
+    /// The members that the unit was told of, with the one joining now and without the one departing now.
+    pub(crate) fn members(&self, relation: OwnRelation<'_>) -> BTreeSet<UnitName> {
+        let recorded = relation.record.map(|record| &record.members);
+        let mut members: BTreeSet<_> = recorded.into_iter().flatten().map(|(unit, _)| unit.clone()).collect();
+        match &self.event {
+            Event::RelationJoined { relation: context, remote_unit } if context.relation == relation.id => {
+                members.insert(remote_unit.clone());
+            }
+            Event::RelationDeparted { relation: context, remote_unit, .. }
+                if context.relation == relation.id =>
+            {
+                members.remove(remote_unit);
+            }
+            Event::RelationBroken(context) if context.relation == relation.id => members.clear(),
+            _ => {}
+        }
+        members
+    }
+
+    /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only
+    /// principal and subordinate see each other, and whom the unit was told of stays readable.
+    pub(crate) fn is_opposite(&self, relation: OwnRelation<'_>, unit: &UnitName) -> bool {
+        if unit.application() != relation.remote_application || *unit == self.snapshot.unit {
+            return false;
+        }
+        let own = self.snapshot.own();
+        let told = || {
+            relation.record.is_some_and(|record| record.members.contains_key(unit))
+                || (self.hook_relation().is_some_and(|context| context.relation == relation.id)
+                    && self.event.remote_unit() == Some(unit))
+        };
+        !relation.is_container()
+            || own.principal.as_ref() == Some(unit)
+            || own.subordinates.contains(unit)
+            || told()
+    }
+}

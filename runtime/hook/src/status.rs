@@ -1,0 +1,161 @@
+//! What the charm says of its workload (`hook-model.md` 5.3). It leaves the hook at once and stays if it fails.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    Timestamp, UnitName,
+    commit::EarlyEffect,
+    status::{StatusInfo, WorkloadStatus, derive_application_status},
+};
+use serde::Serialize;
+
+use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+
+/// The statuses that a charm may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CharmStatus {
+    /// It is busy preparing.
+    Maintenance,
+    /// It waits for a person.
+    Blocked,
+    /// It waits for another application.
+    Waiting,
+    /// It serves.
+    Active,
+}
+
+impl CharmStatus {
+    /// Reads one of the four words.
+    pub(crate) fn parse(word: &str) -> Result<Self, CallError> {
+        match word {
+            "maintenance" => Ok(Self::Maintenance),
+            "blocked" => Ok(Self::Blocked),
+            "waiting" => Ok(Self::Waiting),
+            "active" => Ok(Self::Active),
+            _ => Err(CallError::invalid(format!(
+                "invalid status {word:?}, expected one of [maintenance blocked waiting active]"
+            ))),
+        }
+    }
+}
+
+impl From<CharmStatus> for WorkloadStatus {
+    fn from(status: CharmStatus) -> Self {
+        match status {
+            CharmStatus::Maintenance => Self::Maintenance,
+            CharmStatus::Blocked => Self::Blocked,
+            CharmStatus::Waiting => Self::Waiting,
+            CharmStatus::Active => Self::Active,
+        }
+    }
+}
+
+/// An application's status with those of its units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ApplicationStatus {
+    /// What the leader set, or the worst of the units'.
+    pub application: StatusInfo<WorkloadStatus>,
+    /// Of each unit.
+    pub units: BTreeMap<UnitName, StatusInfo<WorkloadStatus>>,
+}
+
+/// What this hook set so far.
+#[derive(Debug, Default)]
+pub(crate) struct Statuses {
+    unit: Option<StatusInfo<WorkloadStatus>>,
+    application: Option<StatusInfo<WorkloadStatus>>,
+    /// How many early items were made.
+    made: usize,
+}
+
+impl Statuses {
+    /// Whether the charm set its unit's status.
+    pub(crate) fn unit_was_set(&self) -> bool {
+        self.unit.is_some()
+    }
+}
+
+impl HookRun {
+    /// Sets the unit's status.
+    pub(crate) fn set_unit_status(
+        &mut self,
+        now: CallTime,
+        status: CharmStatus,
+        message: &str,
+    ) -> Result<(), CallError> {
+        self.count_status(message)?;
+        let (status, message) = (WorkloadStatus::from(status), message.to_owned());
+        self.statuses.unit = Some(StatusInfo::new(status, message.clone(), now.at));
+        self.early.push(now.at, EarlyEffect::UnitStatus { status, message });
+        Ok(())
+    }
+
+    /// Sets the application's status; leader only.
+    pub(crate) fn set_application_status(
+        &mut self,
+        now: CallTime,
+        status: CharmStatus,
+        message: &str,
+    ) -> Result<(), Halt> {
+        let term = self.leader_term(now)?.ok_or_else(not_leader)?;
+        self.count_status(message)?;
+        let (status, message) = (WorkloadStatus::from(status), message.to_owned());
+        self.statuses.application = Some(StatusInfo::new(status, message.clone(), now.at));
+        self.early.push(now.at, EarlyEffect::ApplicationStatus { status, message, term });
+        Ok(())
+    }
+
+    /// The unit's status, as set in this hook or before it.
+    pub(crate) fn unit_status(&self) -> StatusInfo<WorkloadStatus> {
+        self.statuses.unit.clone().unwrap_or_else(|| self.snapshot.own().workload_status.clone())
+    }
+
+    /// The application's status; leader only.
+    pub(crate) fn application_status(&mut self, now: CallTime) -> Result<ApplicationStatus, Halt> {
+        self.leader_term(now)?.ok_or_else(not_leader)?;
+        let own = self.snapshot.unit.clone();
+        let outlines = self.snapshot.view.outlines.values();
+        let mut units: BTreeMap<_, _> = outlines
+            .filter(|outline| outline.name.application() == own.application())
+            .map(|outline| (outline.name.clone(), outline.workload_status.clone()))
+            .collect();
+        units.insert(own, self.unit_status());
+        let set = self.statuses.application.as_ref().or(self.snapshot.application().status.as_ref());
+        let application = match set {
+            Some(set) => set.clone(),
+            None => derive_application_status(units.values(), Timestamp::UNIX_EPOCH),
+        };
+        Ok(ApplicationStatus { application, units })
+    }
+
+    /// Tells the workload's version.
+    pub(crate) fn set_application_version(&mut self, now: CallTime, version: &str) -> Result<(), CallError> {
+        self.count_status(version)?;
+        self.early.push(now.at, EarlyEffect::ApplicationVersion { version: version.to_owned() });
+        Ok(())
+    }
+
+    fn count_status(&mut self, message: &str) -> Result<(), CallError> {
+        if message.len() > self.limits.message_bytes {
+            return Err(CallError::LimitExceeded(format!(
+                "the text is {} bytes long; at most {} are allowed",
+                message.len(),
+                self.limits.message_bytes
+            )));
+        }
+        if self.statuses.made >= self.limits.statuses {
+            return Err(CallError::LimitExceeded(format!(
+                "a hook may set at most {} statuses",
+                self.limits.statuses
+            )));
+        }
+        self.statuses.made += 1;
+        Ok(())
+    }
+}
+
+fn not_leader() -> CallError {
+    CallError::NotLeader("this unit is not the leader".to_owned())
+}
