@@ -74,7 +74,7 @@ pub(crate) fn wander(_: &Unit) -> Result {
     if linked || std::fs::write("/charm/charmcraft.yaml", "name: other\n").is_ok() {
         return Err(Error::new("escaped: wrote outside /tmp"));
     }
-    for variable in ["HOME", "PATH", "USER", "PERIAPT_DATA"] {
+    for variable in ["HOME", "USER", "SHELL", "PERIAPT_DATA"] {
         if std::env::var_os(variable).is_some_and(|value| !value.is_empty()) {
             return Err(Error::new(format!("escaped: the host's {variable} is set")));
         }
