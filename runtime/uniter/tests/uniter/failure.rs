@@ -1,0 +1,238 @@
+//! Hook failure, retry, resolve (`hook-model.md` 1.9).
+
+use periapt_host_api::{
+    Timestamp,
+    command::ResolveMode,
+    record::{HookStep, Operation},
+    status::AgentStatus,
+};
+use periapt_uniter::{Decision, HookEnd};
+
+use crate::{World, check};
+
+fn failing_install() -> World {
+    let mut world = World::new();
+    world.failing.insert("install".to_owned());
+    check(&mut world, &["deploy 1", "install FAILED"]);
+    world
+}
+
+/// Seconds from now until the unit tries again; none: never.
+fn waits(world: &World) -> Option<i64> {
+    match world.decide() {
+        Decision::Wait { wake_at } => wake_at.map(|at: Timestamp| at.as_second() - world.now.as_second()),
+        other => panic!("not waiting: {other:?}"),
+    }
+}
+
+#[test]
+fn c01_a_failed_install_is_reported_and_nothing_else_runs() {
+    let mut world = failing_install();
+    world.relate(1, "db", Some("b"));
+    world.configure("other");
+    world.want_charm(2, false);
+    check(&mut world, &[]);
+    let status = &world.me().agent_status;
+    assert_eq!(status.status, AgentStatus::Error);
+    assert_eq!(status.message, "hook failed: \"install\"");
+    assert_eq!(serde_json::to_string(&status.data).unwrap(), r#"{"hook":"install"}"#);
+}
+
+#[test]
+fn c02_resolved_without_retry_passes_over_install() {
+    let mut world = failing_install();
+    world.resolved(ResolveMode::NoRetry);
+    check(&mut world, &["install skipped", "leader-elected", "config-changed", "start"]);
+}
+
+#[test]
+fn c03_resolved_with_retry_runs_install_again_and_reports_again() {
+    let mut world = failing_install();
+    world.resolved(ResolveMode::Retry);
+    world.statuses.clear();
+    check(&mut world, &["install FAILED"]);
+    assert_eq!(world.statuses.last().unwrap(), "agent error hook failed: \"install\"");
+    assert_eq!(world.me().resolved, None, "U-27: one answer serves one failure");
+    check(&mut world, &[]);
+}
+
+#[test]
+fn u27_the_flag_is_cleared_before_the_hook_runs() {
+    let mut world = failing_install();
+    world.resolved(ResolveMode::Retry);
+    let Decision::Commit(progress) = world.decide() else { panic!() };
+    assert!(progress.transitions.clear_resolved);
+    assert!(matches!(progress.record.operation, Operation::Hook { step: HookStep::Queued, .. }));
+    world.step();
+    assert_eq!(world.due().attempt, 1);
+}
+
+#[test]
+fn u27_an_answer_that_came_too_late_serves_no_other_failure() {
+    let mut world = failing_install();
+    world.advance(5);
+    let run = world.due();
+    world.resolved(ResolveMode::NoRetry);
+    world.end(&run, HookEnd::Handled { status_set: false });
+    check(&mut world, &["leader-elected", "config-changed", "start"]);
+    assert_eq!(world.me().resolved, None);
+}
+
+#[test]
+fn c05_config_changed_passed_over_at_start_up_is_followed_by_start() {
+    let mut world = World::new();
+    world.failing.insert("config-changed".to_owned());
+    check(&mut world, &["deploy 1", "install", "leader-elected", "config-changed FAILED"]);
+    world.resolved(ResolveMode::NoRetry);
+    check(&mut world, &["config-changed skipped", "start"]);
+}
+
+#[test]
+fn u28_a_joined_passed_over_is_followed_by_changed() {
+    let mut world = World::started();
+    world.relate(1, "db", Some("b"));
+    world.join(1, "b/0", 1);
+    world.failing.insert("db-relation-joined".to_owned());
+    check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
+    world.resolved(ResolveMode::NoRetry);
+    check(&mut world, &["db-relation-joined b/0 skipped", "db-relation-changed b/0"]);
+}
+
+#[test]
+fn c07_the_error_of_a_joined_hook_names_relation_and_unit() {
+    let mut world = World::started();
+    world.relate(7, "db", Some("b"));
+    world.join(7, "b/0", 1);
+    world.failing.insert("db-relation-joined".to_owned());
+    check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
+    let data = serde_json::to_string(&world.me().agent_status.data).unwrap();
+    assert_eq!(data, r#"{"hook":"db-relation-joined","relation-id":7,"remote-unit":"b/0"}"#);
+}
+
+#[test]
+fn c08_the_error_of_a_broken_hook_names_the_relation_alone() {
+    let mut world = World::started();
+    world.relate(7, "db", Some("b"));
+    world.failing.insert("db-relation-broken".to_owned());
+    check(&mut world, &["db-relation-created"]);
+    world.relation(7).suspended = true;
+    check(&mut world, &["db-relation-broken FAILED"]);
+    let data = serde_json::to_string(&world.me().agent_status.data).unwrap();
+    assert_eq!(data, r#"{"hook":"db-relation-broken","relation-id":7}"#);
+    assert!(world.is_member(7), "a failed hook leaves no scope");
+}
+
+#[test]
+fn c09_a_failed_hook_is_tried_again_ever_later() {
+    let mut world = failing_install();
+    for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
+        assert_eq!(waits(&world), Some(seconds));
+        world.advance(seconds - 1);
+        check(&mut world, &[]);
+        world.advance(1);
+        check(&mut world, &["install FAILED"]);
+    }
+    world.failing.clear();
+    world.advance(300);
+    assert_eq!(world.due().attempt, 10);
+    check(&mut world, &["install", "leader-elected", "config-changed", "start"]);
+}
+
+#[test]
+fn c10_without_automatic_retry_a_failed_hook_waits_for_ever() {
+    let mut world = World::new();
+    world.model_config().automatically_retry_hooks = false;
+    world.failing.insert("install".to_owned());
+    check(&mut world, &["deploy 1", "install FAILED"]);
+    assert_eq!(waits(&world), None);
+    world.advance(1_000_000);
+    check(&mut world, &[]);
+    world.model_config().automatically_retry_hooks = true;
+    check(&mut world, &["install FAILED"]);
+}
+
+#[test]
+fn c11_either_answer_starts_the_back_off_over() {
+    for mode in [ResolveMode::Retry, ResolveMode::NoRetry] {
+        let mut world = failing_install();
+        world.failing.insert("leader-elected".to_owned());
+        world.advance(5);
+        check(&mut world, &["install FAILED"]);
+        assert_eq!(waits(&world), Some(10));
+        world.resolved(mode);
+        world.settle();
+        assert_eq!(waits(&world), Some(5), "{mode:?}");
+    }
+}
+
+#[test]
+fn c11_success_starts_the_back_off_over() {
+    let mut world = failing_install();
+    world.failing.clear();
+    world.failing.insert("config-changed".to_owned());
+    world.advance(5);
+    check(&mut world, &["install", "leader-elected", "config-changed FAILED"]);
+    assert_eq!(waits(&world), Some(5));
+}
+
+#[test]
+fn c12_update_status_does_not_run_while_a_hook_has_failed() {
+    let mut world = World::started();
+    world.model_config().automatically_retry_hooks = false;
+    world.failing.insert("config-changed".to_owned());
+    world.configure("other");
+    check(&mut world, &["config-changed FAILED"]);
+    world.advance(10_000);
+    check(&mut world, &[]);
+}
+
+#[test]
+fn c14_a_dying_unit_in_error_is_not_torn_down_before_it_is_fixed() {
+    let mut world = World::started();
+    world.model_config().automatically_retry_hooks = false;
+    world.failing.insert("config-changed".to_owned());
+    world.configure("other");
+    check(&mut world, &["config-changed FAILED"]);
+    world.die();
+    check(&mut world, &[]);
+    world.failing.clear();
+    world.resolved(ResolveMode::Retry);
+    assert_eq!(check(&mut world, &["config-changed", "stop", "remove"]), Decision::Stop);
+}
+
+#[test]
+fn u30_a_joined_is_tried_again_after_its_unit_left() {
+    let mut world = World::started();
+    world.relate(1, "db", Some("b"));
+    world.join(1, "b/0", 1);
+    world.failing.insert("db-relation-joined".to_owned());
+    check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
+    world.leave(1, "b/0");
+    world.failing.clear();
+    world.advance(5);
+    check(&mut world, &["db-relation-joined b/0", "db-relation-changed b/0", "db-relation-departed b/0"]);
+}
+
+#[test]
+fn u16_a_failed_hook_of_a_relation_that_is_gone_is_passed_over() {
+    let mut world = World::started();
+    world.relate(1, "db", Some("b"));
+    world.join(1, "b/0", 1);
+    world.failing.insert("db-relation-changed".to_owned());
+    check(&mut world, &["db-relation-created", "db-relation-joined b/0", "db-relation-changed b/0 FAILED"]);
+    world.remove_by_force(1);
+    check(&mut world, &[]);
+    world.advance(5);
+    check(&mut world, &["db-relation-changed b/0 skipped", "db-relation-departed b/0", "db-relation-broken"]);
+    assert!(world.record().relations.is_empty());
+}
+
+#[test]
+fn c07_effects_of_a_failed_hook_are_not_marked_as_seen() {
+    let mut world = World::started();
+    let before = world.record().clone();
+    world.failing.insert("config-changed".to_owned());
+    world.configure("other");
+    check(&mut world, &["config-changed FAILED"]);
+    assert_eq!(world.record().seen, before.seen);
+}

@@ -1,0 +1,25 @@
+//! The resolver and the record's transitions, tested with data: a small world in which one unit is resolved until
+//! it settles, and the hooks that ran are compared with those that should have. Test names cite the rows of the
+//! conformance list that they cover.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod config;
+mod failure;
+mod leadership;
+mod properties;
+mod relations;
+mod removal;
+mod start_up;
+mod statuses;
+mod subordinates;
+mod update_status;
+mod upgrade;
+mod world;
+
+pub(crate) use world::{World, check};
