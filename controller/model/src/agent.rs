@@ -1,0 +1,88 @@
+//! Agents, charms and the controller itself: what belongs to no model.
+
+use std::sync::Arc;
+
+use periapt_host_api::{AgentName, ErrorCode, Refusal, agent::Register};
+
+use crate::{
+    changes::{Changes, VolatileChange},
+    entity::{Agent, Charm, Controller, EntityKey},
+    input::{Environment, UploadedCharm},
+    root::Root,
+    transaction::check_size,
+};
+
+/// The most addresses that an agent may report, and the longest text: they go into every unit's bags.
+const MAX_ADDRESSES: usize = 32;
+const MAX_TEXT: usize = 256;
+
+pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes {
+    let mut changes = Changes::default();
+    if root.controller().is_none() {
+        let controller = Controller { uuid: env.uuid(), name: name.to_owned(), created_at: env.now };
+        changes.puts.insert(EntityKey::Controller, Some(controller.into()));
+    }
+    changes
+}
+
+pub(crate) fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
+    let change = VolatileChange::Presence { agent: agent.clone(), connected, at: env.now };
+    Changes { volatile: vec![change], ..Changes::default() }
+}
+
+pub(crate) fn register(
+    root: &Root,
+    name: &AgentName,
+    register: &Register,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let texts = [
+        &register.boot_id,
+        &register.hostname,
+        &register.availability_zone,
+        &register.version,
+        &register.engine,
+    ];
+    if register.addresses.len() > MAX_ADDRESSES {
+        return Err(Refusal::bad_request(format!("more than {MAX_ADDRESSES} addresses")));
+    }
+    if texts.into_iter().chain(&register.addresses).any(|text| text.len() > MAX_TEXT) {
+        return Err(Refusal::bad_request(format!("a text is longer than {MAX_TEXT} bytes")));
+    }
+    if register.addresses.iter().any(|address| address.is_empty() || address.contains(char::is_whitespace)) {
+        return Err(Refusal::bad_request("an address is empty or holds blanks"));
+    }
+    let mut changes = presence(name, true, env);
+    let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
+    let agent = Agent { name: name.clone(), host: register.clone(), created_at };
+    if root.agent(name) != Some(&agent) {
+        changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
+    }
+    Ok(changes)
+}
+
+pub(crate) fn upload_charm(
+    root: &Root,
+    charm: &UploadedCharm,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let UploadedCharm { digest, component, meta, size } = charm;
+    let mut changes = Changes::default();
+    match root.charm(digest) {
+        // The digest is over all of the archive.
+        Some(known) if known.component == *component && known.meta == *meta => {}
+        Some(_) => return Err(Refusal::new(ErrorCode::Internal, "one archive was read in two ways")),
+        None => {
+            let charm = Arc::new(Charm {
+                digest: *digest,
+                component: *component,
+                meta: meta.clone(),
+                size: *size,
+                uploaded_at: env.now,
+            });
+            changes.puts.insert(EntityKey::Charm(*digest), Some(crate::entity::Entity::Charm(charm)));
+        }
+    }
+    check_size(&changes)?;
+    Ok(changes)
+}

@@ -1,0 +1,10 @@
+//! What operators ask.
+
+pub(crate) mod application;
+pub(crate) mod deploy;
+pub(crate) mod endpoints;
+pub(crate) mod integrate;
+pub(crate) mod machine;
+pub(crate) mod model;
+pub(crate) mod refresh;
+pub(crate) mod unit;

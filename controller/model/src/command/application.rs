@@ -1,0 +1,63 @@
+//! Applications: configured, trusted, exposed, removed.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ApplicationName, Refusal,
+    command::{Answer, Force},
+};
+
+use crate::{config, entity::Application, life, transaction::Transaction};
+
+pub(crate) fn set_config(
+    tx: &mut Transaction<'_>,
+    name: &ApplicationName,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<Answer, Refusal> {
+    let mut application = Application::clone(&*tx.application(name)?);
+    let meta = tx.charm_meta(&application)?;
+    application.config = config::change(meta, &application.config, set, reset)
+        .map_err(|refusal| refusal.about(format!("application {name}")))?;
+    application.config_hash = config::config_hash(meta, &application.config, application.charm);
+    tx.put(application);
+    Ok(Answer::Done)
+}
+
+pub(crate) fn set_trust(
+    tx: &mut Transaction<'_>,
+    name: &ApplicationName,
+    trust: bool,
+) -> Result<Answer, Refusal> {
+    let mut application = Application::clone(&*tx.application(name)?);
+    application.trust = trust;
+    application.trust_hash = config::trust_hash(trust);
+    tx.put(application);
+    Ok(Answer::Done)
+}
+
+pub(crate) fn set_exposed(
+    tx: &mut Transaction<'_>,
+    name: &ApplicationName,
+    exposed: bool,
+) -> Result<Answer, Refusal> {
+    let mut application = Application::clone(&*tx.application(name)?);
+    application.exposed = exposed;
+    tx.put(application);
+    Ok(Answer::Done)
+}
+
+pub(crate) fn remove(
+    tx: &mut Transaction<'_>,
+    name: &ApplicationName,
+    force: Option<Force>,
+) -> Result<Answer, Refusal> {
+    let application = tx.application(name)?;
+    life::application::destroy(tx, &application, force);
+    Ok(match tx.state.application(name) {
+        None => Answer::Removal { gone: true, waits_for: Vec::new() },
+        Some(application) => {
+            Answer::Removal { gone: false, waits_for: life::application::waits_for(&tx.state, application) }
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! Deploying: an application, its peer relations and its first units (`hook-model.md` 7.2).
+
+use periapt_host_api::{
+    ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId,
+    charm::CharmMeta,
+    command::{Answer, Deploy},
+    record::CharmRef,
+    relation::{Endpoint, Role},
+    settings::OptionValues,
+    status::Life,
+};
+
+use super::{model::require_alive, unit};
+use crate::{
+    config,
+    entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
+    transaction::Transaction,
+};
+
+pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer, Refusal> {
+    require_alive(tx)?;
+    let meta = uploaded(tx, &deploy.charm)?;
+    let name = match &deploy.application {
+        Some(name) => name.clone(),
+        None => ApplicationName::new(&meta.name).map_err(|error| Refusal::bad_request(error.to_string()))?,
+    };
+    let cannot = |code, reason: &str| {
+        let text = format!("cannot add application {:?}: {reason}", name.as_str());
+        Refusal::new(code, text).about(format!("application {name}"))
+    };
+    if tx.state.application(&name).is_some() {
+        return Err(cannot(ErrorCode::AlreadyExists, "application already exists"));
+    }
+    if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
+        return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
+    }
+    unit::check_request(tx, deploy.units, &deploy.placement)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    let settings = config::change(meta, &OptionValues::new(), &deploy.config, &[])?;
+
+    use_charm(tx, &deploy.charm, meta)?;
+    let charm = CharmRef { digest: deploy.charm, modified_version: 0 };
+    tx.put(Application {
+        name: name.clone(),
+        life: Life::Alive,
+        charm,
+        force_charm: false,
+        subordinate: meta.subordinate,
+        config_hash: config::config_hash(meta, &settings, charm),
+        config: settings,
+        trust: deploy.trust,
+        trust_hash: config::trust_hash(deploy.trust),
+        exposed: false,
+        leader: None,
+        last_term: LeaderTerm(0),
+        leader_settings: Default::default(),
+        leader_settings_version: 0,
+        status: None,
+        workload_version: String::new(),
+        created_at: tx.now(),
+    });
+    add_peers(tx, &name, meta)?;
+    let units = unit::create(tx, &name, deploy.units, &deploy.placement)?;
+    Ok(Answer::Application { name, units })
+}
+
+/// What an uploaded charm declares.
+pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &CharmDigest) -> Result<&'a CharmMeta, Refusal> {
+    match tx.root.charm(digest) {
+        Some(charm) => Ok(&charm.meta),
+        None => Err(Refusal::not_found(format!("charm {} not found: upload it first", digest.short()))
+            .about(format!("charm {digest}"))),
+    }
+}
+
+/// Notes that the model uses a charm, under the next free revision of its name if it is new here (M-13).
+pub(crate) fn use_charm(
+    tx: &mut Transaction<'_>,
+    digest: &CharmDigest,
+    meta: &CharmMeta,
+) -> Result<(), Refusal> {
+    if tx.state.charm(digest).is_none() {
+        let revision = tx.take_numbers(SequenceKey::CharmRevision(meta.name.clone()), 1)?;
+        tx.put(ModelCharm { digest: *digest, revision: u64::from(revision) });
+    }
+    Ok(())
+}
+
+/// Makes the peer relations that an application's charm declares and that are not there yet.
+pub(crate) fn add_peers(
+    tx: &mut Transaction<'_>,
+    application: &ApplicationName,
+    meta: &CharmMeta,
+) -> Result<(), Refusal> {
+    for (name, endpoint) in meta.endpoints_of(Role::Peer) {
+        let has_it = |relation: &Relation| {
+            relation.is_peer() && relation.endpoints.iter().any(|end| end.name == *name)
+        };
+        if tx.state.relations_of(application).any(|relation| has_it(relation)) {
+            continue;
+        }
+        let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
+        tx.put(Relation {
+            id,
+            endpoints: vec![Endpoint {
+                application: application.clone(),
+                name: name.clone(),
+                role: Role::Peer,
+                interface: endpoint.interface.clone(),
+            }],
+            scope: endpoint.scope,
+            life: Life::Alive,
+            suspended: false,
+            progress: RelationProgress::Joining,
+            created_at: tx.now(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Which endpoints of two applications fit together.
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, ErrorCode, InterfaceName, Refusal,
+    charm::{CharmMeta, EndpointMeta},
+    command::EndpointSelector,
+    relation::{Endpoint, Role, Scope},
+};
+
+use crate::{entity::Application, transaction::Transaction};
+
+/// The endpoint, and its interface, that each application has without declaring it.
+pub(crate) const JUJU_INFO: &str = "juju-info";
+
+/// One way to relate two applications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// The provider first.
+    pub(crate) ends: Vec<Endpoint>,
+    pub(crate) scope: Scope,
+    /// One end is the implicit one.
+    implicit: bool,
+}
+
+impl Pair {
+    /// As messages name it, the requirer first.
+    pub(crate) fn describe(&self) -> String {
+        let ends: Vec<String> = self.ends.iter().rev().map(ToString::to_string).collect();
+        ends.join(" ")
+    }
+}
+
+/// The one pair of endpoints that two selectors mean.
+pub(crate) fn infer(
+    tx: &Transaction<'_>,
+    first: &EndpointSelector,
+    second: &EndpointSelector,
+) -> Result<Pair, Refusal> {
+    let (left, right) = (candidates(tx, first)?, candidates(tx, second)?);
+    let mut pairs = Vec::new();
+    if first.application != second.application {
+        for a in &left {
+            pairs.extend(right.iter().filter_map(|b| pair(a, b)));
+        }
+    }
+    // Explicit endpoints win over implicit ones.
+    if pairs.iter().any(|pair| !pair.implicit) {
+        pairs.retain(|pair| !pair.implicit);
+    }
+    pairs.sort_by_cached_key(Pair::describe);
+    match pairs.as_slice() {
+        [only] => Ok(only.clone()),
+        [] if first.endpoint.is_some() && second.endpoint.is_some() => {
+            let text = format!(
+                "cannot add relation \"{} {}\": endpoints do not relate",
+                describe(first),
+                describe(second)
+            );
+            Err(Refusal::bad_request(text))
+        }
+        [] => Err(Refusal::not_found("no relations found")),
+        several => {
+            let names: Vec<String> = several.iter().map(|pair| format!("{:?}", pair.describe())).collect();
+            let text = format!(
+                "ambiguous relation: \"{} {}\" could refer to {}",
+                describe(first),
+                describe(second),
+                names.join("; ")
+            );
+            Err(Refusal::new(ErrorCode::Ambiguous, text))
+        }
+    }
+}
+
+/// A selector as it was written.
+pub(crate) fn describe(selector: &EndpointSelector) -> String {
+    match &selector.endpoint {
+        Some(endpoint) => format!("{}:{endpoint}", selector.application),
+        None => selector.application.to_string(),
+    }
+}
+
+struct Candidate {
+    end: Endpoint,
+    scope: Scope,
+    implicit: bool,
+}
+
+fn candidates(tx: &Transaction<'_>, selector: &EndpointSelector) -> Result<Vec<Candidate>, Refusal> {
+    let application = tx.application(&selector.application)?;
+    let meta = tx.charm_meta(&application)?;
+    let mut found: Vec<Candidate> = meta
+        .endpoints
+        .iter()
+        .filter(|(name, _)| selector.endpoint.as_ref().is_none_or(|wanted| wanted == *name))
+        .map(|(name, endpoint)| Candidate {
+            end: end(&application.name, name, endpoint),
+            scope: endpoint.scope,
+            implicit: false,
+        })
+        .collect();
+    let wants_implicit = selector.endpoint.as_ref().is_none_or(|name| name.as_str() == JUJU_INFO);
+    if wants_implicit && !found.iter().any(|candidate| candidate.end.name.as_str() == JUJU_INFO) {
+        found.extend(implicit(&application).map(|end| Candidate {
+            end,
+            scope: Scope::Global,
+            implicit: true,
+        }));
+    }
+    match &selector.endpoint {
+        Some(name) if found.is_empty() => Err(Refusal::not_found(format!(
+            "application {:?} has no {:?} relation",
+            application.name.as_str(),
+            name.as_str()
+        ))
+        .about(format!("application {}", application.name))),
+        _ => Ok(found),
+    }
+}
+
+fn end(application: &ApplicationName, name: &EndpointName, meta: &EndpointMeta) -> Endpoint {
+    Endpoint {
+        application: application.clone(),
+        name: name.clone(),
+        role: meta.role,
+        interface: meta.interface.clone(),
+    }
+}
+
+fn implicit(application: &Application) -> Option<Endpoint> {
+    Some(Endpoint {
+        application: application.name.clone(),
+        name: EndpointName::new(JUJU_INFO).ok()?,
+        role: Role::Provider,
+        interface: InterfaceName::new(JUJU_INFO).ok()?,
+    })
+}
+
+fn pair(a: &Candidate, b: &Candidate) -> Option<Pair> {
+    if a.end.role == Role::Peer
+        || a.end.role.counterpart() != b.end.role
+        || a.end.interface != b.end.interface
+        || a.end.application == b.end.application
+    {
+        return None;
+    }
+    let scope = match (a.scope, b.scope) {
+        (Scope::Global, Scope::Global) => Scope::Global,
+        _ => Scope::Container,
+    };
+    let mut ends = vec![a.end.clone(), b.end.clone()];
+    ends.sort_by_key(|end| end.role != Role::Provider);
+    Some(Pair { ends, scope, implicit: a.implicit || b.implicit })
+}
+
+/// The limit of an endpoint; the implicit one has none.
+pub(crate) fn limit(meta: &CharmMeta, endpoint: &EndpointName) -> Option<u32> {
+    meta.endpoints.get(endpoint)?.limit
+}

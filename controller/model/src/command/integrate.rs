@@ -1,0 +1,156 @@
+//! Relations: made and removed (`hook-model.md` 2.1, 2.2).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ErrorCode, Refusal, RelationId,
+    command::{Answer, EndpointSelector, Force, RelationSelector},
+    relation::Scope,
+    status::Life,
+};
+
+use super::{
+    endpoints::{self, Pair},
+    model::require_alive,
+};
+use crate::{
+    entity::{Relation, RelationProgress, SequenceKey},
+    life,
+    transaction::Transaction,
+};
+
+pub(crate) fn integrate(
+    tx: &mut Transaction<'_>,
+    first: &EndpointSelector,
+    second: &EndpointSelector,
+) -> Result<Answer, Refusal> {
+    require_alive(tx)?;
+    let pair = endpoints::infer(tx, first, second)?;
+    let cannot = |code, reason: String| {
+        Refusal::new(code, format!("cannot add relation {:?}: {reason}", pair.describe()))
+            .about(format!("relation {}", pair.describe()))
+    };
+    check_ends(tx, &pair).map_err(|(code, reason)| cannot(code, reason))?;
+    let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
+    tx.put(Relation {
+        id,
+        endpoints: pair.ends.clone(),
+        scope: pair.scope,
+        life: Life::Alive,
+        suspended: false,
+        progress: RelationProgress::Joining,
+        created_at: tx.now(),
+    });
+    Ok(Answer::Relation { id, endpoints: pair.ends })
+}
+
+fn check_ends(tx: &Transaction<'_>, pair: &Pair) -> Result<(), (ErrorCode, String)> {
+    let internal = |refusal: Refusal| (refusal.code, refusal.message);
+    let mut subordinates = 0;
+    for end in &pair.ends {
+        let application = tx.application(&end.application).map_err(internal)?;
+        if application.life != Life::Alive {
+            //
+            return Err((
+                ErrorCode::NotAlive,
+                format!("application {:?} is not alive", application.name.as_str()),
+            ));
+        }
+        subordinates += usize::from(application.subordinate);
+    }
+    if pair.scope == Scope::Container && subordinates == 0 {
+        //
+        let text = "container scoped relation requires at least one subordinate application";
+        return Err((ErrorCode::BadRequest, text.to_owned()));
+    }
+    let twin = pair.ends.first().and_then(|end| {
+        let mut relations = tx.state.relations_of(&end.application);
+        relations.find(|relation| relation.life != Life::Dead && relation.endpoints == pair.ends)
+    });
+    if let Some(twin) = twin {
+        //
+        let state = match twin.life {
+            Life::Alive => "already exists",
+            Life::Dying | Life::Dead => "is dying, but not yet removed",
+        };
+        return Err((ErrorCode::AlreadyExists, format!("relation {} {state}", twin.describe())));
+    }
+    for end in &pair.ends {
+        let application = tx.application(&end.application).map_err(internal)?;
+        let meta = tx.charm_meta(&application).map_err(internal)?;
+        let Some(limit) = endpoints::limit(meta, &end.name) else { continue };
+        let present = tx
+            .state
+            .relations_of(&end.application)
+            .filter(|relation| relation.life != Life::Dead && relation.endpoints.contains(end))
+            .count();
+        if present >= limit as usize {
+            //
+            return Err((
+                ErrorCode::QuotaExceeded,
+                format!(
+                    "establishing a new relation for {end} would exceed its maximum relation limit of {limit}"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn remove_relation(
+    tx: &mut Transaction<'_>,
+    selector: &RelationSelector,
+    force: Option<Force>,
+) -> Result<Answer, Refusal> {
+    let relation = select(tx, selector)?;
+    if relation.is_peer() {
+        // G14
+        let text = format!("cannot destroy relation {:?}: is a peer relation", relation.describe());
+        return Err(Refusal::bad_request(text).about(format!("relation {}", relation.id)));
+    }
+    life::relation::destroy(tx, &relation, force);
+    let still_there = tx.state.relation(&relation.id).filter(|relation| relation.life != Life::Dead);
+    Ok(match still_there {
+        None => Answer::Removal { gone: true, waits_for: Vec::new() },
+        Some(relation) => {
+            Answer::Removal { gone: false, waits_for: life::relation::waits_for(&tx.state, relation) }
+        }
+    })
+}
+
+fn select(tx: &Transaction<'_>, selector: &RelationSelector) -> Result<Arc<Relation>, Refusal> {
+    let (first, second) = match selector {
+        RelationSelector::Id(id) => return tx.relation(id),
+        RelationSelector::Endpoints(first, second) => (first, second),
+    };
+    tx.application(&first.application)?;
+    tx.application(&second.application)?;
+    let names = |relation: &Relation, selector: &EndpointSelector| {
+        relation.endpoints.iter().any(|end| {
+            end.application == selector.application
+                && selector.endpoint.as_ref().is_none_or(|endpoint| *endpoint == end.name)
+        })
+    };
+    let found: Vec<&Arc<Relation>> = tx
+        .state
+        .relations_of(&first.application)
+        .filter(|relation| {
+            // A peer relation is meant by naming its one end twice, or not at all.
+            relation.life != Life::Dead
+                && (first.application == second.application) == relation.is_peer()
+                && names(relation, first)
+                && names(relation, second)
+        })
+        .collect();
+    let wanted = format!("{} {}", endpoints::describe(first), endpoints::describe(second));
+    match found.as_slice() {
+        [only] => Ok(Arc::clone(only)),
+        [] => Err(Refusal::not_found(format!("relation {wanted:?} not found"))),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|relation| format!("{:?}", relation.describe())).collect();
+            let text = format!("ambiguous relation: {wanted:?} could refer to {}", names.join("; "));
+            Err(Refusal::new(ErrorCode::Ambiguous, text))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Models: made, configured, destroyed.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ErrorCode, ModelName, ModelUuid, Refusal,
+    command::{Answer, Caller, Force},
+    settings::ModelConfig,
+    status::Life,
+};
+
+use crate::{
+    access,
+    changes::Changes,
+    config,
+    entity::{EntityKey, Model, ModelKey},
+    input::Environment,
+    root::Root,
+    transaction::Transaction,
+    worker::windup,
+};
+
+pub(crate) fn add(
+    root: &Root,
+    caller: &Caller,
+    name: &ModelName,
+    env: &Environment,
+) -> Result<(Changes, Answer), Refusal> {
+    let Caller::User(owner) = caller else { return Err(access::denied()) };
+    if root.model_named(owner, name).is_some() {
+        return Err(Refusal::already_exists(format!("model {:?} already exists", name.as_str()))
+            .about(format!("model {name}")));
+    }
+    let uuid = ModelUuid(env.uuid());
+    if root.model(&uuid).is_some() {
+        return Err(Refusal::new(ErrorCode::TryAgain, "the drawn model id is taken"));
+    }
+    let model = Model {
+        uuid,
+        name: name.clone(),
+        owner: owner.clone(),
+        life: Life::Alive,
+        force: None,
+        config: ModelConfig::default(),
+        created_at: env.now,
+        life_since: env.now,
+    };
+    let mut changes = Changes::default();
+    changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Model), Some(model.into()));
+    Ok((changes, Answer::Model { uuid }))
+}
+
+pub(crate) fn destroy(tx: &mut Transaction<'_>, force: Option<Force>) -> Result<Answer, Refusal> {
+    let mut model = tx.state.model().clone();
+    if model.life == Life::Alive {
+        model.life = Life::Dying;
+        model.life_since = tx.now();
+    }
+    // Force may come later than the first request, and is not taken back by a milder one.
+    model.force = force.or(model.force);
+    tx.put(model);
+    let waits_for = windup::waits_for(&tx.state);
+    Ok(Answer::Removal { gone: false, waits_for })
+}
+
+pub(crate) fn set_config(
+    tx: &mut Transaction<'_>,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<Answer, Refusal> {
+    let mut model = tx.state.model().clone();
+    model.config = config::change_model(&model.config, set, reset)?;
+    tx.put(model);
+    Ok(Answer::Done)
+}
+
+/// Refuses to add anything to a model that is on its way out (L-6).
+pub(crate) fn require_alive(tx: &Transaction<'_>) -> Result<(), Refusal> {
+    let model = tx.state.model();
+    if model.life == Life::Alive {
+        return Ok(());
+    }
+    Err(Refusal::not_alive(format!("model {:?} is no longer alive", model.name.as_str()))
+        .about(format!("model {}", model.name)))
+}

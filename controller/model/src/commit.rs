@@ -1,0 +1,212 @@
+//! What runners ask: attachment, commits, early effects, leases.
+
+use periapt_host_api::{
+    AgentName, ErrorCode, Incarnation, Refusal, UnitName,
+    agent::{RunnerAnswer, RunnerCommand},
+    commit::UnitCommit,
+    hash,
+    record::UnitRecord,
+    status::Life,
+};
+
+use crate::{
+    access::denied,
+    changes::RecordBody,
+    entity::{CommitMark, Runner, Unit},
+    life,
+    transaction::Transaction,
+};
+
+mod bags;
+mod early;
+mod lease;
+mod ports;
+
+/// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
+const MAX_COMMIT_BYTES: usize = 4 << 20;
+
+/// The most that a unit's record may take as JSON: it is written with each commit.
+const MAX_RECORD_BYTES: usize = 512 << 10;
+
+/// The most scopes that one commit enters: each takes up to four entities, and may make a subordinate.
+const MAX_ENTERED_SCOPES: usize = 20;
+
+pub(crate) fn runner_call(
+    tx: &mut Transaction<'_>,
+    agent: &AgentName,
+    call: &RunnerCommand,
+) -> Result<RunnerAnswer, Refusal> {
+    match call {
+        RunnerCommand::Attach => attach(tx, agent),
+        RunnerCommand::Commit(commit) => self::commit(tx, agent, commit),
+        RunnerCommand::Early { unit, incarnation, items } => {
+            let mut unit = own_unit(tx, agent, unit)?;
+            require_incarnation(tx, agent, *incarnation)?;
+            early::take(tx, &mut unit, items)?;
+            tx.put(unit);
+            Ok(RunnerAnswer::Done)
+        }
+        RunnerCommand::Claim(claim) => {
+            let unit = own_unit(tx, agent, &claim.unit)?;
+            lease::claim(tx, &unit, claim)
+        }
+    }
+}
+
+/// The runner starts: commits of the one before it are no longer taken.
+fn attach(tx: &mut Transaction<'_>, agent: &AgentName) -> Result<RunnerAnswer, Refusal> {
+    if tx.root.agent(agent).is_none() {
+        return Err(denied());
+    }
+    let before = tx.state.runner(agent).map_or(0, |runner| runner.incarnation.0);
+    let incarnation = Incarnation(before.saturating_add(1));
+    tx.put(Runner { agent: agent.clone(), incarnation });
+    Ok(RunnerAnswer::Attached { incarnation })
+}
+
+/// A unit that lives on this agent. Of others the caller learns nothing.
+fn own_unit(tx: &Transaction<'_>, agent: &AgentName, name: &UnitName) -> Result<Unit, Refusal> {
+    let unit = tx.state.unit(name).ok_or_else(denied)?;
+    if tx.state.agent_of(unit) == Some(agent) { Ok(Unit::clone(unit)) } else { Err(denied()) }
+}
+
+fn require_incarnation(
+    tx: &Transaction<'_>,
+    agent: &AgentName,
+    incarnation: Incarnation,
+) -> Result<(), Refusal> {
+    match tx.state.runner(agent) {
+        Some(runner) if runner.incarnation == incarnation => Ok(()),
+        _ => Err(Refusal::stale(format!("incarnation {incarnation} is no longer the runner's"))),
+    }
+}
+
+/// One commit of one unit (`design.md` section 3, item 6).
+fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> Result<RunnerAnswer, Refusal> {
+    if commit.transitions.terminate && tx.state.unit(&commit.unit).is_none() {
+        // Sent again: the first one removed the unit, whose name never comes again.
+        return Ok(RunnerAnswer::Done);
+    }
+    let mut unit = own_unit(tx, agent, &commit.unit)?;
+    let mark = CommitMark { seq: commit.seq, digest: hash::of_value(commit) };
+    if unit.last_commit.as_ref() == Some(&mark) {
+        return Ok(RunnerAnswer::Done);
+    }
+    require_incarnation(tx, agent, commit.incarnation)?;
+    if commit.seq != unit.record.seq {
+        let text =
+            format!("unit {} is at {}, the commit started from {}", unit.name, unit.record.seq, commit.seq);
+        return Err(Refusal::stale(text).about(format!("unit {}", unit.name)));
+    }
+    check_shape(commit)?;
+    require_leadership(tx, &unit, commit)?;
+    require_known_charm(tx, &commit.record)?;
+
+    early::take(tx, &mut unit, &commit.early)?;
+    let before = std::mem::replace(&mut unit.record, commit.record.clone());
+    unit.last_commit = Some(mark);
+    if commit.transitions.clear_resolved {
+        unit.resolved = None;
+    }
+    ports::apply(tx, &mut unit, &commit.effects.ports)?;
+    tx.put(unit.clone());
+
+    if commit.transitions.refresh_addresses {
+        life::scope::refresh_addresses(tx, &unit);
+    }
+    bags::apply(tx, &unit, &before, &commit.effects)?;
+    for relation in &commit.transitions.enter_scope {
+        life::scope::enter(tx, &unit, relation)?;
+    }
+    for relation in &commit.transitions.leave_scope {
+        life::scope::leave(tx, &unit.name, relation);
+    }
+    for relation in before.relations.keys().filter(|id| !unit.record.relations.contains_key(id)) {
+        life::relation::forget_if_done(tx, relation);
+    }
+    if let Some(old) = before.charm.filter(|old| Some(*old) != unit.record.charm) {
+        life::charm::release(tx, &old.digest);
+    }
+    if let Some(journal) = &commit.journal {
+        tx.record(&unit.name, journal.started_at, RecordBody::Journal(Box::new(journal.clone())));
+    }
+    if commit.transitions.terminate {
+        terminate(tx, &unit.name)?;
+    }
+    Ok(RunnerAnswer::Done)
+}
+
+fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {
+    let about = format!("unit {}", commit.unit);
+    if commit.record.seq != commit.seq.saturating_add(1) {
+        let text = format!("the record's seq must be {}, not {}", commit.seq + 1, commit.record.seq);
+        return Err(Refusal::bad_request(text).about(about));
+    }
+    for (what, size, bound) in [
+        ("commit", json_size(commit), MAX_COMMIT_BYTES),
+        ("unit's record", json_size(&commit.record), MAX_RECORD_BYTES),
+    ] {
+        if size > bound {
+            let text = format!("the {what} takes {size} bytes, at most {bound} are allowed");
+            return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(about));
+        }
+    }
+    let entered = commit.transitions.enter_scope.len();
+    if entered > MAX_ENTERED_SCOPES {
+        let text = format!("{entered} scopes entered at once, at most {MAX_ENTERED_SCOPES} are allowed");
+        return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(about));
+    }
+    Ok(())
+}
+
+fn json_size<T: serde::Serialize>(value: &T) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
+}
+
+/// D-4: leader-only writes rest on a term that must be this unit's now.
+fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<(), Refusal> {
+    let writes_bag = commit.effects.bags.values().any(|changes| !changes.application.is_empty());
+    let writes_settings = !commit.effects.leader_settings.is_empty();
+    if !writes_bag && !writes_settings {
+        return Ok(());
+    }
+    let application = tx.application(unit.name.application())?;
+    let leads = application
+        .leader
+        .as_ref()
+        .is_some_and(|leader| leader.unit == unit.name && Some(leader.term) == commit.leader_term);
+    let text = match (leads, writes_bag) {
+        (true, _) => return Ok(()),
+        (false, true) => "cannot write relation settings",
+        (false, false) => "cannot write leadership settings: cannot write settings: not the leader",
+    };
+    Err(Refusal::new(ErrorCode::NotLeader, text).about(format!("unit {}", unit.name)))
+}
+
+/// A unit runs a charm that the model uses; one that was replaced before the unit came to it is gone.
+fn require_known_charm(tx: &Transaction<'_>, record: &UnitRecord) -> Result<(), Refusal> {
+    match record.charm {
+        Some(charm) if tx.state.charm(&charm.digest).is_none() => {
+            Err(Refusal::stale(format!("charm {} is no longer wanted", charm.digest.short())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// All is wound up (U-39).
+fn terminate(tx: &mut Transaction<'_>, name: &UnitName) -> Result<(), Refusal> {
+    let unit = tx.unit(name)?;
+    let cannot = |code, reason: String| {
+        Refusal::new(code, format!("cannot set unit {name:?} to dead: {reason}"))
+            .about(format!("unit {name}"))
+    };
+    if unit.life == Life::Alive {
+        return Err(cannot(ErrorCode::BadRequest, "unit is alive".to_owned()));
+    }
+    if tx.state.subordinates_of(name).next().is_some() {
+        // Q05
+        return Err(cannot(ErrorCode::Conflict, "unit has subordinates".to_owned()));
+    }
+    life::unit::remove(tx, &unit);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What left a hook early: statuses, versions, log lines (`design.md` section 3, item 7).
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    commit::{EarlyEffect, EarlyItem},
+    logs::{LogLevel, LogLine},
+    status::{AgentStatus, StatusInfo},
+};
+
+use crate::{
+    changes::RecordBody,
+    entity::{Application, Unit},
+    transaction::Transaction,
+};
+
+/// The most items in one call; the runner sends more in several.
+const MAX_ITEMS: usize = 10_000;
+
+/// The longest texts that are kept. These items cannot be refused, or a unit could never go on: they are cut.
+const MAX_MESSAGE: usize = 4 << 10;
+const MAX_LOG_MESSAGE: usize = 64 << 10;
+const MAX_MODULE: usize = 256;
+const MAX_VERSION: usize = 256;
+const MAX_DATA: usize = 16 << 10;
+
+/// Takes the items that are newer than what the unit has (numbers rise); drops the others.
+pub(super) fn take(tx: &mut Transaction<'_>, unit: &mut Unit, items: &[EarlyItem]) -> Result<(), Refusal> {
+    if items.len() > MAX_ITEMS {
+        let text = format!("{} early items at once, at most {MAX_ITEMS} are allowed", items.len());
+        return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("unit {}", unit.name)));
+    }
+    for item in items {
+        if item.number > unit.early_number {
+            unit.early_number = item.number;
+            take_one(tx, unit, item);
+        }
+    }
+    Ok(())
+}
+
+fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
+    let at = item.at;
+    match &item.effect {
+        EarlyEffect::UnitStatus { status, message } => {
+            tx.set_workload_status(unit, StatusInfo::new(*status, cut(message, MAX_MESSAGE), at));
+        }
+        EarlyEffect::AgentStatus { status, message, data } => {
+            // ST-5: an assigned unit is not allocating, and lost is only ever derived.
+            if matches!(status, AgentStatus::Allocating | AgentStatus::Lost) {
+                return;
+            }
+            let mut next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
+            if serde_json::to_vec(data).is_ok_and(|bytes| bytes.len() <= MAX_DATA) {
+                next.data = data.clone();
+            }
+            tx.set_agent_status(unit, next);
+        }
+        EarlyEffect::ApplicationStatus { status, message, term } => {
+            let Some(mut application) = application(tx, unit) else { return };
+            let leads = application
+                .leader
+                .as_ref()
+                .is_some_and(|leader| leader.unit == unit.name && leader.term == *term);
+            if leads {
+                let next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
+                tx.set_application_status(&mut application, next);
+                tx.put(application);
+            } else {
+                let text = "status-set --application dropped: this unit is no longer the leader";
+                log(tx, unit, item, LogLevel::Warning, "juju.worker.uniter", text);
+            }
+        }
+        EarlyEffect::ApplicationVersion { version } => {
+            let Some(mut application) = application(tx, unit) else { return };
+            application.workload_version = cut(version, MAX_VERSION).to_owned();
+            tx.put(application);
+        }
+        EarlyEffect::Log { level, module, message } => log(tx, unit, item, *level, module, message),
+    }
+}
+
+fn application(tx: &Transaction<'_>, unit: &Unit) -> Option<Application> {
+    tx.state.application(unit.name.application()).map(|application| Application::clone(application))
+}
+
+fn log(
+    tx: &mut Transaction<'_>,
+    unit: &Unit,
+    item: &EarlyItem,
+    level: LogLevel,
+    module: &str,
+    message: &str,
+) {
+    let line = LogLine {
+        entity: format!("unit-{}-{}", unit.name.application(), unit.name.number()),
+        at: item.at,
+        level,
+        module: cut(module, MAX_MODULE).to_owned(),
+        message: cut(message, MAX_LOG_MESSAGE).trim_end_matches('\n').to_owned(),
+    };
+    tx.record(&unit.name, item.at, RecordBody::Log(line));
+}
+
+/// The beginning of a text, cut between two letters.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,169 @@
+//! Settings: reading values by their types, hashes, model configuration (`hook-model.md` 6.2, 7.9).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    charm::{CharmMeta, OptionMeta, OptionType},
+    hash,
+    record::CharmRef,
+    settings::{ModelConfig, OptionValue, OptionValues},
+};
+
+/// The most that an application's settings may take: they are part of every view of it.
+const MAX_CONFIG_BYTES: usize = 256 << 10;
+
+/// Settings after some were set, given as text, and others went back to their defaults: all or none.
+pub(crate) fn change(
+    meta: &CharmMeta,
+    present: &OptionValues,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<OptionValues, Refusal> {
+    let mut next = present.clone();
+    for name in reset {
+        option(meta, name)?;
+        if set.contains_key(name) {
+            return Err(Refusal::bad_request(format!("cannot set and reset key {name:?} simultaneously")));
+        }
+        next.remove(name);
+    }
+    for (name, text) in set {
+        match parse(name, option(meta, name)?, text)? {
+            Some(value) => next.insert(name.clone(), value),
+            None => next.remove(name),
+        };
+    }
+    let bytes: usize = next.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
+    if bytes > MAX_CONFIG_BYTES {
+        return Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("the settings would take {bytes} bytes, at most {MAX_CONFIG_BYTES} are allowed"),
+        ));
+    }
+    Ok(next)
+}
+
+fn option<'a>(meta: &'a CharmMeta, name: &str) -> Result<&'a OptionMeta, Refusal> {
+    meta.options.get(name).ok_or_else(|| Refusal::bad_request(format!("unknown option {name:?}")))
+}
+
+/// An empty text for an option without a default is the same as none.
+fn parse(name: &str, option: &OptionMeta, text: &str) -> Result<Option<OptionValue>, Refusal> {
+    if text.is_empty() && option.kind == OptionType::String && option.default.is_none() {
+        return Ok(None);
+    }
+    option.kind.parse(text).map(Some).ok_or_else(|| {
+        let kind = option.kind.as_str();
+        Refusal::bad_request(format!("option {name:?} expected {kind}, got {text:?}"))
+    })
+}
+
+/// What remains of settings under another charm: what it does not know, or knows by another type, is dropped
+/// (M-7).
+pub(crate) fn carry_over(meta: &CharmMeta, settings: &OptionValues) -> OptionValues {
+    let keeps = |(name, value): &(&String, &OptionValue)| {
+        meta.options.get(*name).is_some_and(|option| option.kind.admits(value))
+    };
+    settings.iter().filter(keeps).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Differs when a hook would see other settings, or another charm (M-8, U-35).
+pub(crate) fn config_hash(meta: &CharmMeta, settings: &OptionValues, charm: CharmRef) -> String {
+    let effective: BTreeMap<&str, Option<&OptionValue>> =
+        meta.options.keys().map(|name| (name.as_str(), meta.effective(settings, name))).collect();
+    hash::of_value(&(effective, charm))
+}
+
+/// Differs when an application-level key does (M-9).
+pub(crate) fn trust_hash(trust: bool) -> String {
+    hash::of_value(&BTreeMap::from([("trust", trust)]))
+}
+
+const UPDATE_STATUS: &str = "update-status-hook-interval";
+const RETRY_HOOKS: &str = "automatically-retry-hooks";
+
+/// Model configuration after some keys were set, given as text, and others went back to their defaults.
+pub(crate) fn change_model(
+    present: &ModelConfig,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<ModelConfig, Refusal> {
+    let (mut next, defaults) = (present.clone(), ModelConfig::default());
+    let unknown = |key: &str| {
+        Err(Refusal::bad_request(format!(
+            "unknown model configuration key {key:?}; known are {RETRY_HOOKS} and {UPDATE_STATUS}"
+        )))
+    };
+    for key in reset {
+        if set.contains_key(key) {
+            return Err(Refusal::bad_request(format!("cannot set and reset key {key:?} simultaneously")));
+        }
+        match key.as_str() {
+            UPDATE_STATUS => next.update_status_hook_interval = defaults.update_status_hook_interval,
+            RETRY_HOOKS => next.automatically_retry_hooks = defaults.automatically_retry_hooks,
+            _ => return unknown(key),
+        }
+    }
+    for (key, text) in set {
+        match key.as_str() {
+            UPDATE_STATUS => next.update_status_hook_interval = interval(text)?,
+            RETRY_HOOKS => match OptionType::Boolean.parse(text) {
+                Some(OptionValue::Boolean(truth)) => next.automatically_retry_hooks = truth,
+                _ => {
+                    return Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}")));
+                }
+            },
+            _ => return unknown(key),
+        }
+    }
+    Ok(next)
+}
+
+fn interval(text: &str) -> Result<u32, Refusal> {
+    match seconds(text) {
+        Some(seconds) if seconds == 0 || (60..=3600).contains(&seconds) => Ok(seconds),
+        _ => Err(Refusal::bad_request(format!(
+            "{UPDATE_STATUS} expected 0 (off) or a duration from 1m to 60m, got {text:?}"
+        ))),
+    }
+}
+
+/// `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
+fn seconds(text: &str) -> Option<u32> {
+    if text == "0" {
+        return Some(0);
+    }
+    let (mut total, mut number) = (0_u32, String::new());
+    for letter in text.chars() {
+        if letter.is_ascii_digit() {
+            number.push(letter);
+            continue;
+        }
+        let factor = match letter {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            _ => return None,
+        };
+        total = total.checked_add(number.parse::<u32>().ok()?.checked_mul(factor)?)?;
+        number.clear();
+    }
+    (number.is_empty() && !text.is_empty()).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_off_or_between_a_minute_and_an_hour() {
+        for (text, expected) in [("0", 0), ("0s", 0), ("5m", 300), ("1m30s", 90), ("1h", 3600), ("60m", 3600)]
+        {
+            assert_eq!(interval(text).unwrap(), expected, "{text}");
+        }
+        for text in ["", "5", "m", "59s", "61m", "-5m", "5d", "99999999999h", "4294967295h"] {
+            assert!(interval(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The one door for changes: a request reads a state and answers with writes, or with a refusal.
+
+use periapt_host_api::{
+    Refusal,
+    command::{Caller, Command, ControllerCommand},
+};
+
+use crate::{
+    access, agent,
+    changes::Changes,
+    command, commit,
+    input::{Environment, Input, Output, WorkerCommand},
+    root::Root,
+    transaction::{Transaction, check_size},
+    worker,
+};
+
+/// Evaluates one request against a state. Nothing happens but what [`Root::apply`] does with the changes.
+///
+/// # Errors
+/// A refusal: nothing of the request happens.
+pub fn evaluate(
+    root: &Root,
+    caller: &Caller,
+    input: &Input,
+    env: &Environment,
+) -> Result<(Changes, Output), Refusal> {
+    access::check(caller, input)?;
+    match input {
+        Input::Controller(ControllerCommand::AddModel { name }) => {
+            let (changes, answer) = command::model::add(root, caller, name, env)?;
+            check_size(&changes)?;
+            Ok((changes, Output::Answer(answer)))
+        }
+        Input::Controller(ControllerCommand::DestroyModel { model, force }) => {
+            let mut tx = Transaction::begin(root, env, *model)?;
+            let answer = command::model::destroy(&mut tx, *force)?;
+            Ok((tx.finish()?, Output::Answer(answer)))
+        }
+        Input::Model(model, command) => {
+            let mut tx = Transaction::begin(root, env, *model)?;
+            let answer = model_command(&mut tx, command)?;
+            Ok((tx.finish()?, Output::Answer(answer)))
+        }
+        Input::UploadCharm(charm) => Ok((agent::upload_charm(root, charm, env)?, Output::Done)),
+        Input::Register(name, register) => Ok((agent::register(root, name, register, env)?, Output::Done)),
+        Input::Runner(model, call) => {
+            let Caller::Runner { agent, .. } = caller else { return Err(access::denied()) };
+            let mut tx = Transaction::begin(root, env, *model)?;
+            let answer = commit::runner_call(&mut tx, agent, call)?;
+            Ok((tx.finish()?, Output::Runner(answer)))
+        }
+        Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
+    }
+}
+
+fn model_command(
+    tx: &mut Transaction<'_>,
+    command: &Command,
+) -> Result<periapt_host_api::command::Answer, Refusal> {
+    match command {
+        Command::Deploy(deploy) => command::deploy::deploy(tx, deploy),
+        Command::SetConfig { application, set, reset } => {
+            command::application::set_config(tx, application, set, reset)
+        }
+        Command::SetTrust { application, trust } => command::application::set_trust(tx, application, *trust),
+        Command::AddUnits { application, count, placement } => {
+            command::unit::add(tx, application, *count, placement)
+        }
+        Command::RemoveUnit { unit, force } => command::unit::remove(tx, unit, *force),
+        Command::RemoveApplication { application, force } => {
+            command::application::remove(tx, application, *force)
+        }
+        Command::Integrate { first, second } => command::integrate::integrate(tx, first, second),
+        Command::RemoveRelation { relation, force } => {
+            command::integrate::remove_relation(tx, relation, *force)
+        }
+        Command::RemoveMachine { machine, force } => command::machine::remove(tx, *machine, *force),
+        Command::Expose { application } => command::application::set_exposed(tx, application, true),
+        Command::Unexpose { application } => command::application::set_exposed(tx, application, false),
+        Command::Refresh { application, charm, force } => {
+            command::refresh::refresh(tx, application, charm, *force)
+        }
+        Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
+        Command::SetModelConfig { set, reset } => command::model::set_config(tx, set, reset),
+    }
+}
+
+fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
+    let (model, step): (_, &dyn Fn(&mut Transaction<'_>) -> Result<(), Refusal>) = match command {
+        WorkerCommand::Initialize { name } => return Ok(agent::initialize(root, name, env)),
+        WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
+        WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
+        WorkerCommand::AssignUnits(model) => (model, &|tx| worker::assign::assign_units(tx)),
+        WorkerCommand::RunWork(model, id) => (model, &|tx| worker::work::run(tx, *id)),
+        WorkerCommand::WindUpModel(model) => (model, &|tx| worker::windup::wind_up(tx)),
+        WorkerCommand::ExpireLease(model, application) => {
+            (model, &|tx| worker::lease::expire(tx, application))
+        }
+    };
+    let mut tx = Transaction::begin(root, env, *model)?;
+    step(&mut tx)?;
+    tx.finish()
+}

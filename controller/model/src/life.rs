@@ -1,0 +1,7 @@
+//! Life cycles: how things come to be dying, and go (`hook-model.md` 7.1).
+
+pub(crate) mod application;
+pub(crate) mod charm;
+pub(crate) mod relation;
+pub(crate) mod scope;
+pub(crate) mod unit;

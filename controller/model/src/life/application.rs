@@ -1,0 +1,117 @@
+//! How applications go (L-2, R-10).
+
+use std::sync::Arc;
+
+use periapt_host_api::{ApplicationName, command::Force, status::Life};
+
+use super::{charm, relation, unit};
+use crate::{
+    entity::{Application, ModelKey, Relation, Work, WorkId},
+    root::ModelState,
+    transaction::Transaction,
+};
+
+/// How many entities the end of one relation, or the first step of a unit's end, takes in a commit, at most.
+const STEP: usize = 35;
+
+/// Makes an application dying, and its relations; its units follow by the worker.
+pub(crate) fn destroy(tx: &mut Transaction<'_>, application: &Arc<Application>, force: Option<Force>) {
+    let name = &application.name;
+    if application.life == Life::Alive {
+        tx.put(Application { life: Life::Dying, ..Application::clone(application) });
+        drop_planned_units(tx, name);
+    }
+    if remove_if_done(tx, name) {
+        return;
+    }
+    // The end of its last relation may be its own.
+    destroy_relations(tx, name);
+    let first = application.life == Life::Alive;
+    // Asked again without force, there is nothing to add to what is under way.
+    if tx.state.application(name).is_some() && (first || force.is_some()) {
+        tx.add_work(Work::DestroyApplication { application: name.clone(), force }, None);
+    }
+}
+
+/// One step of the worker: true when relations and units are all on their way.
+pub(crate) fn destroy_step(tx: &mut Transaction<'_>, name: &ApplicationName, force: Option<Force>) -> bool {
+    let dying = tx.state.application(name).is_some_and(|application| application.life != Life::Alive);
+    if !dying {
+        return true;
+    }
+    if !destroy_relations(tx, name) {
+        return false;
+    }
+    let wanted: Vec<_> = tx
+        .state
+        .units_of(name)
+        .filter(|unit| unit.life == Life::Alive || force.is_some())
+        .map(|unit| unit.name.clone())
+        .collect();
+    if wanted.is_empty() {
+        remove_if_done(tx, name);
+    } else {
+        unit::destroy_all(tx, wanted, force);
+    }
+    true
+}
+
+/// Destroys an application's relations as far as the commit has room: true if all are on their way.
+fn destroy_relations(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
+    let alive: Vec<Arc<Relation>> =
+        tx.state.relations_of(name).filter(|relation| relation.life == Life::Alive).cloned().collect();
+    for relation in alive {
+        if !tx.has_room(STEP) {
+            return false;
+        }
+        relation::destroy(tx, &relation, None);
+    }
+    true
+}
+
+/// Units whose numbers were handed out, but that were not made yet, will not be made.
+fn drop_planned_units(tx: &mut Transaction<'_>, name: &ApplicationName) {
+    let planned: Vec<WorkId> = tx
+        .state
+        .work()
+        .filter(|item| matches!(&item.work, Work::CreateUnits { application, .. } if application == name))
+        .map(|item| item.id)
+        .collect();
+    for id in planned {
+        tx.delete(ModelKey::Work(id));
+    }
+}
+
+/// A dying application goes with its last unit or relation; true if it is gone.
+pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
+    let Some(application) = tx.state.application(name).cloned() else { return true };
+    let empty = tx.state.units_of(name).next().is_none()
+        && tx.state.relations_of(name).all(|relation| relation.life == Life::Dead);
+    if application.life == Life::Alive || !empty {
+        return false;
+    }
+    tx.delete(ModelKey::Application(name.clone()));
+    tx.set_lease(name, None);
+    charm::release(tx, &application.charm.digest);
+    true
+}
+
+/// What a dying application waits for before it can go.
+pub(crate) fn waits_for(state: &ModelState, application: &Application) -> Vec<String> {
+    if application.life == Life::Alive {
+        return Vec::new();
+    }
+    let mut waits = Vec::new();
+    let mut units = state.units_of(&application.name).map(|unit| &unit.name);
+    let shown: Vec<String> = units.by_ref().take(5).map(ToString::to_string).collect();
+    match (shown.len(), units.count()) {
+        (0, _) => {}
+        (1, _) => waits.push(format!("unit {} to be gone", shown.join(", "))),
+        (_, 0) => waits.push(format!("units {} to be gone", shown.join(", "))),
+        (_, more) => waits.push(format!("units {} and {more} more to be gone", shown.join(", "))),
+    }
+    for relation in state.relations_of(&application.name).filter(|relation| relation.life != Life::Dead) {
+        waits.push(format!("relation {} ({}) to be gone", relation.id, relation.describe()));
+    }
+    waits
+}

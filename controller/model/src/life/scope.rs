@@ -1,0 +1,156 @@
+//! Entering and leaving a relation's scope (`hook-model.md` 2.3).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ErrorCode, Refusal, RelationId, UnitName,
+    relation::{BagKey, BagOwner, Scope, Settings},
+    status::{Life, StatusInfo, WorkloadStatus},
+    view::Membership,
+};
+
+use super::relation;
+use crate::{
+    access,
+    command::unit::new_unit,
+    entity::{Bag, Member, ModelKey, Relation, RelationProgress, SequenceKey, Unit},
+    transaction::Transaction,
+};
+
+/// Keys that the controller writes into a unit's bag.
+const INGRESS_ADDRESS: &str = "ingress-address";
+const PRIVATE_ADDRESS: &str = "private-address";
+const EGRESS_SUBNETS: &str = "egress-subnets";
+
+/// A unit enters a scope: nothing changes for one that is in.
+pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> Result<(), Refusal> {
+    let cannot = |code, reason: &str| {
+        let text = format!("cannot enter scope of relation {id} for unit {}: {reason}", unit.name);
+        Refusal::new(code, text).about(format!("relation {id}"))
+    };
+    if tx.state.membership(id, &unit.name).is_some() {
+        return Ok(());
+    }
+    // The unit looked at an older state: it is to look again.
+    let Some(relation) = tx.state.relation(id).cloned() else {
+        return Err(cannot(ErrorCode::Stale, "relation is gone"));
+    };
+    let Some(own) = relation.end_of(unit.name.application()) else { return Err(access::denied()) };
+    if relation.life != Life::Alive || relation.suspended {
+        return Err(cannot(ErrorCode::Stale, "relation is not alive"));
+    }
+    if unit.life != Life::Alive {
+        return Err(cannot(ErrorCode::Stale, "unit is not alive"));
+    }
+    if relation.scope == Scope::Container {
+        let counterpart = relation.other_end(&own.application).map(|end| end.application.clone());
+        if let Some(counterpart) = counterpart {
+            ensure_subordinate(tx, unit, &counterpart).map_err(|(code, reason)| cannot(code, &reason))?;
+        }
+    }
+    let membership = Membership::Joined;
+    tx.put(Member { relation: *id, unit: unit.name.clone(), membership });
+    // what an earlier membership left is replaced, and the others see that it differs.
+    let key = BagKey { relation: *id, owner: BagOwner::Unit(unit.name.clone()) };
+    let version = tx.state.bag(&key).map_or(0, |bag| bag.version).saturating_add(1);
+    let mut settings = Settings::new();
+    set_addresses(tx, unit, &mut settings);
+    tx.put(Bag { key, settings, version });
+    note_leader(tx, unit, &relation);
+    Ok(())
+}
+
+/// A relation is joined once the leader of either side has entered.
+pub(crate) fn note_leader(tx: &mut Transaction<'_>, unit: &Unit, relation: &Arc<Relation>) {
+    let leads = tx
+        .state
+        .application(unit.name.application())
+        .and_then(|application| application.leader.as_ref())
+        .is_some_and(|leader| leader.unit == unit.name);
+    if leads && relation.progress == RelationProgress::Joining {
+        tx.put(Relation { progress: RelationProgress::Joined, ..Relation::clone(relation) });
+    }
+}
+
+/// a principal that enters a container scope gets its subordinate, one per application.
+fn ensure_subordinate(
+    tx: &mut Transaction<'_>,
+    principal: &Unit,
+    counterpart: &periapt_host_api::ApplicationName,
+) -> Result<(), (ErrorCode, String)> {
+    let Some(application) = tx.state.application(counterpart).cloned() else { return Ok(()) };
+    if principal.principal.is_some() || !application.subordinate {
+        return Ok(());
+    }
+    let present =
+        tx.state.subordinates_of(&principal.name).find(|unit| unit.name.application() == counterpart);
+    match present {
+        Some(unit) if unit.life == Life::Alive => return Ok(()),
+        Some(unit) => {
+            return Err((ErrorCode::TryAgain, format!("its subordinate {} is still going", unit.name)));
+        }
+        None => {}
+    }
+    let number = tx
+        .take_numbers(SequenceKey::Unit(counterpart.clone()), 1)
+        .map_err(|refusal| (refusal.code, refusal.message))?;
+    let mut unit = new_unit(tx, UnitName::new(counterpart.clone(), number), None);
+    unit.principal = Some(principal.name.clone());
+    // P-6
+    unit.machine = principal.machine;
+    unit.workload_status = StatusInfo::new(WorkloadStatus::Waiting, "agent initialising", tx.now());
+    tx.put(unit);
+    Ok(())
+}
+
+/// Writes a unit's present addresses into its bags, after config-changed.
+pub(crate) fn refresh_addresses(tx: &mut Transaction<'_>, unit: &Unit) {
+    let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).copied().collect();
+    for relation in scopes {
+        let key = BagKey { relation, owner: BagOwner::Unit(unit.name.clone()) };
+        let Some(bag) = tx.state.bag(&key).cloned() else { continue };
+        let mut settings = bag.settings.clone();
+        set_addresses(tx, unit, &mut settings);
+        put_settings(tx, key, settings);
+    }
+}
+
+/// Writes a bag's content; equal content makes no new version.
+pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Settings) {
+    let (same, version) = match tx.state.bag(&key) {
+        Some(bag) => (bag.settings == settings, bag.version),
+        None => (settings.is_empty(), 0),
+    };
+    if !same {
+        tx.put(Bag { key, settings, version: version.saturating_add(1) });
+    }
+}
+
+fn set_addresses(tx: &Transaction<'_>, unit: &Unit, settings: &mut Settings) {
+    let agent = tx.state.agent_of(unit).and_then(|name| tx.root.agent(name));
+    let addresses = agent.map(|agent| agent.host.addresses.as_slice()).unwrap_or_default();
+    let Some(preferred) = addresses.first() else { return };
+    settings.insert(INGRESS_ADDRESS.to_owned(), preferred.clone());
+    settings.insert(PRIVATE_ADDRESS.to_owned(), preferred.clone());
+    // Without a subnet of its own, a unit's traffic comes from its one address.
+    let bits = if preferred.contains(':') { 128 } else { 32 };
+    if preferred.parse::<std::net::IpAddr>().is_ok() {
+        settings.insert(EGRESS_SUBNETS.to_owned(), format!("{preferred}/{bits}"));
+    }
+}
+
+/// A unit leaves a scope. Its bag stays until the relation goes.
+pub(crate) fn leave(tx: &mut Transaction<'_>, unit: &UnitName, id: &RelationId) {
+    if tx.state.membership(id, unit).is_some() {
+        tx.delete(ModelKey::Member(*id, unit.clone()));
+        relation::remove_if_done(tx, id);
+    }
+}
+
+/// the others see at once that a dying unit leaves.
+pub(crate) fn mark_departing(tx: &mut Transaction<'_>, unit: &UnitName, id: &RelationId) {
+    if tx.state.membership(id, unit).is_some() {
+        let membership = Membership::Departing;
+        tx.put(Member { relation: *id, unit: unit.clone(), membership });
+    }
+}

@@ -1,0 +1,220 @@
+//! One command's work on one model: it reads its own writes, and gathers them.
+
+use std::{io, sync::Arc};
+
+use periapt_host_api::{
+    ApplicationName, ErrorCode, ModelUuid, Refusal, RelationId, Timestamp, UnitName,
+    charm::CharmMeta,
+    command::Force,
+    status::{AgentStatus, StatusInfo, WorkloadStatus},
+};
+
+use crate::{
+    changes::{Changes, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange},
+    entity::{
+        Application, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work, WorkId,
+        WorkItem,
+    },
+    input::Environment,
+    root::{ModelState, Root},
+};
+
+/// A command at work. `state` is a private copy that sees all writes so far.
+pub(crate) struct Transaction<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) env: &'a Environment,
+    pub(crate) uuid: ModelUuid,
+    pub(crate) state: ModelState,
+    changes: Changes,
+}
+
+impl<'a> Transaction<'a> {
+    /// Begins a command on a model.
+    pub(crate) fn begin(root: &'a Root, env: &'a Environment, uuid: ModelUuid) -> Result<Self, Refusal> {
+        let state = root.model(&uuid).ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
+        Ok(Self { root, env, uuid, state: ModelState::clone(state), changes: Changes::default() })
+    }
+
+    /// Ends it: what is to be written, within what a store takes in one commit.
+    pub(crate) fn finish(self) -> Result<Changes, Refusal> {
+        check_size(&self.changes)?;
+        Ok(self.changes)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.env.now
+    }
+
+    /// Whether so many more entities can be written in this commit.
+    pub(crate) fn has_room(&self, keys: usize) -> bool {
+        self.changes.puts.len().saturating_add(keys) <= MAX_KEYS
+    }
+
+    /// Writes an entity, unless it is written so already.
+    pub(crate) fn put(&mut self, entity: impl Into<Entity>) {
+        let entity = entity.into();
+        let Some(key) = entity.model_key() else { return };
+        if self.state.get(&key).as_ref() == Some(&entity) {
+            return;
+        }
+        self.state.put(&key, Some(&entity));
+        self.changes.puts.insert(EntityKey::InModel(self.uuid, key), Some(entity));
+    }
+
+    /// Takes an entity away.
+    pub(crate) fn delete(&mut self, key: ModelKey) {
+        self.state.put(&key, None);
+        self.changes.puts.insert(EntityKey::InModel(self.uuid, key), None);
+    }
+
+    /// Hands out `count` numbers, and answers the first.
+    pub(crate) fn take_numbers(&mut self, key: SequenceKey, count: u32) -> Result<u32, Refusal> {
+        let first = self.state.next(&key);
+        let next = first.saturating_add(u64::from(count));
+        let full = || Refusal::new(ErrorCode::QuotaExceeded, "all numbers of this kind are used up");
+        u32::try_from(next).map_err(|_| full())?;
+        self.put(Sequence { key, next });
+        u32::try_from(first).map_err(|_| full())
+    }
+
+    /// Notes something to be done after this commit.
+    pub(crate) fn add_work(&mut self, work: Work, due: Option<Timestamp>) {
+        let id = self.state.next(&SequenceKey::Work);
+        self.put(Sequence { key: SequenceKey::Work, next: id.saturating_add(1) });
+        self.put(WorkItem { id: WorkId(id), due, work });
+    }
+
+    /// When a forced removal no longer waits for the agent.
+    pub(crate) fn force_due(&self, force: Force) -> Timestamp {
+        let wait = jiff::SignedDuration::from_secs(i64::from(force.max_wait));
+        self.now().checked_add(wait).unwrap_or(Timestamp::MAX)
+    }
+
+    pub(crate) fn application(&self, name: &ApplicationName) -> Result<Arc<Application>, Refusal> {
+        self.state.application(name).cloned().ok_or_else(|| {
+            Refusal::not_found(format!("application {:?} not found", name.as_str()))
+                .about(format!("application {name}"))
+        })
+    }
+
+    pub(crate) fn unit(&self, name: &UnitName) -> Result<Arc<Unit>, Refusal> {
+        self.state.unit(name).cloned().ok_or_else(|| {
+            Refusal::not_found(format!("unit {name:?} not found")).about(format!("unit {name}"))
+        })
+    }
+
+    /// A relation that exists for operators and for those who are to enter.
+    pub(crate) fn relation(&self, id: &RelationId) -> Result<Arc<Relation>, Refusal> {
+        self.state
+            .relation(id)
+            .filter(|relation| relation.life != periapt_host_api::status::Life::Dead)
+            .cloned()
+            .ok_or_else(|| {
+                Refusal::not_found(format!("relation {id} not found")).about(format!("relation {id}"))
+            })
+    }
+
+    /// What an application's charm declares.
+    pub(crate) fn charm_meta(&self, application: &Application) -> Result<&'a CharmMeta, Refusal> {
+        match self.root.charm(&application.charm.digest) {
+            Some(charm) => Ok(&charm.meta),
+            None => Err(Refusal::new(
+                ErrorCode::Internal,
+                format!("the charm of application {} is not on record", application.name),
+            )),
+        }
+    }
+
+    /// Appends a row.
+    pub(crate) fn record(&mut self, entity: impl ToString, at: Timestamp, body: RecordBody) {
+        self.changes.records.push(RecordAppend { model: self.uuid, entity: entity.to_string(), at, body });
+    }
+
+    /// Changes something that is kept in memory alone.
+    pub(crate) fn set_lease(&mut self, application: &ApplicationName, expires_ms: Option<u64>) {
+        let application = application.clone();
+        self.changes.volatile.push(VolatileChange::Lease { model: self.uuid, application, expires_ms });
+    }
+
+    /// Sets a unit's workload status; the same again changes nothing (ST-3).
+    pub(crate) fn set_workload_status(&mut self, unit: &mut Unit, next: StatusInfo<WorkloadStatus>) {
+        if replace_status(&mut unit.workload_status, next) {
+            let status = unit.workload_status.clone();
+            self.record(&unit.name, status.since, RecordBody::Status(StatusRecord::Workload(status)));
+        }
+    }
+
+    /// Sets a unit's agent status; the same again changes nothing (ST-3).
+    pub(crate) fn set_agent_status(&mut self, unit: &mut Unit, next: StatusInfo<AgentStatus>) {
+        if replace_status(&mut unit.agent_status, next) {
+            let status = unit.agent_status.clone();
+            self.record(&unit.name, status.since, RecordBody::Status(StatusRecord::Agent(status)));
+        }
+    }
+
+    /// Sets an application's status; the same again changes nothing (ST-3).
+    pub(crate) fn set_application_status(
+        &mut self,
+        application: &mut Application,
+        next: StatusInfo<WorkloadStatus>,
+    ) {
+        let changed = match &mut application.status {
+            Some(present) => replace_status(present, next),
+            absent => {
+                *absent = Some(next);
+                true
+            }
+        };
+        if let Some(status) = application.status.clone().filter(|_| changed) {
+            self.record(
+                &application.name,
+                status.since,
+                RecordBody::Status(StatusRecord::Application(status)),
+            );
+        }
+    }
+}
+
+fn replace_status<S: PartialEq>(present: &mut StatusInfo<S>, next: StatusInfo<S>) -> bool {
+    let same = present.status == next.status && present.message == next.message && present.data == next.data;
+    if !same {
+        *present = next;
+    }
+    !same
+}
+
+/// Refuses what a store could not take in one commit.
+pub(crate) fn check_size(changes: &Changes) -> Result<(), Refusal> {
+    let quota = |text: String| Err(Refusal::new(ErrorCode::QuotaExceeded, text));
+    if changes.puts.len() > MAX_KEYS {
+        let keys = changes.puts.len();
+        return quota(format!("this would write {keys} entities at once, at most {MAX_KEYS} are allowed"));
+    }
+    let mut counter = ByteCounter(0);
+    for (key, entity) in &changes.puts {
+        // The counter never fails, and all entities can be written as JSON.
+        if serde_json::to_writer(&mut counter, key).is_err()
+            || serde_json::to_writer(&mut counter, entity).is_err()
+        {
+            return Err(Refusal::new(ErrorCode::Internal, "an entity has no stored form"));
+        }
+    }
+    if counter.0 > MAX_BYTES {
+        let bytes = counter.0;
+        return quota(format!("this would write {bytes} bytes at once, at most {MAX_BYTES} are allowed"));
+    }
+    Ok(())
+}
+
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! One step of one work item.
+
+use periapt_host_api::{ApplicationName, Refusal, UnitName, status::Life};
+
+use crate::{
+    command::unit::create_step,
+    entity::{ModelKey, Work, WorkId},
+    life,
+    transaction::Transaction,
+};
+
+/// Does the next step of a work item that is due. The item goes when nothing is left of it; what a step leaves
+/// over is noted as an item of its own.
+pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) -> Result<(), Refusal> {
+    let Some(item) = tx.state.work_item(&id).cloned() else { return Ok(()) };
+    if item.due.is_some_and(|due| due > tx.now()) {
+        return Ok(());
+    }
+    let done = match &item.work {
+        Work::CreateUnits { application, next, end, placement } => {
+            let alive =
+                tx.state.application(application).is_some_and(|application| application.life == Life::Alive);
+            if alive {
+                create_step(tx, application, *next, *end, placement);
+            }
+            true
+        }
+        Work::DestroyApplication { application, force } => {
+            life::application::destroy_step(tx, application, *force)
+        }
+        Work::DestroyUnits { units, force } => {
+            life::unit::destroy_all(tx, units.clone(), *force);
+            true
+        }
+        Work::DestroySubordinates { application } => {
+            let orphans = orphans(tx, application);
+            life::unit::destroy_all(tx, orphans, None);
+            true
+        }
+        Work::UnitScopes { unit } => life::unit::scopes_step(tx, unit),
+        Work::ForceUnit { unit } => life::unit::force_step(tx, unit),
+        Work::ForceRelation { relation } => life::relation::force_step(tx, relation),
+        Work::RemoveBags { relation } => life::relation::remove_bags(tx, relation),
+    };
+    if done {
+        tx.delete(ModelKey::Work(id));
+    }
+    Ok(())
+}
+
+/// Subordinate units that no alive container relation ties to their principal.
+fn orphans(tx: &Transaction<'_>, application: &ApplicationName) -> Vec<UnitName> {
+    let tied_to = |principal: &ApplicationName| {
+        tx.state.relations_of(application).any(|relation| {
+            relation.life == Life::Alive
+                && relation.scope == periapt_host_api::relation::Scope::Container
+                && relation.other_end(application).is_some_and(|end| end.application == *principal)
+        })
+    };
+    tx.state
+        .units_of(application)
+        .filter(|unit| unit.life == Life::Alive)
+        .filter(|unit| unit.principal.as_ref().is_some_and(|principal| !tied_to(principal.application())))
+        .map(|unit| unit.name.clone())
+        .collect()
+}
