@@ -139,7 +139,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
 fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {
     let about = format!("unit {}", commit.unit);
     if commit.record.seq != commit.seq.saturating_add(1) {
-        let text = format!("the record's seq must be {}, not {}", commit.seq + 1, commit.record.seq);
+        let text = format!("the record's seq must be one above {}, not {}", commit.seq, commit.record.seq);
         return Err(Refusal::bad_request(text).about(about));
     }
     for (what, size, bound) in [

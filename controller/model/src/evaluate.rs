@@ -1,8 +1,8 @@
 //! The one door for changes: a request reads a state and answers with writes, or with a refusal.
 
 use periapt_host_api::{
-    Refusal,
-    command::{Caller, Command, ControllerCommand},
+    ModelUuid, Refusal,
+    command::{Answer, Caller, Command, ControllerCommand},
 };
 
 use crate::{
@@ -54,10 +54,7 @@ pub fn evaluate(
     }
 }
 
-fn model_command(
-    tx: &mut Transaction<'_>,
-    command: &Command,
-) -> Result<periapt_host_api::command::Answer, Refusal> {
+fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, Refusal> {
     match command {
         Command::Deploy(deploy) => command::deploy::deploy(tx, deploy),
         Command::SetConfig { application, set, reset } => {
@@ -87,18 +84,24 @@ fn model_command(
 }
 
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
-    let (model, step): (_, &dyn Fn(&mut Transaction<'_>) -> Result<(), Refusal>) = match command {
+    let begin = |model: &ModelUuid| Transaction::begin(root, env, *model);
+    let mut tx = match command {
         WorkerCommand::Initialize { name } => return Ok(agent::initialize(root, name, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
-        WorkerCommand::AssignUnits(model) => (model, &|tx| worker::assign::assign_units(tx)),
-        WorkerCommand::RunWork(model, id) => (model, &|tx| worker::work::run(tx, *id)),
-        WorkerCommand::WindUpModel(model) => (model, &|tx| worker::windup::wind_up(tx)),
-        WorkerCommand::ExpireLease(model, application) => {
-            (model, &|tx| worker::lease::expire(tx, application))
-        }
+        WorkerCommand::AssignUnits(model)
+        | WorkerCommand::RunWork(model, _)
+        | WorkerCommand::WindUpModel(model)
+        | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
-    let mut tx = Transaction::begin(root, env, *model)?;
-    step(&mut tx)?;
+    match command {
+        WorkerCommand::AssignUnits(_) => worker::assign::assign_units(&mut tx)?,
+        WorkerCommand::RunWork(_, id) => worker::work::run(&mut tx, *id),
+        WorkerCommand::WindUpModel(_) => worker::windup::wind_up(&mut tx),
+        WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),
+        WorkerCommand::Initialize { .. }
+        | WorkerCommand::AgentConnected(_)
+        | WorkerCommand::AgentDisconnected(_) => {}
+    }
     tx.finish()
 }

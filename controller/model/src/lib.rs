@@ -4,6 +4,7 @@
 
 mod access;
 mod agent;
+mod assignments;
 pub mod changes;
 mod command;
 mod commit;
@@ -13,12 +14,19 @@ mod evaluate;
 mod input;
 mod life;
 mod root;
+mod status;
+mod summary;
 mod transaction;
+mod view;
 mod worker;
 
+pub use assignments::assignments;
 pub use changes::{Changes, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
-pub use worker::{DueWork, due_work};
+pub use status::{StatusContext, full_status, shown_application_status, shown_statuses};
+pub use summary::{agent_summaries, model_summary};
+pub use view::view;
+pub use worker::due_work;

@@ -99,9 +99,13 @@ impl Root {
     }
 
     /// After a start of the controller: nobody knows when the stored holders' leases lapse, so each gets a full
-    /// new one before anybody else may claim (`design.md` section 7).
-    pub fn restart_leases(&self, lease_now_ms: u64) -> Self {
+    /// new one before anybody else may claim (`design.md` section 7); and each agent gets the time that a
+    /// reconnect takes.
+    pub fn restart(&self, now: Timestamp, lease_now_ms: u64) -> Self {
         let mut next = self.clone();
+        for name in self.agents.keys() {
+            next.presence.insert(name.clone(), Presence { connected: false, last_seen: now });
+        }
         for (uuid, state) in &self.models {
             for application in state.applications().filter(|application| application.leader.is_some()) {
                 let expires = lease_now_ms.saturating_add(RESTART_LEASE_MS);
@@ -139,7 +143,8 @@ impl Root {
     /// Whether an agent is there: connected, or gone for no longer than a reconnect takes.
     pub fn is_alive(&self, name: &AgentName, now: Timestamp) -> bool {
         self.presence(name).is_some_and(|presence| {
-            presence.connected || now.as_second() - presence.last_seen.as_second() < GRACE_SECONDS
+            presence.connected
+                || now.duration_since(presence.last_seen) < jiff::SignedDuration::from_secs(GRACE_SECONDS)
         })
     }
 

@@ -113,7 +113,7 @@ pub(crate) fn remove_bags(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
 
 /// One step of a forced removal: takes units out of scope; true when the relation is gone (G19).
 pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
-    if !tx.state.relation(id).is_some_and(|relation| relation.life == Life::Dying) {
+    if tx.state.relation(id).is_none_or(|relation| relation.life != Life::Dying) {
         return true;
     }
     let members: Vec<UnitName> =

@@ -1,6 +1,6 @@
 //! Lapsed leases: leadership is taken from a unit that did not renew, once somebody else could take it.
 
-use periapt_host_api::{ApplicationName, Refusal, Timestamp, status::Life};
+use periapt_host_api::{ApplicationName, Timestamp, status::Life};
 
 use crate::{
     entity::Application,
@@ -26,14 +26,13 @@ pub(crate) fn somebody_else_could_lead(
 }
 
 /// Takes the leadership of a holder whose lease lapsed (D-3); the watching units claim it.
-pub(crate) fn expire(tx: &mut Transaction<'_>, name: &ApplicationName) -> Result<(), Refusal> {
+pub(crate) fn expire(tx: &mut Transaction<'_>, name: &ApplicationName) {
     if tx.root.lease_holds(&tx.uuid, name, tx.env.lease_now_ms) {
-        return Ok(());
+        return;
     }
-    let Some(application) = tx.state.application(name).cloned() else { return Ok(()) };
+    let Some(application) = tx.state.application(name).cloned() else { return };
     if application.leader.is_some() && somebody_else_could_lead(tx.root, &tx.state, name, tx.now()) {
         tx.put(Application { leader: None, ..Application::clone(&application) });
         tx.set_lease(name, None);
     }
-    Ok(())
 }

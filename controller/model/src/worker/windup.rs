@@ -1,6 +1,6 @@
 //! Destroyed models: all in them goes, then they.
 
-use periapt_host_api::{Refusal, status::Life};
+use periapt_host_api::status::Life;
 
 use crate::{entity::ModelKey, life, root::ModelState, transaction::Transaction};
 
@@ -23,16 +23,16 @@ fn is_empty(state: &ModelState) -> bool {
 }
 
 /// Sends applications on their way, then deletes what is left, the model itself last.
-pub(crate) fn wind_up(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
+pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
     if tx.state.model().life == Life::Alive {
-        return Ok(());
+        return;
     }
     let force = tx.state.model().force;
     let alive: Vec<_> =
         tx.state.applications().filter(|application| application.life == Life::Alive).cloned().collect();
     for application in alive {
         if !tx.has_room(50) {
-            return Ok(());
+            return;
         }
         // The end of another may have been the end of this one.
         if let Some(application) = tx.state.application(&application.name).cloned() {
@@ -42,7 +42,6 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
     if is_empty(&tx.state) {
         delete_rest(tx);
     }
-    Ok(())
 }
 
 fn delete_rest(tx: &mut Transaction<'_>) {

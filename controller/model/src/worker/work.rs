@@ -1,6 +1,6 @@
 //! One step of one work item.
 
-use periapt_host_api::{ApplicationName, Refusal, UnitName, status::Life};
+use periapt_host_api::{ApplicationName, UnitName, status::Life};
 
 use crate::{
     command::unit::create_step,
@@ -11,10 +11,10 @@ use crate::{
 
 /// Does the next step of a work item that is due. The item goes when nothing is left of it; what a step leaves
 /// over is noted as an item of its own.
-pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) -> Result<(), Refusal> {
-    let Some(item) = tx.state.work_item(&id).cloned() else { return Ok(()) };
+pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
+    let Some(item) = tx.state.work_item(&id).cloned() else { return };
     if item.due.is_some_and(|due| due > tx.now()) {
-        return Ok(());
+        return;
     }
     let done = match &item.work {
         Work::CreateUnits { application, next, end, placement } => {
@@ -45,7 +45,6 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) -> Result<(), Refusal> {
     if done {
         tx.delete(ModelKey::Work(id));
     }
-    Ok(())
 }
 
 /// Subordinate units that no alive container relation ties to their principal.

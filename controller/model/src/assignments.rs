@@ -1,0 +1,27 @@
+//! What an agent's keeper must know.
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{
+    AgentName, CharmDigest,
+    agent::{AgentAssignments, ModelAssignment},
+};
+
+use crate::root::{ModelState, Root};
+
+/// The models with units on an agent, and the charms that these run or are to run.
+pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
+    let models = root.models().filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
+    AgentAssignments { revision: root.revision(), models }
+}
+
+fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> {
+    let mut charms: BTreeSet<CharmDigest> = BTreeSet::new();
+    let mut units = 0;
+    for unit in state.machines_of(agent).flat_map(|machine| state.units_on(&machine.id)) {
+        units += 1;
+        charms.extend(unit.record.charm.map(|charm| charm.digest));
+        charms.extend(state.application(unit.name.application()).map(|found| found.charm.digest));
+    }
+    (units > 0).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
+}

@@ -1,0 +1,170 @@
+//! What a runner may see: exactly its own units and what these may read (`design.md` 3.3 and 7,
+//! `hook-model.md` 2.7).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, RelationId, UnitName,
+    command::Caller,
+    relation::{BagOwner, Scope},
+    status::Life,
+    view::View,
+};
+
+use crate::{
+    entity::{Relation, Unit},
+    root::{ModelState, Root},
+};
+
+mod project;
+
+/// One caller's view of its model. Whoever is no runner, or whose model is gone, sees nothing.
+pub fn view(root: &Root, caller: &Caller) -> View {
+    let empty = View { revision: root.revision(), ..View::default() };
+    let Caller::Runner { agent, model } = caller else { return empty };
+    let Some(state) = root.model(model) else { return empty };
+    let own = Own::of(state, agent);
+    let mut view = View { model: Some(project::model(state.model())), ..empty };
+    own.add_units(root, agent, &mut view);
+    own.add_applications(root, &mut view);
+    for relation in own.relations() {
+        own.add_relation(relation, &mut view);
+    }
+    view
+}
+
+/// What belongs to one runner.
+struct Own<'a> {
+    state: &'a ModelState,
+    units: BTreeMap<UnitName, &'a Arc<Unit>>,
+    applications: BTreeSet<ApplicationName>,
+}
+
+impl<'a> Own<'a> {
+    fn of(state: &'a ModelState, agent: &AgentName) -> Self {
+        let units: BTreeMap<_, _> = state
+            .machines_of(agent)
+            .flat_map(|machine| state.units_on(&machine.id))
+            .map(|unit| (unit.name.clone(), unit))
+            .collect();
+        let applications = units.keys().map(|name| name.application().clone()).collect();
+        Self { state, units, applications }
+    }
+
+    fn add_units(&self, root: &Root, agent: &AgentName, view: &mut View) {
+        for (name, unit) in &self.units {
+            if let Some(found) = project::unit(self.state, unit) {
+                view.units.insert(name.clone(), found);
+            }
+        }
+        let host = project::Host::of(root, agent);
+        for machine in self.state.machines_of(agent) {
+            view.machines.insert(machine.id, host.machine(self.state, machine));
+        }
+    }
+
+    fn add_applications(&self, root: &Root, view: &mut View) {
+        let mut charms: BTreeSet<CharmDigest> =
+            self.units.values().filter_map(|unit| unit.record.charm).map(|charm| charm.digest).collect();
+        for application in self.applications.iter().filter_map(|name| self.state.application(name)) {
+            charms.insert(application.charm.digest);
+            view.applications.insert(application.name.clone(), project::application(application));
+        }
+        for digest in charms {
+            if let Some(charm) = project::charm(root, self.state, &digest) {
+                view.charms.insert(digest, charm);
+            }
+        }
+        for name in self.related_applications() {
+            for unit in self.state.units_of(&name) {
+                view.outlines.insert(unit.name.clone(), project::outline(unit));
+            }
+        }
+    }
+
+    /// Own applications, and those at the other ends of their relations.
+    fn related_applications(&self) -> BTreeSet<ApplicationName> {
+        let ends = self.relations().flat_map(|relation| &relation.endpoints);
+        ends.map(|end| end.application.clone()).chain(self.applications.iter().cloned()).collect()
+    }
+
+    /// The relations of own applications. A dead one is there only for units that have hooks of it to run.
+    fn relations(&self) -> impl Iterator<Item = &'a Arc<Relation>> {
+        let ids: BTreeSet<RelationId> = self
+            .applications
+            .iter()
+            .flat_map(|name| self.state.relations_of(name))
+            .filter(|relation| {
+                relation.life != Life::Dead
+                    || self.units.values().any(|unit| unit.record.relations.contains_key(&relation.id))
+            })
+            .map(|relation| relation.id)
+            .collect();
+        let state = self.state;
+        ids.into_iter().filter_map(move |id| state.relation(&id))
+    }
+
+    fn add_relation(&self, relation: &Relation, view: &mut View) {
+        let sight = Sight::of(self, relation);
+        let members = self.state.members(&relation.id).filter(|(unit, _)| sight.sees_unit(unit));
+        let members = members.map(|(unit, membership)| (unit.clone(), *membership)).collect();
+        view.relations.insert(relation.id, project::relation(relation, members));
+        for bag in self.state.bags(&relation.id).filter(|bag| sight.sees_bag(&bag.key.owner)) {
+            view.bags.insert(bag.key.clone(), project::bag(bag));
+        }
+    }
+}
+
+/// What a runner's units see in one relation.
+struct Sight<'a> {
+    own: &'a Own<'a>,
+    relation: &'a Relation,
+    /// Applications whose units and bags own units look at.
+    remote: BTreeSet<&'a ApplicationName>,
+}
+
+impl<'a> Sight<'a> {
+    fn of(own: &'a Own<'a>, relation: &'a Relation) -> Self {
+        let remote = relation
+            .endpoints
+            .iter()
+            .filter(|end| own.applications.contains(&end.application))
+            .filter_map(|end| relation.other_end(&end.application))
+            .map(|end| &end.application)
+            .collect();
+        Self { own, relation, remote }
+    }
+
+    fn sees_unit(&self, unit: &UnitName) -> bool {
+        if self.own.units.contains_key(unit) {
+            return true;
+        }
+        match self.relation.scope {
+            Scope::Global => self.remote.contains(unit.application()),
+            // counterparts live on one machine, so they are own units; one that is gone is known only to
+            // the unit that was told of it.
+            Scope::Container => self.own.units.values().any(|own| {
+                let told = own.record.relations.get(&self.relation.id);
+                told.is_some_and(|record| record.members.contains_key(unit))
+            }),
+        }
+    }
+
+    fn sees_bag(&self, owner: &BagOwner) -> bool {
+        match owner {
+            BagOwner::Unit(unit) => self.sees_unit(unit),
+            BagOwner::Application(name) => self.remote.contains(name) || self.leads(name),
+        }
+    }
+
+    /// Of its own application's bag only the leader knows, but for peers.
+    fn leads(&self, name: &ApplicationName) -> bool {
+        let application = self.own.state.application(name);
+        application
+            .and_then(|application| application.leader.as_ref())
+            .is_some_and(|leader| self.own.units.contains_key(&leader.unit))
+    }
+}

@@ -1,0 +1,116 @@
+//! From what is kept to what is seen.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    AgentName, CharmDigest, UnitName,
+    agent::Register,
+    hash,
+    view::{
+        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, UnitOutline,
+        UnitView,
+    },
+};
+
+use crate::{
+    entity::{Application, Bag, Machine, Model, Relation, Unit},
+    root::{ModelState, Root},
+    status,
+};
+
+pub(super) fn model(model: &Model) -> ModelView {
+    ModelView { uuid: model.uuid, name: model.name.clone(), life: model.life, config: model.config.clone() }
+}
+
+pub(super) fn application(application: &Application) -> ApplicationView {
+    ApplicationView {
+        name: application.name.clone(),
+        life: application.life,
+        charm: application.charm,
+        force_charm: application.force_charm,
+        config: application.config.clone(),
+        config_hash: application.config_hash.clone(),
+        trust_hash: application.trust_hash.clone(),
+        trust: application.trust,
+        leader: application.leader.clone(),
+        leader_settings: application.leader_settings.clone(),
+        leader_settings_version: application.leader_settings_version,
+        status: application.status.clone(),
+        exposed: application.exposed,
+    }
+}
+
+pub(super) fn charm(root: &Root, state: &ModelState, digest: &CharmDigest) -> Option<CharmView> {
+    let charm = root.charm(digest)?;
+    Some(CharmView {
+        digest: *digest,
+        component: charm.component,
+        revision: state.charm(digest)?.revision,
+        meta: charm.meta.clone(),
+    })
+}
+
+/// None for a unit without a machine: nobody runs it.
+pub(super) fn unit(state: &ModelState, unit: &Unit) -> Option<UnitView> {
+    Some(UnitView {
+        name: unit.name.clone(),
+        life: unit.life,
+        machine: unit.machine?,
+        principal: unit.principal.clone(),
+        subordinates: state.subordinates_of(&unit.name).map(|unit| unit.name.clone()).collect(),
+        resolved: unit.resolved,
+        record: unit.record.clone(),
+        early_number: unit.early_number,
+        workload_status: unit.workload_status.clone(),
+        agent_status: unit.agent_status.clone(),
+    })
+}
+
+/// What the leader and goal state see of a unit. Whether its agent is connected is not part of it: that is no
+/// state that a hook may read, and it changes without a commit.
+pub(super) fn outline(unit: &Unit) -> UnitOutline {
+    UnitOutline { name: unit.name.clone(), life: unit.life, workload_status: status::with_hook_error(unit) }
+}
+
+pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membership>) -> RelationView {
+    RelationView {
+        id: relation.id,
+        endpoints: relation.endpoints.clone(),
+        scope: relation.scope,
+        life: relation.life,
+        suspended: relation.suspended,
+        members,
+    }
+}
+
+pub(super) fn bag(bag: &Bag) -> BagView {
+    BagView { key: bag.key.clone(), settings: bag.settings.clone(), version: bag.version }
+}
+
+/// An agent's host, which its machines take their addresses from.
+pub(super) struct Host<'a> {
+    agent: &'a AgentName,
+    host: Option<&'a Register>,
+    addresses_hash: String,
+}
+
+impl<'a> Host<'a> {
+    pub(super) fn of(root: &'a Root, agent: &'a AgentName) -> Self {
+        let host = root.agent(agent).map(|agent| &agent.host);
+        let addresses_hash = hash::of_value(&host.map(|host| &host.addresses));
+        Self { agent, host, addresses_hash }
+    }
+
+    pub(super) fn machine(&self, state: &ModelState, machine: &Machine) -> MachineView {
+        let units = state.units_on(&machine.id).filter(|unit| !unit.ports.is_empty());
+        MachineView {
+            id: machine.id,
+            agent: self.agent.clone(),
+            boot_id: self.host.map(|host| host.boot_id.clone()).unwrap_or_default(),
+            addresses: self.host.map(|host| host.addresses.clone()).unwrap_or_default(),
+            addresses_hash: self.addresses_hash.clone(),
+            availability_zone: self.host.map(|host| host.availability_zone.clone()).unwrap_or_default(),
+            ports: units.map(|unit| (unit.name.clone(), unit.ports.clone())).collect(),
+        }
+    }
+}
