@@ -35,3 +35,4 @@ guests: setup ## Build the charms to core modules in target/guests
 .PHONY: setup
 setup: ## Install what the builds need, or say what is missing
 	tools/setup
+	tools/rocksdb
