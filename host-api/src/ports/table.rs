@@ -187,7 +187,8 @@ mod tests {
     }
 
     fn shown(table: &PortTable) -> Vec<String> {
-        let names = |set: &BTreeSet<EndpointName>| set.iter().map(|e| e.as_str()).collect::<Vec<_>>().join(",");
+        let names =
+            |set: &BTreeSet<EndpointName>| set.iter().map(|e| e.as_str()).collect::<Vec<_>>().join(",");
         table.to_opened().iter().map(|open| format!("{} {}", open.range, names(&open.endpoints))).collect()
     }
 

@@ -24,6 +24,7 @@ mod relations;
 mod run;
 mod snapshot;
 mod status;
+mod tools;
 
 pub use bags::{Bag, OwnBag};
 pub use context::{Gathered, HookContext, HookInputs};
@@ -35,3 +36,4 @@ pub use log::OutputStream;
 pub use ports::Ports;
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatus, CharmStatus};
+pub use tools::ToolOutput;

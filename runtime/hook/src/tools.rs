@@ -1,0 +1,134 @@
+//! The argv door: Juju's hook tools, in the words of their users (`hook-model.md` section 5). A tool reads its
+//! arguments, asks the run, and prints; what it does stands with the run's subjects.
+
+use serde::Serialize;
+
+use crate::{Answer, CallError, CallTime, HookContext, lease::Halt, run::HookRun};
+
+mod call;
+mod config;
+mod flags;
+mod format;
+mod help;
+mod identity;
+mod key_value;
+mod leadership;
+mod log;
+mod ports;
+mod relation;
+mod relation_bag;
+mod status;
+mod unsupported;
+mod yaml;
+
+use call::Call;
+use flags::{Flag, Parsed};
+
+/// The longest error text: it may quote an argument, which may be a mebibyte.
+const MAX_ERROR_CHARS: usize = 4_096;
+
+/// What a hook tool leaves behind, as a process would.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ToolOutput {
+    /// 0: it did what it was asked; 1: it failed while running; 2: its arguments make no sense (T-1).
+    pub exit_code: u8,
+    /// Empty if it failed.
+    pub stdout: String,
+    /// `ERROR ` and what was wrong, or warnings.
+    pub stderr: String,
+}
+
+/// One tool.
+struct Tool {
+    name: &'static str,
+    /// Its positional arguments, for people.
+    arguments: &'static str,
+    /// What it does, for people.
+    summary: &'static str,
+    /// Groups of the flags that it takes.
+    flags: &'static [&'static [Flag]],
+    run: fn(Call<'_>) -> Result<Output, Halt>,
+}
+
+/// What a tool that succeeded prints.
+#[derive(Debug, Default)]
+struct Output {
+    stdout: String,
+    stderr: String,
+}
+
+impl From<String> for Output {
+    fn from(stdout: String) -> Self {
+        Self { stdout, stderr: String::new() }
+    }
+}
+
+/// All tools that do something, by subject.
+const TOOLS: &[Tool] = &[
+    config::CONFIG_GET,
+    identity::UNIT_GET,
+    identity::APPLICATION_VERSION_SET,
+    leadership::IS_LEADER,
+    leadership::LEADER_GET,
+    leadership::LEADER_SET,
+    log::JUJU_LOG,
+    ports::OPEN_PORT,
+    ports::CLOSE_PORT,
+    ports::OPENED_PORTS,
+    relation::RELATION_IDS,
+    relation::RELATION_LIST,
+    relation::RELATION_MODEL_GET,
+    relation_bag::RELATION_GET,
+    relation_bag::RELATION_SET,
+    status::STATUS_SET,
+    status::STATUS_GET,
+];
+
+impl HookContext {
+    /// Runs one hook tool, such as `relation-get --format=json - mysql/0`.
+    ///
+    /// Its errors are part of the output, as a process would tell them.
+    pub fn run_tool(
+        &mut self,
+        now: CallTime,
+        name: &str,
+        arguments: &[String],
+        stdin: Option<&[u8]>,
+    ) -> Answer<ToolOutput> {
+        let output = match run(&mut self.run, now, name, arguments, stdin) {
+            Ok(Output { stdout, stderr }) => ToolOutput { exit_code: 0, stdout, stderr },
+            Err(Halt::Refused(error)) => failure(&error),
+            Err(Halt::NeedsLease) => return Answer::NeedsLease,
+        };
+        let stdin = stdin.map(String::from_utf8_lossy);
+        self.recorder.record("hook-tools.run", &(name, arguments, stdin), &output);
+        Answer::Ready(output)
+    }
+}
+
+fn run(
+    run: &mut HookRun,
+    now: CallTime,
+    name: &str,
+    arguments: &[String],
+    stdin: Option<&[u8]>,
+) -> Result<Output, Halt> {
+    let bytes = arguments.iter().map(String::len).sum::<usize>() + stdin.map_or(0, <[u8]>::len);
+    run.check_call(bytes)?;
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        return unsupported::answer(name, arguments).map_err(Halt::from);
+    };
+    match flags::parse(tool.flags, arguments)? {
+        Parsed::Help => Ok(help::text(tool).into()),
+        Parsed::Arguments { flags, positional } => {
+            (tool.run)(Call { run, now, flags, arguments: positional, stdin })
+        }
+    }
+}
+
+fn failure(error: &CallError) -> ToolOutput {
+    let text = error.to_string();
+    let shown: String = text.chars().take(MAX_ERROR_CHARS).collect();
+    ToolOutput { exit_code: error.exit_code(), stdout: String::new(), stderr: format!("ERROR {shown}\n") }
+}

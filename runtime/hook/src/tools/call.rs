@@ -1,0 +1,100 @@
+//! One call of a tool, and what many tools read from their arguments.
+
+use periapt_host_api::RelationId;
+
+use super::{
+    Output,
+    flags::{Flag, Flags, Given, Kind},
+    format::Format,
+};
+use crate::{CallError, CallTime, run::HookRun};
+
+/// `--format` and `--output`.
+pub(super) const OUTPUT: &[Flag] = &[
+    Flag {
+        names: &["--format"],
+        kind: Kind::Value("format"),
+        help: "Specify output format (json|smart|yaml); smart by default",
+    },
+    Flag {
+        names: &["-o", "--output"],
+        kind: Kind::Value("file"),
+        help: "Specify an output file; in the sandbox only - (standard output)",
+    },
+];
+
+/// `-r`.
+pub(super) const RELATION: &[Flag] = &[Flag {
+    names: &["-r", "--relation"],
+    kind: Kind::Value("relation id"),
+    help: "Specify a relation by id; the hook's by default",
+}];
+
+/// `--app`.
+pub(super) const APP: &[Flag] =
+    &[Flag { names: &["--app"], kind: Kind::Switch, help: "Speak of the application instead of a unit" }];
+
+/// A call with its arguments read.
+pub(super) struct Call<'a> {
+    pub(super) run: &'a mut HookRun,
+    pub(super) now: CallTime,
+    pub(super) flags: Flags,
+    pub(super) arguments: Vec<&'a str>,
+    pub(super) stdin: Option<&'a [u8]>,
+}
+
+impl<'a> Call<'a> {
+    /// The positional arguments, of which there may be at most `N`.
+    pub(super) fn at_most<const N: usize>(&self) -> Result<[Option<&'a str>; N], CallError> {
+        if let Some(surplus) = self.arguments.get(N..).filter(|surplus| !surplus.is_empty()) {
+            let quoted: Vec<_> = surplus.iter().map(|argument| format!("{argument:?}")).collect();
+            return Err(CallError::invalid(format!("unrecognized args: [{}]", quoted.join(" "))));
+        }
+        Ok(std::array::from_fn(|index| self.arguments.get(index).copied()))
+    }
+
+    /// The relation of `-r`, or the hook's.
+    pub(super) fn relation(&self) -> Result<RelationId, CallError> {
+        match self.flags.value("-r") {
+            Some(given) => self.relation_of_flag(given),
+            None => {
+                let context = self.run.hook_relation();
+                Ok(context.ok_or_else(|| CallError::invalid("no relation id specified"))?.relation)
+            }
+        }
+    }
+
+    /// `NAME:ID` or `ID`; the name is of no account.
+    fn relation_of_flag(&self, given: &Given) -> Result<RelationId, CallError> {
+        let Given { name, value } = given;
+        let wrong =
+            |what: &str| CallError::invalid(format!("invalid value {value:?} for option {name}: {what}"));
+        let number = value.rsplit_once(':').map_or(value.as_str(), |(_, number)| number);
+        let number: i64 = number.parse().map_err(|_| wrong("invalid relation id"))?;
+        let id = u32::try_from(number).map(RelationId).map_err(|_| wrong("relation not found"))?;
+        self.run.relation(id).map(|relation| relation.id).map_err(|_| wrong("relation not found"))
+    }
+
+    /// How to print. Asked first, so that a wrong flag is told before anything else happens.
+    pub(super) fn format(&self) -> Result<Format, CallError> {
+        if let Some(output) = self.flags.value("-o").filter(|output| output.value != "-") {
+            let file = &output.value;
+            return Err(CallError::NotSupported(format!(
+                "cannot write to {file:?}: in the sandbox a hook tool writes to its standard output only"
+            )));
+        }
+        self.flags.value("--format").map_or(Ok(Format::Smart), Format::of_flag)
+    }
+
+    /// Standard input as text, of a tool that was told to read it (T-7).
+    pub(super) fn stdin_text(&self) -> Result<&'a str, CallError> {
+        let failed = |text: &str| CallError::Failed(text.to_owned());
+        let bytes = self.stdin.ok_or_else(|| failed("hook tool requires stdin, none supplied"))?;
+        str::from_utf8(bytes).map_err(|_| failed("standard input is not UTF-8"))
+    }
+}
+
+/// Nothing to print.
+pub(super) fn silent() -> Output {
+    Output::default()
+}

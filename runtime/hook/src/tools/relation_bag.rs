@@ -1,0 +1,111 @@
+//! `relation-get`, `relation-set`
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{ApplicationName, UnitName, relation::Settings, yaml};
+
+use super::{
+    Output, Tool,
+    call::{APP, Call, OUTPUT, RELATION},
+    flags::{Flag, Kind},
+    key_value,
+};
+use crate::{Bag, CallError, OwnBag, lease::Halt};
+
+pub(super) const RELATION_GET: Tool = Tool {
+    name: "relation-get",
+    arguments: "[<key> | -] [<unit> | <application>]",
+    summary: "Print the settings of a unit or an application in a relation.",
+    flags: &[OUTPUT, RELATION, APP],
+    run: relation_get,
+};
+
+pub(super) const RELATION_SET: Tool = Tool {
+    name: "relation-set",
+    arguments: "[<key>=<value> ...]",
+    summary: "Write the unit's or its application's settings in a relation; an empty value deletes its key.",
+    flags: &[
+        RELATION,
+        APP,
+        &[
+            Flag {
+                names: &["--file"],
+                kind: Kind::Value("file"),
+                help: "Read a YAML map of settings; in the sandbox only from - (standard input)",
+            },
+            Flag { names: &["--format"], kind: Kind::Value("format"), help: "Deprecated, of no effect" },
+        ],
+    ],
+    run: relation_set,
+};
+
+fn relation_get(call: Call<'_>) -> Result<Output, Halt> {
+    let format = call.format()?;
+    let relation = call.relation()?;
+    let [key, whose] = call.at_most()?;
+    let bag = bag(&call, whose)?;
+    let value = match key {
+        None | Some("-") => call.run.bag(call.now, relation, &bag)?.into_iter().collect(),
+        Some(key) => call.run.bag_value(call.now, relation, &bag, key)?.into(),
+    };
+    Ok(format.print(&value).into())
+}
+
+/// Whose bag is meant: the one named, else the remote unit's of the hook, else the remote application's.
+fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<Bag, CallError> {
+    let of_application = call.flags.is_on("--app");
+    match whose {
+        Some(name) if of_application => Ok(Bag::Application(application_of(name)?)),
+        Some(name) => Ok(Bag::Unit(name.to_owned())),
+        None => {
+            let remote_unit = call.run.event.remote_unit().filter(|_| !of_application);
+            let context = call.run.hook_relation();
+            match (remote_unit, context) {
+                (Some(unit), _) => Ok(Bag::Unit(unit.to_string())),
+                (None, Some(context)) => Ok(Bag::Application(context.remote_application.to_string())),
+                (None, None) => Err(CallError::invalid("no unit or application specified")),
+            }
+        }
+    }
+}
+
+/// With `--app` a unit stands for its application.
+fn application_of(name: &str) -> Result<String, CallError> {
+    if let Ok(unit) = name.parse::<UnitName>() {
+        return Ok(unit.application().to_string());
+    }
+    match ApplicationName::new(name) {
+        Ok(application) => Ok(application.to_string()),
+        Err(_) => Err(CallError::invalid(format!("invalid unit or application name {name:?}"))),
+    }
+}
+
+fn relation_set(call: Call<'_>) -> Result<Output, Halt> {
+    let relation = call.relation()?;
+    let arguments = key_value::parse(&call.arguments)?;
+    let mut changes = file(&call)?;
+    changes.extend(arguments);
+    let bag = if call.flags.is_on("--app") { OwnBag::Application } else { OwnBag::Unit };
+    call.run.write_bag(call.now, relation, bag, changes)?;
+    let deprecated =
+        call.flags.value("--format").map(|_| "--format flag deprecated for command \"relation-set\"\n");
+    Ok(Output { stdout: String::new(), stderr: deprecated.unwrap_or_default().to_owned() })
+}
+
+/// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as deletions.
+fn file(call: &Call<'_>) -> Result<Settings, CallError> {
+    let Some(given) = call.flags.value("--file") else { return Ok(Settings::new()) };
+    if given.value != "-" {
+        return Err(CallError::NotSupported(format!(
+            "cannot read {:?}: in the sandbox a hook tool reads its standard input only (--file -)",
+            given.value
+        )));
+    }
+    let text = call.stdin_text()?;
+    if text.trim().is_empty() {
+        return Ok(Settings::new());
+    }
+    let settings: BTreeMap<String, Option<String>> =
+        yaml::parse(text).map_err(|error| CallError::Failed(format!("cannot read settings: {error}")))?;
+    Ok(settings.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
+}

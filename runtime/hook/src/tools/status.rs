@@ -1,0 +1,88 @@
+//! `status-set`, `status-get`
+
+use periapt_host_api::status::{StatusInfo, WorkloadStatus};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Output, Tool,
+    call::{Call, OUTPUT, silent},
+    flags::{Flag, Kind},
+    format::Format,
+};
+use crate::{ApplicationStatus, CallError, CharmStatus, lease::Halt};
+
+const APPLICATION: &[Flag] = &[Flag {
+    names: &["--application"],
+    kind: Kind::Switch,
+    help: "Speak of the application; only its leader may",
+}];
+
+pub(super) const STATUS_SET: Tool = Tool {
+    name: "status-set",
+    arguments: "<maintenance | blocked | waiting | active> [<message>]",
+    summary: "Set the status of the unit's workload, at once.",
+    flags: &[APPLICATION],
+    run: status_set,
+};
+
+pub(super) const STATUS_GET: Tool = Tool {
+    name: "status-get",
+    arguments: "",
+    summary: "Print the status of the unit's workload.",
+    flags: &[
+        OUTPUT,
+        APPLICATION,
+        &[Flag { names: &["--include-data"], kind: Kind::Switch, help: "Print message and data, too" }],
+    ],
+    run: status_get,
+};
+
+fn status_set(call: Call<'_>) -> Result<Output, Halt> {
+    let [status, message] = call.at_most()?;
+    let word = status.ok_or_else(|| CallError::invalid("invalid args, require <status> [message]"))?;
+    let (status, message) = (CharmStatus::parse(word)?, message.unwrap_or_default());
+    match call.flags.is_on("--application") {
+        true => call.run.set_application_status(call.now, status, message)?,
+        false => call.run.set_unit_status(call.now, status, message)?,
+    }
+    Ok(silent())
+}
+
+fn status_get(call: Call<'_>) -> Result<Output, Halt> {
+    let format = call.format()?;
+    let [] = call.at_most()?;
+    let with_data = call.flags.is_on("--include-data");
+    let bare = format == Format::Smart && !with_data;
+    let value = if call.flags.is_on("--application") {
+        let status = call.run.application_status(call.now)?;
+        match bare {
+            true => status.application.status.as_str().into(),
+            false => of_application(&status, with_data),
+        }
+    } else {
+        let status = call.run.unit_status();
+        match bare {
+            true => status.status.as_str().into(),
+            false => Value::Object(details(&status, with_data)),
+        }
+    };
+    Ok(format.print(&value).into())
+}
+
+fn of_application(status: &ApplicationStatus, with_data: bool) -> Value {
+    let units = status.units.iter();
+    let units: Map<String, Value> =
+        units.map(|(unit, status)| (unit.to_string(), details(status, with_data).into())).collect();
+    let mut application = details(&status.application, with_data);
+    application.insert("units".to_owned(), units.into());
+    json!({"application-status": application})
+}
+
+fn details(status: &StatusInfo<WorkloadStatus>, with_data: bool) -> Map<String, Value> {
+    let mut details = Map::from_iter([("status".to_owned(), status.status.as_str().into())]);
+    if with_data {
+        details.insert("message".to_owned(), status.message.clone().into());
+        details.insert("status-data".to_owned(), status.data.clone().into());
+    }
+    details
+}

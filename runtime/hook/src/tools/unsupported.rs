@@ -1,0 +1,63 @@
+//! Tools that Juju knows and a hook cannot use here. Each says so clearly, and why, instead of being unknown.
+
+use super::Output;
+use crate::CallError;
+
+/// Of subjects that this version does not offer.
+const NOT_YET: &[&str] = &[
+    "credential-get",
+    "goal-state",
+    "network-get",
+    "resource-get",
+    "secret-add",
+    "secret-get",
+    "secret-grant",
+    "secret-ids",
+    "secret-info-get",
+    "secret-remove",
+    "secret-revoke",
+    "secret-set",
+    "state-delete",
+    "state-get",
+    "state-set",
+    "storage-add",
+    "storage-get",
+    "storage-list",
+];
+
+/// Of subjects that a sandbox does not have, or that Juju itself gave up (`hook-model.md` section 0, 5.13).
+const NEVER: &[&str] = &[
+    "add-metric",
+    "juju-reboot",
+    "k8s-raw-get",
+    "k8s-raw-set",
+    "k8s-spec-get",
+    "k8s-spec-set",
+    "payload-register",
+    "payload-status-set",
+    "payload-unregister",
+    "pod-spec-get",
+    "pod-spec-set",
+];
+
+/// Of actions: outside of one they have no meaning.
+const OF_ACTIONS: &[&str] = &["action-fail", "action-get", "action-log", "action-set"];
+
+/// What a tool answers that does nothing here.
+pub(super) fn answer(name: &str, arguments: &[String]) -> Result<Output, CallError> {
+    let error = if NOT_YET.contains(&name) {
+        CallError::NotSupported(format!("{name} is not supported by this version"))
+    } else if NEVER.contains(&name) {
+        CallError::NotSupported(format!("{name} is not supported in the sandbox"))
+    } else if OF_ACTIONS.contains(&name) {
+        CallError::WrongContext("not running an action".to_owned())
+    } else {
+        return Err(CallError::NotFound(format!("unknown command {name:?}")));
+    };
+    // Charms look for a tool by asking for its help.
+    let flags = arguments.iter().take_while(|argument| *argument != "--");
+    match flags.into_iter().any(|argument| argument == "--help") {
+        true => Ok(format!("Usage: {name}\n\nSummary:\n{error}\n").into()),
+        false => Err(error),
+    }
+}

@@ -1,0 +1,168 @@
+//! Leadership within one hook.
+
+use periapt_hook::{Answer, Bag, CallError, CharmStatus, LeaseState, OwnBag};
+use periapt_host_api::LeaderTerm;
+
+use crate::world::{DB, World, at, changed, lease, now, pairs, ready, settings};
+
+/// The world of a leader whose lease has this many seconds left.
+fn with_lease(seconds: u64) -> World {
+    let mut world = World::leader();
+    world.inputs.lease = lease(3, seconds);
+    world
+}
+
+#[test]
+fn the_leader_is_told_so() {
+    let mut hook = with_lease(30).start();
+    hook.check(&[
+        ("is-leader", "True\n"),
+        ("is-leader --format=json", "true\n"),
+        ("is-leader --format yaml", "true\n"),
+    ]);
+    assert_eq!(ready(hook.context.is_leader(now())), Ok(true));
+}
+
+#[test]
+fn with_less_than_the_guaranteed_time_left_the_lease_is_renewed_first() {
+    let mut hook = with_lease(29).start();
+    assert_eq!(hook.context.is_leader(now()), Answer::NeedsLease);
+    hook.context.lease_renewed(lease(3, 60));
+    assert_eq!(ready(hook.context.is_leader(now())), Ok(true));
+    assert_eq!(hook.context.is_leader(at(31)), Answer::NeedsLease);
+}
+
+#[test]
+fn a_failed_renewal_means_no() {
+    let mut hook = with_lease(29).start();
+    assert_eq!(hook.context.is_leader(now()), Answer::NeedsLease);
+    hook.context.lease_renewed(lease(3, 29));
+    assert_eq!(ready(hook.context.is_leader(now())), Ok(false));
+}
+
+#[test]
+fn once_no_it_stays_no_within_the_hook() {
+    let mut hook = World::new().start();
+    hook.check(&[("is-leader", "False\n")]);
+    hook.context.lease_renewed(lease(5, 60));
+    hook.check(&[("is-leader", "False\n")]);
+    hook.check_errors(&[("leader-set a=1", 1, NOT_LEADER)]);
+}
+
+#[test]
+fn nobody_asks_for_a_lease_that_another_unit_is_known_to_hold() {
+    let mut hook = World::new().start();
+    assert_eq!(ready(hook.context.is_leader(now())), Ok(false));
+    let mut world = World::new();
+    world.own_application().leader = None;
+    assert_eq!(world.start().context.is_leader(now()), Answer::NeedsLease);
+}
+
+#[test]
+fn leadership_lost_and_won_again_within_a_hook_counts_as_lost() {
+    let mut hook = World::leader().start();
+    assert_eq!(ready(hook.context.leader_set(now(), &pairs(&[("a", "1")]))), Ok(()));
+    assert_eq!(hook.context.is_leader(at(40)), Answer::NeedsLease);
+    hook.context.lease_renewed(lease(4, 100));
+    assert_eq!(ready(hook.context.is_leader(at(40))), Ok(false));
+    assert_eq!(
+        hook.finish().leader_term,
+        Some(LeaderTerm(3)),
+        "the commit is fenced by the term that was held"
+    );
+}
+
+#[test]
+fn each_leader_only_call_asks_before_it_does_anything() {
+    let mut hook = with_lease(1).event(changed("b/0")).start();
+    let context = &mut hook.context;
+    let changes = pairs(&[("a", "1")]);
+    assert_eq!(context.leader_set(now(), &changes), Answer::NeedsLease);
+    assert_eq!(context.relation_set(now(), DB, OwnBag::Application, &changes), Answer::NeedsLease);
+    assert_eq!(context.relation_get(now(), DB, &Bag::Application("a".to_owned())), Answer::NeedsLease);
+    assert_eq!(context.status_set_application(now(), CharmStatus::Active, ""), Answer::NeedsLease);
+    assert_eq!(context.status_get_application(now()), Answer::NeedsLease);
+    for (name, arguments) in [
+        ("is-leader", vec![]),
+        ("leader-set", vec!["a=1"]),
+        ("relation-set", vec!["--app", "a=1"]),
+        ("relation-get", vec!["--app", "-", "a"]),
+        ("status-set", vec!["--application", "active"]),
+        ("status-get", vec!["--application"]),
+    ] {
+        let arguments: Vec<_> = arguments.into_iter().map(str::to_owned).collect();
+        assert_eq!(context.run_tool(now(), name, &arguments, None), Answer::NeedsLease, "{name}");
+    }
+    let gathered = hook.finish();
+    assert!(gathered.effects.is_empty() && gathered.early.is_empty() && gathered.calls.calls.is_empty());
+    assert_eq!(gathered.leader_term, None);
+}
+
+#[test]
+fn calls_that_need_no_leader_never_ask() {
+    let mut hook = with_lease(0).event(changed("b/0")).start();
+    hook.check(&[
+        ("relation-get --app - b", "version: \"8\"\n"),
+        ("relation-get -r 2 --app - a", "password: p\n"),
+        ("relation-set a=1", ""),
+        ("leader-get x", "1\n"),
+        ("status-set active", ""),
+    ]);
+}
+
+const NOT_LEADER: &str = "cannot write leadership settings: cannot write settings: not the leader";
+
+#[test]
+fn k01_others_do_not_write_leader_settings() {
+    let mut hook = World::new().start();
+    hook.check_errors(&[("leader-set a=1", 1, NOT_LEADER)]);
+    assert_eq!(
+        ready(hook.context.leader_set(now(), &pairs(&[("a", "1")]))),
+        Err(CallError::NotLeader(NOT_LEADER.to_owned()))
+    );
+    assert!(hook.finish().effects.is_empty());
+}
+
+#[test]
+fn leader_settings_are_read_back_by_the_hook_that_writes_them() {
+    let mut hook = World::leader().start();
+    hook.check(&[
+        ("leader-get", "w: \"2\"\nx: \"1\"\n"),
+        ("leader-get x", "1\n"),
+        ("leader-get z", ""),
+        ("leader-get z --format=json", "null\n"),
+        ("leader-set x= z=3", ""),
+        ("leader-get -", "w: \"2\"\nz: \"3\"\n"),
+        ("leader-get x", ""),
+    ]);
+    hook.check_errors(&[
+        ("leader-get a=b", 2, "invalid key \"a=b\""),
+        ("leader-set a", 2, "expected \"key=value\", got \"a\""),
+    ]);
+    assert_eq!(hook.context.leader_get(), settings(&[("w", "2"), ("z", "3")]));
+    let gathered = hook.finish();
+    assert_eq!(gathered.effects.leader_settings, settings(&[("x", ""), ("z", "3")]));
+    assert_eq!(gathered.leader_term, Some(LeaderTerm(3)));
+}
+
+#[test]
+fn being_leader_alone_fences_nothing() {
+    let mut hook = World::leader().event(changed("b/0")).start();
+    hook.check(&[
+        ("is-leader", "True\n"),
+        ("relation-get --app - a", "database: wp\n"),
+        ("relation-set a=1", ""),
+    ]);
+    assert_eq!(hook.finish().leader_term, None);
+}
+
+#[test]
+fn a_lease_without_end_is_no_overflow() {
+    let mut world = World::leader();
+    world.inputs.lease.held.as_mut().unwrap().valid_until_ms = u64::MAX;
+    let mut hook = world.start();
+    let late = periapt_hook::CallTime { boot_ms: u64::MAX, ..now() };
+    assert_eq!(ready(hook.context.is_leader(late)), Ok(true));
+    hook.context.lease_renewed(LeaseState::default());
+    assert_eq!(ready(hook.context.is_leader(now())), Ok(false));
+}

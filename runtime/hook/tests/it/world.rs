@@ -1,0 +1,341 @@
+//! A small model to run hooks in: application `a` with units `a/0` (the one that runs) and `a/1`, related to `b`
+//! by relation 1 (`db`), and to itself by the peer relation 2 (`ring`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use periapt_hook::{
+    Answer, CallTime, Gathered, HeldLease, HookContext, HookInputs, LeaseState, Limits, ToolOutput,
+};
+use periapt_host_api::{
+    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    charm::{CharmFiles, CharmMeta},
+    commit::EarlyEffect,
+    event::{Event, RelationContext},
+    ports::OpenedPorts,
+    record::{CharmRef, RelationRecord, UnitRecord},
+    relation::{BagKey, BagOwner, Endpoint, Scope, Settings},
+    settings::{ModelConfig, OptionValue},
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    view::{
+        ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, RelationView,
+        UnitOutline, UnitView, View,
+    },
+};
+
+pub(crate) const CONTEXT_ID: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const DB: RelationId = RelationId(1);
+pub(crate) const RING: RelationId = RelationId(2);
+
+const CHARM: &str = "name: a\nsummary: s\ndescription: d\nrequires: {db: mysql}\nprovides: {web: http}\n\
+    peers: {ring: ring}\nconfig:\n  options:\n    title: {type: string, default: hello}\n    size: {type: int}\n\
+    \x20   ratio: {type: float, default: 0.5}\n    debug: {type: boolean}\n    token: {type: secret}\n";
+
+pub(crate) fn unit(name: &str) -> UnitName {
+    name.parse().unwrap()
+}
+
+pub(crate) fn application(name: &str) -> ApplicationName {
+    name.parse().unwrap()
+}
+
+pub(crate) fn settings(entries: &[(&str, &str)]) -> Settings {
+    entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
+    settings(entries).into_iter().collect()
+}
+
+/// The time of all calls: 1,000,000 ms on the clock of leases.
+pub(crate) fn now() -> CallTime {
+    at(0)
+}
+
+/// Some seconds later.
+pub(crate) fn at(seconds: i64) -> CallTime {
+    let boot_ms = u64::try_from(1_000_000 + seconds * 1_000).unwrap();
+    CallTime { at: Timestamp::from_second(1_800_000_000 + seconds).unwrap(), boot_ms }
+}
+
+pub(crate) fn lease(term: u64, seconds: u64) -> LeaseState {
+    LeaseState {
+        held: Some(HeldLease { term: LeaderTerm(term), valid_until_ms: 1_000_000 + seconds * 1_000 }),
+    }
+}
+
+/// The relation of `db`, for events.
+pub(crate) fn db() -> RelationContext {
+    RelationContext { endpoint: "db".parse().unwrap(), relation: DB, remote_application: application("b") }
+}
+
+pub(crate) fn changed(remote_unit: &str) -> Event {
+    Event::RelationChanged { relation: db(), remote_unit: Some(unit(remote_unit)) }
+}
+
+pub(crate) fn joined(remote_unit: &str) -> Event {
+    Event::RelationJoined { relation: db(), remote_unit: unit(remote_unit) }
+}
+
+pub(crate) fn departed(remote_unit: &str) -> Event {
+    Event::RelationDeparted {
+        relation: db(),
+        remote_unit: unit(remote_unit),
+        departing_unit: unit(remote_unit),
+    }
+}
+
+/// A status since the epoch.
+pub(crate) fn status(status: WorkloadStatus, message: &str) -> StatusInfo<WorkloadStatus> {
+    StatusInfo::new(status, message, Timestamp::UNIX_EPOCH)
+}
+
+/// What a hook starts from, to be changed by a test.
+pub(crate) struct World {
+    pub(crate) inputs: HookInputs,
+}
+
+impl World {
+    /// `a/0` in an update-status hook. It is not the leader, `a/1` is; it was told of `b/0` and `b/1`.
+    pub(crate) fn new() -> Self {
+        let model = ModelView {
+            uuid: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
+            name: "m".parse().unwrap(),
+            life: Life::Alive,
+            config: ModelConfig::default(),
+        };
+        let mut view = View { model: Some(model), ..View::default() };
+        let files = CharmFiles { charmcraft: Some(CHARM.to_owned()), ..CharmFiles::default() };
+        let digest = CharmDigest::of(b"a");
+        let meta = CharmMeta::parse(&files).unwrap();
+        view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta });
+        let charm = CharmRef { digest, modified_version: 1 };
+        view.applications.insert(application("a"), own_application(charm));
+        view.units.insert(unit("a/0"), own_unit(charm));
+        for (name, shown) in [("a/1", WorkloadStatus::Blocked), ("a/0", WorkloadStatus::Active)] {
+            let workload_status = status(shown, name);
+            let outline = UnitOutline { name: unit(name), life: Life::Alive, workload_status };
+            view.outlines.insert(unit(name), outline);
+        }
+        view.relations.insert(DB, relation(DB, &[("b", "server", "mysql"), ("a", "db", "mysql")]));
+        view.relations.insert(RING, relation(RING, &[("a", "ring", "ring")]));
+        view.machines.insert(MachineId(4), machine());
+        let mut world = Self {
+            inputs: HookInputs {
+                view,
+                unit: unit("a/0"),
+                event: Event::UpdateStatus,
+                attempt: 1,
+                lease: LeaseState::default(),
+                context_id: CONTEXT_ID.to_owned(),
+                api_addresses: vec!["10.0.0.1:17070".to_owned(), "10.0.0.2:17070".to_owned()],
+                limits: Limits::default(),
+            },
+        };
+        world.bag(DB, BagOwner::Unit(unit("b/0")), &[("host", "10.0.0.4"), ("port", "3306")]);
+        world.bag(DB, BagOwner::Unit(unit("b/1")), &[("host", "10.0.0.5")]);
+        world.bag(DB, BagOwner::Application(application("b")), &[("version", "8")]);
+        world.bag(DB, BagOwner::Unit(unit("a/0")), &[("ingress-address", "10.0.0.9")]);
+        world.bag(DB, BagOwner::Unit(unit("a/1")), &[("secret", "of a/1")]);
+        world.bag(DB, BagOwner::Application(application("a")), &[("database", "wp")]);
+        world.bag(RING, BagOwner::Unit(unit("a/1")), &[("seed", "7")]);
+        world.bag(RING, BagOwner::Application(application("a")), &[("password", "p")]);
+        world
+    }
+
+    /// `a/0` leads with term 3, and 60 seconds of its lease are left.
+    pub(crate) fn leader() -> Self {
+        let mut world = Self::new();
+        world.own_application().leader = Some(Leader { unit: unit("a/0"), term: LeaderTerm(3) });
+        world.inputs.lease = lease(3, 60);
+        world
+    }
+
+    pub(crate) fn event(mut self, event: Event) -> Self {
+        self.inputs.event = event;
+        self
+    }
+
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.inputs.limits);
+        self
+    }
+
+    pub(crate) fn bag(&mut self, relation: RelationId, owner: BagOwner, entries: &[(&str, &str)]) {
+        let key = BagKey { relation, owner };
+        let bag = BagView { key: key.clone(), settings: settings(entries), version: 1 };
+        self.inputs.view.bags.insert(key, bag);
+    }
+
+    pub(crate) fn own_application(&mut self) -> &mut ApplicationView {
+        self.inputs.view.applications.get_mut(&application("a")).unwrap()
+    }
+
+    pub(crate) fn own_unit(&mut self) -> &mut UnitView {
+        self.inputs.view.units.get_mut(&unit("a/0")).unwrap()
+    }
+
+    pub(crate) fn relation(&mut self, id: RelationId) -> &mut RelationView {
+        self.inputs.view.relations.get_mut(&id).unwrap()
+    }
+
+    pub(crate) fn members(&mut self, id: RelationId, members: &[&str]) {
+        let record = self.own_unit().record.relations.get_mut(&id).unwrap();
+        record.members = members.iter().map(|name| (unit(name), 1)).collect();
+    }
+
+    pub(crate) fn opened(&mut self, name: &str, ranges: &[(&str, &[&str])]) {
+        let opened = ranges.iter().map(|(range, endpoints)| OpenedPorts {
+            range: range.parse().unwrap(),
+            endpoints: endpoints.iter().map(|name| name.parse().unwrap()).collect(),
+        });
+        let machine = self.inputs.view.machines.get_mut(&MachineId(4)).unwrap();
+        machine.ports.insert(unit(name), opened.collect());
+    }
+
+    pub(crate) fn start(self) -> Hook {
+        Hook { context: HookContext::new(self.inputs).unwrap() }
+    }
+}
+
+/// A hook in progress.
+pub(crate) struct Hook {
+    pub(crate) context: HookContext,
+}
+
+impl Hook {
+    /// Runs a tool; the line is split at blanks, and `''` stands for an empty argument.
+    pub(crate) fn tool(&mut self, line: &str) -> ToolOutput {
+        self.tool_with(line, None)
+    }
+
+    pub(crate) fn tool_with(&mut self, line: &str, stdin: Option<&str>) -> ToolOutput {
+        let mut words = line.split_whitespace().map(|word| word.replace("''", ""));
+        let name = words.next().unwrap();
+        let arguments: Vec<_> = words.collect();
+        match self.context.run_tool(now(), &name, &arguments, stdin.map(str::as_bytes)) {
+            Answer::Ready(output) => output,
+            Answer::NeedsLease => panic!("{line} asks for the lease"),
+        }
+    }
+
+    /// Each line in order, with what it prints.
+    pub(crate) fn check(&mut self, table: &[(&str, &str)]) {
+        for (line, stdout) in table {
+            let output = self.tool(line);
+            assert_eq!(
+                (output.exit_code, output.stdout.as_str(), output.stderr.as_str()),
+                (0, *stdout, ""),
+                "{line}"
+            );
+        }
+    }
+
+    /// Each line in order, with the exit code and the error that it ends with.
+    pub(crate) fn check_errors(&mut self, table: &[(&str, u8, &str)]) {
+        for (line, code, error) in table {
+            let output = self.tool(line);
+            let expected = (*code, "", format!("ERROR {error}\n"));
+            assert_eq!((output.exit_code, output.stdout.as_str(), output.stderr), expected, "{line}");
+        }
+    }
+
+    /// Log lines made so far, as `LEVEL MODULE MESSAGE`.
+    pub(crate) fn log_lines(&mut self) -> Vec<String> {
+        self.context.drain_early().iter().filter_map(|(_, effect)| log_line(effect)).collect()
+    }
+
+    pub(crate) fn finish(self) -> Gathered {
+        self.context.finish()
+    }
+}
+
+pub(crate) fn log_line(effect: &EarlyEffect) -> Option<String> {
+    match effect {
+        EarlyEffect::Log { level, module, message } => Some(format!("{level} {module} {message}")),
+        _ => None,
+    }
+}
+
+pub(crate) fn ready<T>(answer: Answer<T>) -> T {
+    match answer {
+        Answer::Ready(value) => value,
+        Answer::NeedsLease => panic!("the lease is asked for"),
+    }
+}
+
+fn own_application(charm: CharmRef) -> ApplicationView {
+    ApplicationView {
+        name: application("a"),
+        life: Life::Alive,
+        charm,
+        force_charm: false,
+        config: BTreeMap::from([("size".to_owned(), OptionValue::Integer(80))]),
+        config_hash: String::new(),
+        trust_hash: String::new(),
+        trust: false,
+        leader: Some(Leader { unit: unit("a/1"), term: LeaderTerm(2) }),
+        leader_settings: settings(&[("x", "1"), ("w", "2")]),
+        leader_settings_version: 1,
+        status: None,
+        exposed: false,
+    }
+}
+
+fn own_unit(charm: CharmRef) -> UnitView {
+    let record = |endpoint: &str, remote: &str, members: &[&str]| RelationRecord {
+        endpoint: endpoint.parse().unwrap(),
+        remote_application: application(remote),
+        created: true,
+        members: members.iter().map(|name| (unit(name), 1)).collect(),
+        applications: BTreeMap::new(),
+        changed_pending: None,
+    };
+    let relations = [(DB, record("db", "b", &["b/0", "b/1"])), (RING, record("ring", "a", &["a/1"]))];
+    UnitView {
+        name: unit("a/0"),
+        life: Life::Alive,
+        machine: MachineId(4),
+        principal: None,
+        subordinates: BTreeSet::new(),
+        resolved: None,
+        record: UnitRecord {
+            charm: Some(charm),
+            relations: BTreeMap::from(relations),
+            ..UnitRecord::default()
+        },
+        early_number: 0,
+        workload_status: status(WorkloadStatus::Active, "a/0"),
+        agent_status: StatusInfo::new(AgentStatus::Executing, "", Timestamp::UNIX_EPOCH),
+    }
+}
+
+fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
+    use periapt_host_api::relation::Role;
+    let roles: &[Role] = if ends.len() == 1 { &[Role::Peer] } else { &[Role::Provider, Role::Requirer] };
+    let endpoints = ends.iter().zip(roles).map(|((owner, name, interface), role)| Endpoint {
+        application: application(owner),
+        name: name.parse().unwrap(),
+        role: *role,
+        interface: interface.parse().unwrap(),
+    });
+    RelationView {
+        id,
+        endpoints: endpoints.collect(),
+        scope: Scope::Global,
+        life: Life::Alive,
+        suspended: false,
+        members: BTreeMap::from([(unit("a/0"), Membership::Joined)]),
+    }
+}
+
+fn machine() -> MachineView {
+    MachineView {
+        id: MachineId(4),
+        agent: "host".parse().unwrap(),
+        boot_id: String::new(),
+        addresses: vec!["10.0.0.9".to_owned(), "fd00::9".to_owned()],
+        addresses_hash: String::new(),
+        availability_zone: "z1".to_owned(),
+        ports: BTreeMap::new(),
+    }
+}
