@@ -111,12 +111,22 @@ impl Store for RocksStore {
         self.call(move |inner| inner.commit(batch))
     }
 
-    fn records(&self, prefix: &[u8], order: Order, limit: usize) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+    fn records(
+        &self,
+        prefix: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
         let prefix = prefix.to_vec();
         self.call(move |inner| inner.records(&prefix, order, limit))
     }
 
-    fn prune(&self, prefix: &[u8], before: Timestamp, keep: usize) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(
+        &self,
+        prefix: &[u8],
+        before: Timestamp,
+        keep: usize,
+    ) -> BoxFuture<'_, Result<usize, StoreError>> {
         let prefix = prefix.to_vec();
         self.call(move |inner| inner.prune(&prefix, before, keep))
     }
@@ -156,7 +166,7 @@ impl Inner {
         schema::put_head(&mut writes, revision);
         let mut options = WriteOptions::default();
         options.set_sync(true);
-        self.db.write_opt(&writes, &options).map_err(|error| {
+        self.db.write_opt(writes, &options).map_err(|error| {
             // After a failed write or sync nobody can tell what the disk holds: RocksDB must read its log again.
             self.failed.store(true, Ordering::Release);
             StoreError::Failed(error.to_string())
@@ -170,14 +180,16 @@ impl Inner {
             Order::OldestFirst { after: None } => (start.clone(), Direction::Forward),
             Order::OldestFirst { after: Some(after) } => (key::just_after(prefix, after), Direction::Forward),
             Order::NewestFirst { before: None } => (key::after_all_with(&start), Direction::Reverse),
-            Order::NewestFirst { before: Some(before) } => (key::just_before(prefix, before), Direction::Reverse),
+            Order::NewestFirst { before: Some(before) } => {
+                (key::just_before(prefix, before), Direction::Reverse)
+            }
         };
         let mut found = Vec::new();
         for row in self.db.iterator_cf(self.family(RECORDS)?, IteratorMode::From(&from, direction)) {
             let (key, value) = row.map_err(damaged)?;
             if !key.starts_with(&start) {
                 // The end of the sequence; in reverse the first row may still be one of the next sequence.
-                if direction == Direction::Reverse && *key > *start {
+                if matches!(direction, Direction::Reverse) && *key > *start {
                     continue;
                 }
                 break;
@@ -212,7 +224,7 @@ impl Inner {
         }
         let pruned = writes.len();
         // Not synced: rows that come back after a crash are pruned again.
-        self.db.write(&writes).map_err(refused)?;
+        self.db.write(writes).map_err(refused)?;
         Ok(pruned)
     }
 }
@@ -251,7 +263,9 @@ fn family_options() -> Options {
 fn open_error(error: rocksdb::Error) -> StoreError {
     let text = error.to_string();
     match error.kind() {
-        rocksdb::ErrorKind::IOError if text.contains("lock") || text.contains("LOCK") => StoreError::InUse(text),
+        rocksdb::ErrorKind::IOError if text.contains("lock") || text.contains("LOCK") => {
+            StoreError::InUse(text)
+        }
         rocksdb::ErrorKind::Corruption => StoreError::Damaged(text),
         _ => StoreError::Failed(text),
     }

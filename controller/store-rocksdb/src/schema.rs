@@ -24,7 +24,7 @@ pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError>
             put_head(&mut writes, Revision(0));
             let mut options = WriteOptions::default();
             options.set_sync(true);
-            db.write_opt(&writes, &options).map_err(|error| StoreError::Failed(error.to_string()))?;
+            db.write_opt(writes, &options).map_err(|error| StoreError::Failed(error.to_string()))?;
         }
         Some(found) if found > SCHEMA => return Err(StoreError::TooNew { found, known: SCHEMA }),
         Some(found) => upgrade(found)?,
@@ -55,6 +55,8 @@ pub(crate) fn put_head(writes: &mut WriteBatch, revision: Revision) {
 fn read<const N: usize>(db: &DB, key: &str) -> Result<Option<[u8; N]>, StoreError> {
     let value = db.get(key).map_err(|error| StoreError::Damaged(error.to_string()))?;
     value
-        .map(|bytes| bytes.as_slice().try_into().map_err(|_| StoreError::Damaged(format!("{key} has a wrong size"))))
+        .map(|bytes| {
+            bytes.as_slice().try_into().map_err(|_| StoreError::Damaged(format!("{key} has a wrong size")))
+        })
         .transpose()
 }
