@@ -125,6 +125,7 @@ impl HookRun {
         let set = self.statuses.application.as_ref().or(self.snapshot.application().status.as_ref());
         let application = match set {
             Some(set) => set.clone(),
+            // There is one unit at least: this one.
             None => derive_application_status(units.values(), Timestamp::UNIX_EPOCH),
         };
         Ok(ApplicationStatus { application, units })

@@ -78,12 +78,15 @@ fn h05_own_writes_are_visible_at_once() {
 #[test]
 fn h06_a_bag_is_the_same_throughout_the_hook() {
     let world = World::new().event(changed("b/0"));
-    let mut newer = world.inputs.view.clone();
+    let mut mirror = world.inputs.view.clone();
     let mut hook = world.start();
-    let before = hook.tool("relation-get - b/0");
+    let before = hook.tool("relation-get host");
     let key = BagKey { relation: DB, owner: BagOwner::Unit(unit("b/0")) };
-    newer.bags.get_mut(&key).unwrap().settings.insert("host".into(), "changed".into());
-    assert_eq!(hook.tool("relation-get - b/0"), before);
+    mirror.bags.get_mut(&key).unwrap().settings.insert("host".into(), "moved".into());
+    assert_eq!(hook.tool("relation-get host"), before);
+    let mut next = World::new().event(changed("b/0"));
+    next.inputs.view = mirror;
+    next.start().check(&[("relation-get host", "moved\n")]);
 }
 
 #[test]

@@ -133,16 +133,25 @@ proptest! {
     fn what_one_door_writes_the_other_reads(key in "[a-z][a-z0-9-]{0,8}", value in "[!-~]{0,20}") {
         let mut hook = World::leader().event(changed("b/0")).start();
         let changes = [(key.clone(), value.clone())];
-        for (bag, read) in [(OwnBag::Unit, "relation-get - a/0"), (OwnBag::Application, "relation-get --app - a")] {
-            prop_assert_eq!(hook.context.relation_set(now(), RelationId(1), bag, &changes), Answer::Ready(Ok(())));
-            let printed: serde_json::Value = serde_json::from_str(&hook.tool(&format!("{read} --format=json")).stdout).unwrap();
+        for (bag, read) in [
+            (OwnBag::Unit, "relation-get --format=json - a/0"),
+            (OwnBag::Application, "relation-get --format=json --app - a"),
+        ] {
+            let written = hook.context.relation_set(now(), RelationId(1), bag, &changes);
+            prop_assert_eq!(written, Answer::Ready(Ok(())));
+            let printed: serde_json::Value = serde_json::from_str(&hook.tool(read).stdout).unwrap();
             let expected = (!value.is_empty()).then(|| serde_json::Value::from(value.clone()));
             prop_assert_eq!(printed.get(&key).cloned(), expected);
         }
     }
 
     #[test]
-    fn typed_calls_take_any_text(text in ".{0,40}", first in any::<u16>(), last in any::<u16>(), relation in 0_u32..4) {
+    fn typed_calls_take_any_text(
+        text in ".{0,40}",
+        first in any::<u16>(),
+        last in any::<u16>(),
+        relation in 0_u32..4,
+    ) {
         let mut context = World::leader().event(changed("b/0")).start().context;
         let relation = RelationId(relation);
         let texts = [text.clone()];
@@ -152,7 +161,8 @@ proptest! {
         let _ = context.relation_members(relation);
         let _ = context.relation_get(now(), relation, &Bag::Unit(text.clone()));
         let _ = context.relation_get(now(), relation, &Bag::Application(text.clone()));
-        let _ = context.relation_set(now(), relation, OwnBag::Application, &[(text.clone(), text.clone())]);
+        let changes = [(text.clone(), text.clone())];
+        let _ = context.relation_set(now(), relation, OwnBag::Application, &changes);
         let _ = context.open_ports(Ports::Tcp(first, last), &texts);
         let opened = context.open_ports(Ports::Udp(first, last), &[]);
         prop_assert_eq!(opened.is_ok(), first <= last);
