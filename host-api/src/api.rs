@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
-pub const MAX_ARCHIVE_BYTES: u64 = 256 * 1024 * 1024;
+pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 
 /// The longest line of an NDJSON stream: a full replacement of a large view is one line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;

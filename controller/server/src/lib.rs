@@ -1,1 +1,26 @@
-//! (to be written)
+//! The controller: a single writer over the pure model, what readers and watchers see of it, the workers that
+//! converge the world, and the HTTP/2 API.
+//!
+//! [`Options`] say what it is made from, [`Options::build`] opens the store and binds the address, and
+//! [`Service::run`] serves until it is told to stop.
+
+mod api;
+mod clock;
+mod commands;
+mod engine;
+mod options;
+mod presence;
+mod published;
+mod records;
+mod service;
+mod show;
+mod store_slot;
+mod upkeep;
+mod watch;
+mod workers;
+mod writer;
+
+pub use api::openapi;
+pub use clock::{Chance, Clock, SystemChance, SystemClock};
+pub use options::{OpenStore, Options};
+pub use service::{BuildError, Handle, RunError, Service};

@@ -1,0 +1,21 @@
+//! The HTTP/2 API: connections, identities, routes.
+
+mod agents;
+mod body;
+mod bulk;
+mod caller;
+mod charms;
+mod controller;
+mod failure;
+mod models;
+mod openapi;
+mod query;
+mod range;
+mod records;
+mod routes;
+mod serve;
+mod streams;
+
+pub use openapi::openapi;
+pub(crate) use routes::router;
+pub(crate) use serve::serve;

@@ -1,0 +1,42 @@
+//! Bulk calls: as many results as commands, in the same order.
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    command::{Caller, CommandResult, CommandResults},
+};
+use periapt_model::{Input, Output};
+
+use crate::{api::body::Bulk, engine::Engine, writer::Lane};
+
+/// Hands the commands that make sense to the writer, and puts their results in their places.
+pub(crate) async fn submit<C, T>(
+    engine: &Engine,
+    lane: Lane,
+    caller: &Caller,
+    bulk: Bulk<C>,
+    input: impl Fn(C) -> Input,
+    output: impl Fn(Output) -> Option<T>,
+) -> Result<CommandResults<T>, Refusal> {
+    let mut inputs = Vec::new();
+    let mut places = Vec::with_capacity(bulk.commands.len());
+    for command in bulk.commands {
+        places.push(command.map(|command| inputs.push(input(command))));
+    }
+    let mut answered = engine.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
+    let mut revision = None;
+    let results = places
+        .into_iter()
+        .map(|place| {
+            place?;
+            let one = answered.next().ok_or_else(odd)?;
+            revision = revision.max(Some(one.revision));
+            output(one.result?).ok_or_else(odd)
+        })
+        .map(CommandResult::from)
+        .collect();
+    Ok(CommandResults { results, revision: revision.unwrap_or_else(|| engine.current().revision()) })
+}
+
+fn odd() -> Refusal {
+    Refusal::new(ErrorCode::Internal, "the model answered something else than it was asked")
+}

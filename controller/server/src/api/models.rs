@@ -1,0 +1,195 @@
+//! `/v1/models`: what operators see of a model, and the commands that change it.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    response::Response,
+};
+use futures_util::{Stream, stream};
+use http::HeaderMap;
+use periapt_host_api::{
+    ApplicationName, ModelUuid, Refusal, UnitName,
+    api::{ApplicationDetails, ModelSelector, UnitDetails},
+    command::{Answer as Answered, Command, CommandResults, ModelSummary},
+    settings::ModelConfig,
+    status::{FullStatus, MachineStatus},
+};
+use periapt_model::{Input, ModelState, StatusContext, full_status, model_summary};
+
+use crate::{
+    api::{body, bulk, caller::Who, controller::answer, failure::Answer, streams},
+    engine::{Engine, find_model},
+    published::{Published, Subscription},
+    records, show,
+    writer::Lane,
+};
+
+/// How many of a unit's newest hooks are shown with it.
+const SHOWN_HOOKS: usize = 20;
+/// At most this often a watched status is looked at: it costs as much as the model is large.
+const PACE: Duration = Duration::from_millis(50);
+/// And at least this often: an agent is lost by the clock alone.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// A model that a caller may read, as it is now.
+pub(crate) fn readable(
+    engine: &Engine,
+    who: &Who,
+    model: &str,
+) -> Result<(Arc<Published>, Arc<ModelState>), Refusal> {
+    let selector: ModelSelector = parsed(model)?;
+    let published = engine.current();
+    let state = find_model(&published, who.user()?, &selector)?;
+    Ok((published, state))
+}
+
+/// A name out of a path.
+pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Refusal> {
+    text.parse().map_err(|error: T::Err| Refusal::bad_request(error.to_string()))
+}
+
+pub(crate) async fn list(State(engine): State<Engine>, who: Who) -> Answer<Json<Vec<ModelSummary>>> {
+    who.user()?;
+    Ok(Json(engine.current().root.models().map(|(_, state)| model_summary(state)).collect()))
+}
+
+pub(crate) async fn one(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<ModelSummary>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    Ok(Json(model_summary(&state)))
+}
+
+pub(crate) async fn commands(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+    headers: HeaderMap,
+    content: Body,
+) -> Answer<Json<CommandResults<Answered>>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    let uuid = state.model().uuid;
+    let commands = body::commands::<Command>(&headers, content).await?;
+    let input = |command| Input::Model(uuid, command);
+    Ok(Json(bulk::submit(&engine, Lane::Model(uuid), &who.0, commands, input, answer).await?))
+}
+
+fn status_of(engine: &Engine, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
+    let context = StatusContext {
+        now: engine.clock.now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: engine.engine.clone(),
+        problems: published.problem.iter().cloned().collect(),
+    };
+    full_status(&published.root, model, &context)
+}
+
+pub(crate) async fn status(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<FullStatus>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    let uuid = state.model().uuid;
+    let status = status_of(&engine, &published, &uuid)
+        .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
+    Ok(Json(status))
+}
+
+pub(crate) async fn watch_status(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Response> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    let watch = StatusWatch { state: engine.state.clone(), engine, model: state.model().uuid, last: None };
+    Ok(streams::lines(watch.stream()))
+}
+
+/// A status that is sent whenever it differs in more than the time at which it was asked.
+struct StatusWatch {
+    engine: Engine,
+    state: Subscription,
+    model: ModelUuid,
+    last: Option<FullStatus>,
+}
+
+impl StatusWatch {
+    fn stream(self) -> impl Stream<Item = FullStatus> + Send {
+        stream::unfold(self, |mut watch| async move { watch.next().await.map(|status| (status, watch)) })
+    }
+
+    /// The next status; none when the model is gone or the controller stops.
+    async fn next(&mut self) -> Option<FullStatus> {
+        let stop = self.engine.stop.clone();
+        if self.last.is_some() {
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                () = tokio::time::sleep(PACE) => {}
+            }
+        }
+        loop {
+            let published = self.state.seen();
+            let status = status_of(&self.engine, &published, &self.model)?;
+            let mut known = status.clone();
+            if let Some(last) = &self.last {
+                known.controller.timestamp = last.controller.timestamp;
+            }
+            if self.last.as_ref() != Some(&known) {
+                self.last = Some(known);
+                return Some(status);
+            }
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                alive = self.state.changed() => if !alive { return None },
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+}
+
+pub(crate) async fn unit(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, application, number)): Path<(String, String, String)>,
+) -> Answer<Json<UnitDetails>> {
+    let name: UnitName = parsed(&format!("{application}/{number}"))?;
+    let (published, state) = readable(&engine, &who, &model)?;
+    let hooks = records::journal(&*engine.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
+    let hooks = hooks.into_iter().map(|(_, entry)| entry.record).collect();
+    Ok(Json(show::unit(&published.root, &state, &name, hooks)?))
+}
+
+pub(crate) async fn application(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, application)): Path<(String, String)>,
+) -> Answer<Json<ApplicationDetails>> {
+    let name: ApplicationName = parsed(&application)?;
+    let (published, state) = readable(&engine, &who, &model)?;
+    Ok(Json(show::application(&published.root, &state, &name)?))
+}
+
+pub(crate) async fn machines(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<BTreeMap<String, MachineStatus>>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    let status = status_of(&engine, &published, &state.model().uuid);
+    Ok(Json(status.map(|status| status.machines).unwrap_or_default()))
+}
+
+pub(crate) async fn config(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<ModelConfig>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    Ok(Json(state.model().config.clone()))
+}

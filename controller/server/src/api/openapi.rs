@@ -1,0 +1,123 @@
+//! The API's description in OpenAPI 3.0, made from the table of routes and the types' own schemas.
+
+use http::Method;
+use periapt_host_api::problem::Problem;
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use crate::api::{
+    failure::PROBLEM,
+    routes::{Content, Operation, Parameter, Route, table},
+    streams::NDJSON,
+};
+
+/// What the variable parts of paths are.
+const PATH_PARAMETERS: &[(&str, &str)] = &[
+    ("agent", "an agent's name"),
+    ("application", "an application's name"),
+    ("digest", "the archive's SHA-256: 64 lower-case hex digits"),
+    ("model", "a model's UUID, or its name: the caller's own, or else the only one of that name"),
+    ("number", "a unit's number in its application"),
+    ("uuid", "a model's UUID"),
+];
+
+/// The OpenAPI document of this version.
+pub fn openapi() -> Value {
+    let mut generator = SchemaSettings::openapi3().into_generator();
+    let problem = generator.subschema_for::<Problem>();
+    let mut paths = Map::new();
+    for route in table() {
+        let mut item = Map::new();
+        for operation in &route.operations {
+            let method = operation.method.as_str().to_ascii_lowercase();
+            item.insert(method, describe(&mut generator, &route, operation));
+        }
+        paths.insert(route.path.to_owned(), item.into());
+    }
+    let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    json!({
+        "openapi": "3.0.3",
+        "info": {
+            "title": "Periapt controller",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Everything that clients and agents ask of a controller. Streams are NDJSON; \
+                errors are RFC 9457 problems with a stable code.",
+            "license": { "name": "Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": {
+                "Problem": {
+                    "description": "A refusal: nothing of what was asked happened.",
+                    "content": { PROBLEM: { "schema": problem } },
+                },
+            },
+        },
+    })
+}
+
+fn describe(generator: &mut SchemaGenerator, route: &Route, operation: &Operation) -> Value {
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "parameters": parameters(route, operation),
+        "responses": {
+            "200": response(generator, operation.answer),
+            "default": { "$ref": "#/components/responses/Problem" },
+        },
+    });
+    if let Some(object) = described.as_object_mut() {
+        if let Some(content) = content(generator, operation.request) {
+            object.insert("requestBody".to_owned(), json!({ "required": true, "content": content }));
+        }
+        if let Some(responses) = object.get_mut("responses").and_then(Value::as_object_mut)
+            && matches!((&operation.method, operation.answer), (&Method::GET, Content::Archive))
+        {
+            let part = response(generator, operation.answer);
+            responses.insert("206".to_owned(), part);
+            responses.insert("304".to_owned(), json!({ "description": "It is what the caller has." }));
+        }
+    }
+    described
+}
+
+fn response(generator: &mut SchemaGenerator, answer: Content) -> Value {
+    match content(generator, answer) {
+        Some(content) => json!({ "description": "It happened.", "content": content }),
+        None => json!({ "description": "It happened." }),
+    }
+}
+
+fn content(generator: &mut SchemaGenerator, content: Content) -> Option<Value> {
+    match content {
+        Content::Empty => None,
+        Content::Json(schema) => Some(json!({ "application/json": { "schema": schema(generator) } })),
+        Content::Lines(schema) => Some(json!({ NDJSON: { "schema": schema(generator) } })),
+        Content::Archive => {
+            Some(json!({ "application/zip": { "schema": { "type": "string", "format": "binary" } } }))
+        }
+    }
+}
+
+fn parameters(route: &Route, operation: &Operation) -> Vec<Value> {
+    let variable = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let in_path = variable.map(|name| {
+        let known = PATH_PARAMETERS.iter().find(|(known, _)| *known == name);
+        json!({
+            "name": name,
+            "in": "path",
+            "required": true,
+            "description": known.map_or("", |(_, description)| *description),
+            "schema": { "type": "string" },
+        })
+    });
+    let in_query = operation.query.iter().map(|Parameter { name, kind, description }| {
+        let schema = match *kind {
+            "array" => json!({ "type": "array", "items": { "type": "string" } }),
+            kind => json!({ "type": kind }),
+        };
+        json!({ "name": name, "in": "query", "description": description, "schema": schema })
+    });
+    in_path.chain(in_query).collect()
+}

@@ -1,0 +1,300 @@
+//! Every route of the API, once: router and OpenAPI document are made from this table.
+
+use std::convert::Infallible;
+
+use axum::{
+    Router,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use http::Method;
+use periapt_host_api::{
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::{ApplicationDetails, Journal, Registered, UnitDetails},
+    command::{
+        AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
+        ControllerInfo, ModelSummary,
+    },
+    logs::LogLine,
+    settings::ModelConfig,
+    status::{FullStatus, MachineStatus},
+    view::Frame,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::{
+    api::{agents, charms, controller, failure, models, records},
+    engine::Engine,
+};
+
+/// What a request or an answer holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// Nothing.
+    Empty,
+    /// One value.
+    Json(fn(&mut SchemaGenerator) -> Schema),
+    /// Values, one a line.
+    Lines(fn(&mut SchemaGenerator) -> Schema),
+    /// A charm's archive.
+    Archive,
+}
+
+/// A key of a query.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// `string`, `integer`, `boolean`, or `array` of strings.
+    pub(crate) kind: &'static str,
+    pub(crate) description: &'static str,
+}
+
+/// One method on one path.
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) query: &'static [Parameter],
+    pub(crate) request: Content,
+    pub(crate) answer: Content,
+}
+
+/// A path with all that can be done on it.
+pub(crate) struct Route {
+    pub(crate) path: &'static str,
+    pub(crate) operations: Vec<Operation>,
+    handlers: MethodRouter<Engine, Infallible>,
+}
+
+impl Route {
+    fn new(path: &'static str) -> Self {
+        Self { path, operations: Vec::new(), handlers: MethodRouter::new() }
+    }
+
+    fn on<H, T>(mut self, operation: Operation, handler: H) -> Self
+    where
+        H: axum::handler::Handler<T, Engine>,
+        T: 'static,
+    {
+        if let Ok(filter) = MethodFilter::try_from(operation.method.clone()) {
+            self.handlers = self.handlers.merge(on(filter, handler));
+        }
+        self.operations.push(operation);
+        self
+    }
+}
+
+impl Operation {
+    fn new(method: Method, id: &'static str, summary: &'static str, answer: Content) -> Self {
+        Self { method, id, summary, query: &[], request: Content::Empty, answer }
+    }
+
+    fn get(id: &'static str, summary: &'static str, answer: Content) -> Self {
+        Self::new(Method::GET, id, summary, answer)
+    }
+
+    fn request(mut self, request: Content) -> Self {
+        self.request = request;
+        self
+    }
+
+    fn query(mut self, query: &'static [Parameter]) -> Self {
+        self.query = query;
+        self
+    }
+}
+
+fn json<T: JsonSchema>() -> Content {
+    Content::Json(|generator| generator.subschema_for::<T>())
+}
+
+fn lines<T: JsonSchema>() -> Content {
+    Content::Lines(|generator| generator.subschema_for::<T>())
+}
+
+const LOG_QUERY: &[Parameter] = &[
+    Parameter {
+        name: "tail",
+        kind: "integer",
+        description: "how many of the newest lines; 10 unless replay",
+    },
+    Parameter { name: "replay", kind: "boolean", description: "all lines that are there" },
+    Parameter { name: "follow", kind: "boolean", description: "go on with new lines as they come" },
+    Parameter {
+        name: "include",
+        kind: "array",
+        description: "only of these units, applications or entities (`unit-mysql-*`)",
+    },
+    Parameter { name: "level", kind: "string", description: "only this important or more" },
+];
+
+const WATCH_QUERY: &[Parameter] = &[
+    Parameter { name: "store", kind: "string", description: "the store of the frame applied last" },
+    Parameter { name: "revision", kind: "integer", description: "the revision of the frame applied last" },
+];
+
+const JOURNAL_QUERY: &[Parameter] =
+    &[Parameter { name: "unit", kind: "string", description: "of this unit alone" }];
+
+/// The API.
+pub(crate) fn table() -> Vec<Route> {
+    let mut table = for_controller();
+    table.extend(for_models());
+    table.extend(for_charms());
+    table.extend(for_agents());
+    table
+}
+
+fn for_controller() -> Vec<Route> {
+    vec![
+        Route::new("/v1/controller").on(
+            Operation::get("controller", "What the controller says of itself.", json::<ControllerInfo>()),
+            controller::info,
+        ),
+        Route::new("/v1/commands").on(
+            Operation::new(
+                Method::POST,
+                "controllerCommands",
+                "Commands about no existing model, or about whole ones; each has its own result.",
+                json::<CommandResults<Answer>>(),
+            )
+            .request(json::<Commands<ControllerCommand>>()),
+            controller::commands,
+        ),
+        Route::new("/v1/agents")
+            .on(Operation::get("agents", "All agents.", json::<Vec<AgentSummary>>()), controller::agents),
+    ]
+}
+
+fn for_models() -> Vec<Route> {
+    vec![
+        Route::new("/v1/models")
+            .on(Operation::get("models", "All models.", json::<Vec<ModelSummary>>()), models::list),
+        Route::new("/v1/models/{model}")
+            .on(Operation::get("model", "One model.", json::<ModelSummary>()), models::one),
+        Route::new("/v1/models/{model}/commands").on(
+            Operation::new(
+                Method::POST,
+                "commands",
+                "Commands to a model; each has its own result, and one that is refused does not stop the rest.",
+                json::<CommandResults<Answer>>(),
+            )
+            .request(json::<Commands<Command>>()),
+            models::commands,
+        ),
+        Route::new("/v1/models/{model}/status")
+            .on(Operation::get("status", "A model's status.", json::<FullStatus>()), models::status),
+        Route::new("/v1/models/{model}/status/watch").on(
+            Operation::get(
+                "watchStatus",
+                "A model's status now, and again whenever it differs; a slow reader gets only the newest.",
+                lines::<FullStatus>(),
+            ),
+            models::watch_status,
+        ),
+        Route::new("/v1/models/{model}/units/{application}/{number}").on(
+            Operation::get("unit", "A unit with its relations and newest hooks.", json::<UnitDetails>()),
+            models::unit,
+        ),
+        Route::new("/v1/models/{model}/applications/{application}").on(
+            Operation::get("application", "An application and its settings.", json::<ApplicationDetails>()),
+            models::application,
+        ),
+        Route::new("/v1/models/{model}/machines").on(
+            Operation::get(
+                "machines",
+                "A model's machines, by number.",
+                json::<std::collections::BTreeMap<String, MachineStatus>>(),
+            ),
+            models::machines,
+        ),
+        Route::new("/v1/models/{model}/config").on(
+            Operation::get("modelConfig", "A model's configuration.", json::<ModelConfig>()),
+            models::config,
+        ),
+        Route::new("/v1/models/{model}/logs").on(
+            Operation::get("logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),
+            records::logs,
+        ),
+        Route::new("/v1/models/{model}/journal").on(
+            Operation::get("journal", "The newest hooks, the oldest first.", json::<Journal>())
+                .query(JOURNAL_QUERY),
+            records::journal,
+        ),
+    ]
+}
+
+fn for_charms() -> Vec<Route> {
+    vec![
+        Route::new("/v1/charms/{digest}")
+            .on(
+                Operation::new(
+                    Method::PUT,
+                    "uploadCharm",
+                    "Uploads an archive; it is checked, and kept only if it has this digest and can run.",
+                    json::<CharmUploaded>(),
+                )
+                .request(Content::Archive),
+                charms::upload,
+            )
+            .on(
+                Operation::get(
+                    "charm",
+                    "An archive, or a range of it; the content under a digest never changes.",
+                    Content::Archive,
+                ),
+                charms::download,
+            )
+            .on(
+                Operation::new(Method::HEAD, "charmHead", "Whether there is an archive.", Content::Empty),
+                charms::download,
+            ),
+    ]
+}
+
+fn for_agents() -> Vec<Route> {
+    vec![
+        Route::new("/v1/agents/{agent}").on(
+            Operation::new(
+                Method::PUT,
+                "register",
+                "An agent says who and where it is.",
+                json::<Registered>(),
+            )
+            .request(json::<Register>()),
+            agents::register,
+        ),
+        Route::new("/v1/agents/{agent}/assignments").on(
+            Operation::get(
+                "assignments",
+                "The models with units on an agent: now, and again whenever they differ.",
+                lines::<AgentAssignments>(),
+            ),
+            agents::assignments,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
+            Operation::get(
+                "watch",
+                "The frames of a runner's view, from a position on; one without content is the heartbeat.",
+                lines::<Frame>(),
+            )
+            .query(WATCH_QUERY),
+            agents::watch,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/commands").on(
+            Operation::new(
+                Method::POST,
+                "runnerCommands",
+                "Calls of a runner: attachment, commits, early effects, leadership.",
+                json::<CommandResults<RunnerAnswer>>(),
+            )
+            .request(json::<Commands<RunnerCommand>>()),
+            agents::commands,
+        ),
+    ]
+}
+
+/// The service that answers requests.
+pub(crate) fn router(engine: Engine) -> Router {
+    let router =
+        table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));
+    router.layer(axum::middleware::map_response(failure::unify)).with_state(engine)
+}

@@ -1,0 +1,137 @@
+//! Connections: HTTP/2 with prior knowledge for our own clients, HTTP/1.1 for `curl`; each bounded in what it
+//! can hold open, and drained when the controller stops.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{Router, body::Body};
+use http::Request;
+use hyper::body::Incoming;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+};
+use periapt_host_api::api::MAX_STREAMS;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use crate::api::caller::Peer;
+
+/// How many connections are served at a time; more wait in the system's queue.
+const MAX_CONNECTIONS: usize = 1_024;
+/// How long a connection may take until its first request; also bounds one that sends half a preface.
+const FIRST_REQUEST_WITHIN: Duration = Duration::from_secs(10);
+/// How much of one request's body may wait unread.
+const STREAM_WINDOW: u32 = 64 * 1024;
+/// As much as all streams together, so that none holds up another.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
+/// All headers of one request; ours have a few hundred bytes.
+const MAX_HEADERS: u32 = 16 * 1024;
+/// A peer that is not heard of for this long is asked for a sign of life, and as long again is waited for one:
+/// an agent whose host vanished is noticed before its leases lapse.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Resets that a peer may have caused and not yet seen: bounds a flood of requests taken back.
+const MAX_PENDING_RESETS: usize = 64;
+/// Answers wait no longer than this for a listener that cannot accept (no file descriptors left).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until it is told to stop, and then as long as requests in progress take, at most `drain_within`.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+    drain_within: Duration,
+) {
+    let builder = Arc::new(protocol());
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = async {
+            let permit = Arc::clone(&connections).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        let (permit, stream, peer) = tokio::select! {
+            () = stop.cancelled() => break,
+            (permit, accepted) = accepted => match (permit, accepted) {
+                (Ok(permit), Ok((stream, peer))) => (permit, stream, Peer(peer)),
+                (_, Err(error)) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+                (Err(_), _) => break,
+            },
+        };
+        let watcher = graceful.watcher();
+        let (builder, router) = (Arc::clone(&builder), router.clone());
+        tokio::spawn(async move {
+            connection(&builder, stream, peer, router, watcher).await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(drain_within, graceful.shutdown()).await.is_err() {
+        tracing::warn!("connections were cut that did not end in time");
+    }
+}
+
+async fn connection(
+    builder: &auto::Builder<TokioExecutor>,
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    // Answers are small and somebody waits for them.
+    let _ = stream.set_nodelay(true);
+    let asked = Arc::new(AtomicBool::new(false));
+    let has_asked = Arc::clone(&asked);
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
+        request.extensions_mut().insert(peer);
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let serving = watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+    tokio::pin!(serving);
+    let silent = async {
+        tokio::time::sleep(FIRST_REQUEST_WITHIN).await;
+        if asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = &mut serving => if let Err(error) = ended {
+            tracing::debug!(%error, peer = %peer.0, "connection ended");
+        },
+        () = silent => tracing::debug!(peer = %peer.0, "connection without a request was cut"),
+    }
+}
+
+fn protocol() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(FIRST_REQUEST_WITHIN)
+        .max_buf_size(STREAM_WINDOW as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADERS)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+        .keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE);
+    builder
+}

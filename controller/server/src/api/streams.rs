@@ -1,0 +1,44 @@
+//! Bodies that do not end: values as lines of JSON, each made when the one before was handed over.
+
+use std::convert::Infallible;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use http::{HeaderValue, header};
+use serde::Serialize;
+
+/// The media type of a stream of values.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+/// A response of values, one a line.
+pub(crate) fn lines<T: Serialize>(values: impl Stream<Item = T> + Send + 'static) -> Response {
+    chunks(values.map(|value| line(&value)))
+}
+
+/// A response of lines that are grouped already.
+pub(crate) fn groups<T: Serialize>(groups: impl Stream<Item = Vec<T>> + Send + 'static) -> Response {
+    chunks(groups.map(|group| group.iter().flat_map(line).collect()))
+}
+
+fn chunks(chunks: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
+    let body = Body::from_stream(chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk))));
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn line<T: Serialize>(value: &T) -> Vec<u8> {
+    match serde_json::to_vec(value) {
+        Ok(mut bytes) => {
+            bytes.push(b'\n');
+            bytes
+        }
+        Err(error) => {
+            tracing::error!(%error, "a value of a stream cannot be written");
+            Vec::new()
+        }
+    }
+}

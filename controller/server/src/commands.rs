@@ -1,0 +1,65 @@
+//! How everybody hands commands to the writer.
+
+use std::sync::Arc;
+
+use periapt_host_api::{ErrorCode, Refusal, command::Caller};
+use periapt_model::{Input, Output};
+use tokio::sync::oneshot;
+
+use crate::writer::{Answered, Job, Lane, Queue};
+
+/// The way to the writer. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Commands {
+    queue: Arc<Queue<Job>>,
+}
+
+impl Commands {
+    pub(crate) fn new(queue: Arc<Queue<Job>>) -> Self {
+        Self { queue }
+    }
+
+    /// Has commands evaluated in order; answers all results once they are durable. `bytes` is how large the
+    /// request was. Refused as a whole where there is no room for all of them.
+    pub(crate) async fn submit(
+        &self,
+        lane: Lane,
+        caller: &Caller,
+        inputs: Vec<Input>,
+        bytes: usize,
+    ) -> Result<Vec<Answered>, Refusal> {
+        let (mut jobs, mut answers) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len()));
+        for input in inputs {
+            let (answer, receiver) = oneshot::channel();
+            jobs.push(Job { caller: caller.clone(), input, answer });
+            answers.push(receiver);
+        }
+        self.queue.push(lane, bytes, jobs)?;
+        let mut answered = Vec::with_capacity(answers.len());
+        for answer in answers {
+            answered.push(answer.await.map_err(|_| stopping())?);
+        }
+        Ok(answered)
+    }
+
+    /// The same for one command.
+    pub(crate) async fn submit_one(
+        &self,
+        lane: Lane,
+        caller: &Caller,
+        input: Input,
+        bytes: usize,
+    ) -> Result<(Output, periapt_host_api::Revision), Refusal> {
+        let answered = self.submit(lane, caller, vec![input], bytes).await?;
+        let Some(Answered { result, revision }) = answered.into_iter().next() else {
+            return Err(Refusal::new(ErrorCode::Internal, "one command has one result"));
+        };
+        Ok((result?, revision))
+    }
+}
+
+/// The writer went before it answered: whether the command is durable is not known.
+fn stopping() -> Refusal {
+    let message = "the controller is shutting down; look whether the request happened";
+    Refusal::new(ErrorCode::TryAgain, message)
+}

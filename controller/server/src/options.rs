@@ -1,0 +1,87 @@
+//! What a controller is built from.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use periapt_blobs::Blobs;
+use periapt_host_api::StoreId;
+use periapt_store::{Store, StoreError};
+use periapt_store_rocksdb::RocksStore;
+
+use crate::clock::{Chance, Clock, SystemChance, SystemClock};
+
+/// How a controller is set up.
+pub struct Options {
+    /// The name that it takes at its first start.
+    pub name: String,
+    /// Where it listens; port 0 takes any that is free.
+    pub listen: SocketAddr,
+    /// The engine that this version's agents run hooks in, and its version: shown in `status`.
+    pub engine: String,
+    /// Opens the store, at the start and again after it failed.
+    pub store: Arc<dyn OpenStore>,
+    /// Where charm archives lie.
+    pub blobs: Blobs,
+    /// Its clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Its chance.
+    pub chance: Arc<dyn Chance>,
+    /// How long requests in progress may take once it was told to stop; streams end at once.
+    pub drain_within: Duration,
+}
+
+impl Options {
+    /// A controller that keeps everything in one directory: `DIRECTORY/store` (RocksDB) and `DIRECTORY/blobs`.
+    /// Only one process at a time can have it.
+    ///
+    /// # Errors
+    /// The directory cannot be made or used.
+    pub fn in_directory(
+        name: impl Into<String>,
+        directory: &Path,
+        listen: SocketAddr,
+        engine: impl Into<String>,
+    ) -> Result<Self, periapt_blobs::BlobError> {
+        let blobs = Blobs::local(&directory.join("blobs"))?;
+        let chance = Arc::new(SystemChance);
+        let store = RocksDirectory { directory: directory.join("store"), chance: chance.clone() };
+        Ok(Self {
+            name: name.into(),
+            listen,
+            engine: engine.into(),
+            store: Arc::new(store),
+            blobs,
+            clock: Arc::new(SystemClock::default()),
+            chance,
+            drain_within: Duration::from_secs(5),
+        })
+    }
+}
+
+/// Opens the store. Called again after a failure, when the one before was dropped.
+pub trait OpenStore: Send + Sync + 'static {
+    /// The store, ready to be read.
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>>;
+}
+
+/// A RocksDB store in a directory.
+struct RocksDirectory {
+    directory: PathBuf,
+    chance: Arc<dyn Chance>,
+}
+
+impl OpenStore for RocksDirectory {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+        async {
+            let fresh = uuid::Builder::from_random_bytes(self.chance.seed()).into_uuid();
+            let store = RocksStore::open(&self.directory, StoreId(fresh)).await?;
+            Ok(Arc::new(store) as Arc<dyn Store>)
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,130 @@
+//! Which agents are connected: those that have a stream open. The model is told, and told again after it forgot.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use periapt_host_api::{AgentName, command::Caller};
+use periapt_model::{Input, Root, WorkerCommand};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{commands::Commands, published::Subscription, writer::Lane};
+
+/// How long after a refusal the model is told again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The open streams by agent. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Presence(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    streams: Mutex<BTreeMap<AgentName, usize>>,
+    changed: Notify,
+}
+
+/// One open stream of an agent.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    presence: Presence,
+    agent: AgentName,
+}
+
+impl Presence {
+    /// Notes a stream; it counts until the guard is dropped.
+    pub(crate) fn connected(&self, agent: AgentName) -> Connected {
+        self.count(&agent, |streams| streams.saturating_add(1));
+        Connected { presence: self.clone(), agent }
+    }
+
+    fn count(&self, agent: &AgentName, change: impl FnOnce(usize) -> usize) {
+        let mut streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = change(streams.get(agent).copied().unwrap_or_default());
+        match now {
+            0 => streams.remove(agent),
+            open => streams.insert(agent.clone(), open),
+        };
+        drop(streams);
+        self.0.changed.notify_one();
+    }
+
+    /// What the model must be told for it to know who is connected.
+    fn differences(&self, root: &Root) -> Vec<WorkerCommand> {
+        let streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |agent: &AgentName| root.presence(agent).is_some_and(|presence| presence.connected);
+        let come = streams.keys().filter(|agent| !known(agent)).cloned().map(WorkerCommand::AgentConnected);
+        let gone = root
+            .agents()
+            .map(|agent| &agent.name)
+            .filter(|agent| known(agent) && !streams.contains_key(*agent))
+            .cloned()
+            .map(WorkerCommand::AgentDisconnected);
+        come.chain(gone).collect()
+    }
+
+    /// Keeps the model told until it is told to stop.
+    pub(crate) async fn run(self, commands: Commands, mut state: Subscription, stop: CancellationToken) {
+        loop {
+            let differences = self.differences(&state.seen().root);
+            let mut refused = false;
+            for command in differences {
+                let input = Input::Worker(command);
+                let told = commands.submit_one(Lane::Controller, &Caller::Worker, input, 0);
+                refused |= tokio::select! {
+                    () = stop.cancelled() => return,
+                    told = told => told.is_err(),
+                };
+            }
+            let again = async {
+                match refused {
+                    true => tokio::time::sleep(RETRY).await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.0.changed.notified() => {}
+                alive = state.changed() => if !alive { return },
+                () = again => {}
+            }
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.presence.count(&self.agent, |streams| streams.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::Revision;
+    use periapt_model::{Changes, VolatileChange};
+
+    use super::*;
+
+    #[test]
+    fn an_agent_is_connected_while_one_of_its_streams_is_open() {
+        let presence = Presence::default();
+        let agent = AgentName::new("one").unwrap();
+        let root = Root::default();
+        assert!(presence.differences(&root).is_empty());
+        let first = presence.connected(agent.clone());
+        let second = presence.connected(agent.clone());
+        assert_eq!(presence.differences(&root), [WorkerCommand::AgentConnected(agent.clone())]);
+        drop(first);
+        let told = VolatileChange::Presence {
+            agent: agent.clone(),
+            connected: true,
+            at: periapt_host_api::Timestamp::UNIX_EPOCH,
+        };
+        let root = root.apply(&Changes { volatile: vec![told], ..Changes::default() }, Revision(0));
+        assert!(presence.differences(&root).is_empty());
+        drop(second);
+        assert!(presence.0.streams.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading records: log lines and the journal.
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ErrorCode, ModelUuid, Refusal, UnitName,
+    api::{JournalEntry, LogQuery},
+    logs::LogLine,
+};
+use periapt_model::{RecordBody, RecordKind};
+use periapt_store::{Order, Record, RecordPosition, Store, StoreError, codec, key};
+
+/// How many records are read at a time.
+const PAGE: usize = 512;
+/// How many lines `tail` gives at most: they are gathered in memory.
+const MAX_TAIL: usize = 10_000;
+/// How many lines are given where nobody says how many.
+const DEFAULT_TAIL: usize = 10;
+/// How far `tail` looks back for lines that match.
+const MAX_LOOKED_AT: usize = 200_000;
+
+/// Which log lines match a query.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFilter(LogQuery);
+
+impl LogFilter {
+    pub(crate) fn new(query: LogQuery) -> Self {
+        Self(query)
+    }
+
+    fn admits(&self, line: &LogLine) -> bool {
+        self.0.level.is_none_or(|level| line.level >= level)
+            && (self.0.include.is_empty() || self.0.include.iter().any(|wanted| is_of(&line.entity, wanted)))
+    }
+
+    fn lines(&self, records: &[Record]) -> Vec<LogLine> {
+        records.iter().filter_map(log_line).filter(|line| self.admits(line)).collect()
+    }
+
+    /// How many of the lines that are there are wanted; none: all.
+    fn tail(&self) -> Option<usize> {
+        match (self.0.tail, self.0.replay) {
+            (Some(tail), _) => Some(usize::try_from(tail).unwrap_or(MAX_TAIL).min(MAX_TAIL)),
+            (None, true) => None,
+            (None, false) => Some(DEFAULT_TAIL),
+        }
+    }
+}
+
+/// Whether an entity's tag is one that an operator means.
+fn is_of(tag: &str, wanted: &str) -> bool {
+    if let Some(start) = wanted.strip_suffix('*') {
+        return tag.starts_with(start);
+    }
+    if tag == wanted || tag == format!("unit-{}", wanted.replace('/', "-")) {
+        return true;
+    }
+    let number = tag.strip_prefix("unit-").and_then(|rest| rest.strip_prefix(wanted)?.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn log_line(record: &Record) -> Option<LogLine> {
+    match codec::body(record) {
+        Ok(RecordBody::Log(line)) => Some(line),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(%error, "a log line cannot be read");
+            None
+        }
+    }
+}
+
+/// A reader of one model's log, page by page.
+pub(crate) struct LogReader {
+    prefix: Vec<u8>,
+    filter: LogFilter,
+    after: Option<RecordPosition>,
+    started: bool,
+}
+
+impl LogReader {
+    pub(crate) fn new(model: &ModelUuid, filter: LogFilter) -> Self {
+        let prefix = key::record_prefix(model, RecordKind::Log, "");
+        Self { prefix, filter, after: None, started: false }
+    }
+
+    /// The next lines that match, the oldest first; none when all that is there was read.
+    pub(crate) async fn page(&mut self, store: Arc<dyn Store>) -> Result<Option<Vec<LogLine>>, StoreError> {
+        if !self.started {
+            self.started = true;
+            if let Some(tail) = self.filter.tail() {
+                return self.newest(&*store, tail).await.map(Some);
+            }
+        }
+        let order = Order::OldestFirst { after: self.after };
+        let records = store.records(&self.prefix, order, PAGE).await?;
+        let Some(last) = records.last() else { return Ok(None) };
+        self.after = Some(last.position);
+        Ok(Some(self.filter.lines(&records)))
+    }
+
+    /// The newest lines that match; reading goes on behind the newest of all.
+    async fn newest(&mut self, store: &dyn Store, tail: usize) -> Result<Vec<LogLine>, StoreError> {
+        let (mut lines, mut before, mut looked_at) = (Vec::new(), None, 0);
+        while looked_at == 0 || (lines.len() < tail && looked_at < MAX_LOOKED_AT) {
+            let records = store.records(&self.prefix, Order::NewestFirst { before }, PAGE).await?;
+            self.after = self.after.or(records.first().map(|record| record.position));
+            before = records.last().map(|record| record.position);
+            looked_at += records.len();
+            lines.extend(self.filter.lines(&records));
+            if records.len() < PAGE {
+                break;
+            }
+        }
+        lines.truncate(tail);
+        lines.reverse();
+        Ok(lines)
+    }
+}
+
+/// The newest hooks of a unit with where they stand, the oldest first.
+pub(crate) async fn journal(
+    store: &dyn Store,
+    model: &ModelUuid,
+    unit: &UnitName,
+    limit: usize,
+) -> Result<Vec<(RecordPosition, JournalEntry)>, Refusal> {
+    let prefix = key::record_prefix(model, RecordKind::Journal, &unit.to_string());
+    let records = store.records(&prefix, Order::NewestFirst { before: None }, limit).await;
+    let records = records.map_err(|error| unreadable(&error))?;
+    let mut entries = Vec::with_capacity(records.len());
+    for record in records.iter().rev() {
+        match codec::body(record) {
+            Ok(RecordBody::Journal(hook)) => {
+                entries.push((record.position, JournalEntry { unit: unit.clone(), record: *hook }));
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, %unit, "a journal record cannot be read"),
+        }
+    }
+    Ok(entries)
+}
+
+/// What a caller is told when records cannot be read.
+pub(crate) fn unreadable(error: &StoreError) -> Refusal {
+    Refusal::new(ErrorCode::StorageUnavailable, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_may_name_units_applications_or_tags() {
+        for (wanted, tags) in [
+            ("mysql", vec!["unit-mysql-0", "unit-mysql-1", "unit-mysql-10"]),
+            ("mysql/1", vec!["unit-mysql-1"]),
+            ("unit-mysql-1", vec!["unit-mysql-1"]),
+            ("unit-mysql-1*", vec!["unit-mysql-1", "unit-mysql-10", "unit-mysql-1a-0"]),
+            ("my-sql", vec!["unit-my-sql-0"]),
+            ("my", vec![]),
+        ] {
+            let all = ["unit-mysql-0", "unit-mysql-1", "unit-mysql-10", "unit-mysql-1a-0", "unit-my-sql-0"];
+            let found: Vec<_> = all.into_iter().filter(|tag| is_of(tag, wanted)).collect();
+            assert_eq!(found, tags, "{wanted}");
+        }
+    }
+}

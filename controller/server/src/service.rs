@@ -1,0 +1,179 @@
+//! A controller from its options to its end.
+
+use std::{future::Future, net::SocketAddr, sync::Arc};
+
+use periapt_host_api::{Refusal, command::Caller};
+use periapt_model::{Input, WorkerCommand};
+use periapt_store::StoreError;
+use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    api,
+    commands::Commands,
+    engine::{Engine, Shared, UPLOADS},
+    options::Options,
+    presence::Presence,
+    published::{Publisher, Subscription},
+    store_slot::StoreSlot,
+    upkeep::Upkeep,
+    workers::Workers,
+    writer::{self, Lane, Queue, Writer},
+};
+
+/// Why a controller did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The store could not be opened or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Why a controller stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The first start could not be written down.
+    #[error("the controller could not be initialised: {0}")]
+    Initialize(Refusal),
+    /// One of its parts ended: a defect.
+    #[error("a part of the controller ended unexpectedly")]
+    PartEnded,
+}
+
+/// A controller that was built: its store is open, its address bound.
+pub struct Service {
+    listener: TcpListener,
+    writer: Writer,
+    engine: Engine,
+    name: String,
+    handle: Handle,
+    drain_within: std::time::Duration,
+}
+
+/// A way to a running controller. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    address: SocketAddr,
+    stop: CancellationToken,
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL for clients on this machine.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Tells it to stop; [`Service::run`] then ends.
+    pub fn shutdown(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl Options {
+    /// Opens the store, reads it, and binds the address. Nothing is served yet.
+    ///
+    /// # Errors
+    /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
+    pub async fn build(self) -> Result<Service, BuildError> {
+        let (store, first) = writer::load(&*self.store, &*self.clock).await?;
+        let listen = |source| BuildError::Listen { address: self.listen, source };
+        let listener = TcpListener::bind(self.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
+        let handle = Handle { address, stop: CancellationToken::new() };
+        let store = StoreSlot::new(store);
+        let engine = Engine::new(Shared {
+            commands: Commands::new(Arc::clone(&queue)),
+            state: publisher.subscribe(),
+            store: store.clone(),
+            blobs: self.blobs,
+            clock: Arc::clone(&self.clock),
+            presence: Presence::default(),
+            uploads: Semaphore::new(UPLOADS),
+            engine: self.engine,
+            stop: handle.stop.child_token(),
+        });
+        let writer =
+            Writer { queue, store, opener: self.store, publisher, clock: self.clock, chance: self.chance };
+        let (name, drain_within) = (self.name, self.drain_within);
+        Ok(Service { listener, writer, engine, name, handle, drain_within })
+    }
+}
+
+impl Service {
+    /// A way to it, also before it runs.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Runs until `stop` is cancelled or [`Handle::shutdown`] called: then streams end, requests in progress
+    /// are finished, and the store is closed.
+    ///
+    /// # Errors
+    /// [`RunError`] if it cannot go on.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
+        let Self { listener, writer, engine, name, handle, drain_within } = self;
+        let stopping = handle.stop.clone();
+        let mut parts = JoinSet::new();
+        // Workers and connections end first, so that what they still ask is answered by the writer.
+        let writer_stop = CancellationToken::new();
+        let writing = tokio::spawn(writer.run(writer_stop.clone()));
+        let result = match initialize(&engine, name).await {
+            Err(refusal) => Err(RunError::Initialize(refusal)),
+            Ok(()) => {
+                start_parts(&mut parts, &engine, &stopping);
+                let router = api::router(engine.clone());
+                parts.spawn(api::serve(listener, router, stopping.clone(), drain_within));
+                tokio::select! {
+                    () = stop.cancelled() => Ok(()),
+                    () = stopping.cancelled() => Ok(()),
+                    // Parts end only when they are told to.
+                    _ = parts.join_next() => match stopping.is_cancelled() {
+                        true => Ok(()),
+                        false => Err(RunError::PartEnded),
+                    },
+                }
+            }
+        };
+        stopping.cancel();
+        while parts.join_next().await.is_some() {}
+        writer_stop.cancel();
+        match writing.await {
+            Ok(()) => result,
+            Err(_) => Err(RunError::PartEnded),
+        }
+    }
+}
+
+fn start_parts(parts: &mut JoinSet<()>, engine: &Engine, stop: &CancellationToken) {
+    let state = || -> Subscription { engine.state.clone() };
+    let mut start = |part: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
+        parts.spawn(part);
+    };
+    let commands = engine.commands.clone();
+    start(Box::pin(engine.presence.clone().run(commands.clone(), state(), stop.clone())));
+    let clock = Arc::clone(&engine.clock);
+    let workers = Workers { commands, state: state(), clock: Arc::clone(&clock) };
+    start(Box::pin(workers.run(stop.clone())));
+    let upkeep = Upkeep { state: state(), store: engine.store.clone(), clock };
+    start(Box::pin(upkeep.run(stop.clone())));
+}
+
+/// Gives a new controller its name and id; changes nothing at later starts.
+async fn initialize(engine: &Engine, name: String) -> Result<(), Refusal> {
+    let input = Input::Worker(WorkerCommand::Initialize { name });
+    engine.commands.submit_one(Lane::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+}

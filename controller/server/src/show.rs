@@ -1,0 +1,28 @@
+//! What is shown of single things.
+
+mod application;
+mod unit;
+
+use periapt_host_api::CharmDigest;
+use periapt_model::{ModelState, Root};
+
+pub(crate) use application::application;
+pub(crate) use unit::unit;
+
+/// A charm as lists name it: `local:NAME-REV`, with its name and its revision in the model.
+struct CharmLabel {
+    name: String,
+    revision: u64,
+}
+
+impl CharmLabel {
+    fn of(root: &Root, state: &ModelState, digest: &CharmDigest) -> Self {
+        let name = root.charm(digest).map(|charm| charm.meta.name.clone()).unwrap_or_default();
+        let revision = state.charm(digest).map(|charm| charm.revision).unwrap_or_default();
+        Self { name, revision }
+    }
+
+    fn url(&self) -> String {
+        format!("local:{}-{}", self.name, self.revision)
+    }
+}

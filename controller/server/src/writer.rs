@@ -1,0 +1,151 @@
+//! The single writer: evaluates commands in order against a speculative state, makes their writes durable
+//! together, and only then lets anybody see them.
+
+mod batch;
+mod queue;
+mod reopen;
+
+use std::sync::Arc;
+
+use periapt_host_api::{ErrorCode, Refusal, Revision, command::Caller};
+use periapt_model::{Environment, Input, Output};
+use periapt_store::{MAX_COMMIT_BYTES, StoreError};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use batch::model_of;
+pub(crate) use queue::{Lane, Queue};
+pub(crate) use reopen::load;
+
+use crate::{
+    clock::{Chance, Clock},
+    options::OpenStore,
+    published::{Published, Publisher},
+    store_slot::StoreSlot,
+};
+use batch::Speculation;
+
+/// How many commands one batch holds at most; with their bytes it bounds how long a batch takes.
+const BATCH_COUNT: usize = 512;
+/// How many bytes of requests are taken for one batch, but for one that is larger alone.
+const BATCH_BYTES: usize = MAX_COMMIT_BYTES;
+
+/// One command that waits.
+pub(crate) struct Job {
+    /// Who asks.
+    pub(crate) caller: Caller,
+    /// For what.
+    pub(crate) input: Input,
+    /// Where the result goes; nobody may be there any more.
+    pub(crate) answer: oneshot::Sender<Answered>,
+}
+
+/// The result of one command, once it is durable.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// What it did, or why it did nothing.
+    pub(crate) result: Result<Output, Refusal>,
+    /// The revision at which this can be read.
+    pub(crate) revision: Revision,
+}
+
+/// The writer's parts. It owns the one speculative state.
+pub(crate) struct Writer {
+    pub(crate) queue: Arc<Queue<Job>>,
+    pub(crate) store: StoreSlot,
+    pub(crate) opener: Arc<dyn OpenStore>,
+    pub(crate) publisher: Publisher,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) chance: Arc<dyn Chance>,
+}
+
+impl Writer {
+    /// Works until it is told to stop. What waits then is thrown away: nobody was told that it happened.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        loop {
+            let jobs = tokio::select! {
+                () = stop.cancelled() => break,
+                jobs = self.queue.take(BATCH_BYTES, BATCH_COUNT) => jobs,
+            };
+            if !self.turn(jobs).await && !self.reopen(&stop).await {
+                break;
+            }
+        }
+        self.queue.close();
+    }
+
+    /// Evaluates some commands and commits what they write. False if the store must be opened again.
+    async fn turn(&self, jobs: Vec<Job>) -> bool {
+        let before = self.publisher.current();
+        let mut speculation = Speculation::new(&before.root);
+        let mut waiting = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let result = speculation.evaluate(&job.caller, &job.input, &self.environment());
+            let model = batch::model_of(&job.input);
+            waiting.push((job.answer, result, model));
+        }
+        let failure = match self.commit(&before, speculation).await {
+            Ok(after) => {
+                for (answer, result, model) in waiting {
+                    let revision = model.map_or(after.revision(), |model| after.changed.model(&model));
+                    // Who asked may have gone; that the command happened is in the state.
+                    let _ = answer.send(Answered { result, revision });
+                }
+                return true;
+            }
+            Err(failure) => failure,
+        };
+        tracing::error!(error = %failure, "a batch of {} commands was not written", waiting.len());
+        let refusal = unavailable(&failure);
+        for (answer, ..) in waiting {
+            let _ = answer.send(Answered { result: Err(refusal.clone()), revision: before.revision() });
+        }
+        matches!(failure, StoreError::Refused(_))
+    }
+
+    /// Writes a speculative state, and shows it once it is durable.
+    async fn commit(
+        &self,
+        before: &Published,
+        speculation: Speculation,
+    ) -> Result<Arc<Published>, StoreError> {
+        let speculated = speculation.finish();
+        let mut changed = before.changed.clone();
+        let root = match speculated.batch? {
+            None => speculated.root,
+            Some(batch) => {
+                let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
+                let revision = store.commit(batch).await?;
+                for model in speculated.models {
+                    changed.note_model(model, revision);
+                }
+                if speculated.outside {
+                    changed.note_outside(revision);
+                }
+                batch::at_revision(&speculated.root, revision)
+            }
+        };
+        if speculated.differs {
+            let problem = before.problem.clone();
+            self.publisher.publish(Published { root, store: before.store, changed, problem });
+        }
+        Ok(self.publisher.current())
+    }
+
+    fn environment(&self) -> Environment {
+        Environment {
+            now: self.clock.now(),
+            lease_now_ms: self.clock.monotonic_ms(),
+            seed: self.chance.seed(),
+        }
+    }
+}
+
+/// What a caller is told when the store did not take a batch.
+fn unavailable(failure: &StoreError) -> Refusal {
+    let message = match failure {
+        StoreError::Refused(_) => format!("{failure}; nothing of the request happened, try again"),
+        _ => format!("{failure}; it is being opened again, look whether the request happened"),
+    };
+    Refusal::new(ErrorCode::StorageUnavailable, message)
+}

@@ -1,0 +1,103 @@
+//! One batch in the making: a state that is not durable yet, and what must be written for it.
+
+use std::{
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use periapt_host_api::{
+    ErrorCode, ModelUuid, Refusal, Revision,
+    command::{Caller, ControllerCommand},
+};
+use periapt_model::{Changes, Environment, Input, Output, Root, WorkerCommand, entity::EntityKey, evaluate};
+use periapt_store::{Batch, StoreError, codec};
+
+/// The state after the commands so far, and their writes.
+pub(super) struct Speculation {
+    root: Root,
+    expected: Revision,
+    changes: Vec<Changes>,
+}
+
+/// A batch that is ready to be written.
+pub(super) struct Speculated {
+    /// The state afterwards; its revision is still the old one.
+    pub(super) root: Root,
+    /// What is to be written; none: nothing.
+    pub(super) batch: Result<Option<Batch>, StoreError>,
+    /// Whether the state differs at all.
+    pub(super) differs: bool,
+    /// The models that are written.
+    pub(super) models: BTreeSet<ModelUuid>,
+    /// Whether anything outside of models is.
+    pub(super) outside: bool,
+}
+
+impl Speculation {
+    pub(super) fn new(durable: &Root) -> Self {
+        Self { root: durable.clone(), expected: durable.revision(), changes: Vec::new() }
+    }
+
+    /// Evaluates one command on top of those before. One that is refused leaves nothing.
+    pub(super) fn evaluate(
+        &mut self,
+        caller: &Caller,
+        input: &Input,
+        environment: &Environment,
+    ) -> Result<Output, Refusal> {
+        // The model does not panic. Should it, then one command must not end all the others.
+        let evaluated = catch_unwind(AssertUnwindSafe(|| evaluate(&self.root, caller, input, environment)));
+        let (changes, output) = evaluated.unwrap_or_else(|_| {
+            tracing::error!(?caller, ?input, "evaluating a command panicked");
+            Err(Refusal::new(ErrorCode::Internal, "the controller has a defect here; its log tells more"))
+        })?;
+        if changes != Changes::default() {
+            self.root = self.root.apply(&changes, self.expected);
+            self.changes.push(changes);
+        }
+        Ok(output)
+    }
+
+    pub(super) fn finish(self) -> Speculated {
+        let mut models = BTreeSet::new();
+        let mut outside = false;
+        for changes in &self.changes {
+            for key in changes.puts.keys() {
+                match key {
+                    EntityKey::InModel(model, _) => {
+                        models.insert(*model);
+                    }
+                    _ => outside = true,
+                }
+            }
+        }
+        let stores = self.changes.iter().any(|changes| !changes.stores_nothing());
+        let batch = match stores {
+            true => codec::batch(self.expected, &self.changes)
+                .map(Some)
+                .map_err(|error| StoreError::Refused(error.to_string())),
+            false => Ok(None),
+        };
+        Speculated { root: self.root, batch, differs: !self.changes.is_empty(), models, outside }
+    }
+}
+
+/// The same state, said to be of a revision.
+pub(super) fn at_revision(root: &Root, revision: Revision) -> Root {
+    root.apply(&Changes::default(), revision)
+}
+
+/// The model that a command is about, if it is about one.
+pub(crate) fn model_of(input: &Input) -> Option<ModelUuid> {
+    match input {
+        Input::Model(model, _) | Input::Runner(model, _) => Some(*model),
+        Input::Controller(ControllerCommand::DestroyModel { model, .. }) => Some(*model),
+        Input::Worker(
+            WorkerCommand::AssignUnits(model)
+            | WorkerCommand::RunWork(model, _)
+            | WorkerCommand::WindUpModel(model)
+            | WorkerCommand::ExpireLease(model, _),
+        ) => Some(*model),
+        Input::Controller(_) | Input::UploadCharm(_) | Input::Register(..) | Input::Worker(_) => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! After a failed sync nobody knows what is on the disk: the store is closed, opened and read again before
+//! anything more is written.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_model::Root;
+use periapt_store::{Store, StoreError, codec};
+use tokio_util::sync::CancellationToken;
+
+use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer, unavailable};
+use crate::published::{Changed, Published};
+
+/// The pauses between attempts grow from this...
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl Writer {
+    /// Opens the store until that succeeds, and refuses what comes meanwhile. Reading goes on from the last
+    /// durable state. False if it was told to stop.
+    pub(super) async fn reopen(&self, stop: &CancellationToken) -> bool {
+        self.store.close();
+        let mut pause = FIRST_PAUSE;
+        let mut failure = StoreError::Failed("its last write is in doubt".into());
+        loop {
+            self.say(Some(format!("the store cannot be written: {failure}")));
+            let refusing = self.refuse_for(pause, &failure);
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                () = refusing => {}
+            }
+            match load(&*self.opener, &*self.clock).await {
+                Ok((store, published)) => {
+                    self.store.open(store);
+                    self.publisher.publish(published);
+                    tracing::info!("the store was opened again");
+                    return true;
+                }
+                Err(error) => failure = error,
+            }
+            tracing::error!(error = %failure, "the store cannot be opened again");
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Refuses all commands for a while.
+    async fn refuse_for(&self, pause: Duration, failure: &StoreError) {
+        let refusal = unavailable(failure);
+        let refuse = async {
+            loop {
+                for Job { answer, .. } in self.queue.take(BATCH_BYTES, BATCH_COUNT).await {
+                    let revision = self.publisher.current().revision();
+                    let _ = answer.send(Answered { result: Err(refusal.clone()), revision });
+                }
+            }
+        };
+        // Ends by its time alone.
+        let _: Result<(), _> = tokio::time::timeout(pause, refuse).await;
+    }
+
+    fn say(&self, problem: Option<String>) {
+        let current = self.publisher.current();
+        self.publisher.publish(Published { problem, ..Published::clone(&current) });
+    }
+}
+
+/// Opens a store and reads the state that it holds.
+pub(crate) async fn load(
+    opener: &dyn crate::options::OpenStore,
+    clock: &dyn crate::clock::Clock,
+) -> Result<(Arc<dyn Store>, Published), StoreError> {
+    let store = opener.open().await?;
+    let loaded = store.load().await?;
+    let revision = loaded.revision;
+    let damaged = |error: &dyn std::error::Error| StoreError::Damaged(error.to_string());
+    let entities = codec::entities(loaded).map_err(|error| damaged(&error))?;
+    let root = Root::from_entities(entities, revision).map_err(|error| damaged(&error))?;
+    let root = root.restart(clock.now(), clock.monotonic_ms());
+    let published =
+        Published { root, store: store.id(), changed: Changed::at_start(revision), problem: None };
+    Ok((store, published))
+}
