@@ -1,1 +1,21 @@
-//! (to be written)
+//! The agent: a *keeper*, the process that holds the connection to the controller, and a *runner* process for each
+//! model, which mirrors the model's view, decides what its units do, runs their hooks in the sandbox and commits
+//! them (`design.md` sections 3 and 5).
+//!
+//! The agent keeps no state that matters: kill any part of it at any time, and hooks that had not committed run
+//! again. Decisions are taken by `periapt-uniter` and `periapt-hook`; this crate only carries things between
+//! them, the sandbox and the controller.
+
+mod backoff;
+mod clock;
+mod helper;
+mod keeper;
+mod options;
+mod protocol;
+mod runner;
+
+pub use helper::{HelperError, run_compile_helper};
+pub use keeper::{Agent, AgentError, AgentState, DirectoryError, Handle};
+pub use options::{CompileLimits, Options, Program};
+pub use protocol::LinkError;
+pub use runner::{RunnerError, run_runner};

@@ -1,0 +1,31 @@
+//! The clocks of this host.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since the host started, sleep included: keeper and runner of one host read the same clock, and
+/// nobody can set it back. Leases are counted on it (`hook-model.md` D-3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct BootTime(pub(crate) u64);
+
+impl BootTime {
+    /// Now.
+    pub(crate) fn now() -> Self {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
+        Self(seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000))
+    }
+
+    /// Some time later.
+    pub(crate) fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// How long until a moment of the wall clock; nothing once it has passed.
+pub(crate) fn until(moment: jiff::Timestamp) -> Duration {
+    Duration::try_from(moment.duration_since(jiff::Timestamp::now())).unwrap_or_default()
+}

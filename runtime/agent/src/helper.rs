@@ -1,0 +1,122 @@
+//! The compile helper: a process for one component, with limits that the kernel keeps.
+//!
+//! The component comes on standard input, the compiled form goes to standard output, and what is wrong with the
+//! component goes to standard error. The process has no other descriptors, and an environment that its keeper
+//! chose.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Read as _, Write as _},
+    process::ExitCode,
+};
+
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use crate::options::CompileLimits;
+
+/// What a helper is told of its limits, as its last argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct HelperLimits {
+    memory: u64,
+    cpu_seconds: u64,
+    component: u64,
+    output: u64,
+}
+
+/// Why a helper did not compile its component.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// It was not started by a keeper.
+    #[error("the last argument must be the limits, as an agent gives them to its compile helper")]
+    Limits(#[source] serde_json::Error),
+    /// The kernel does not take a limit.
+    #[error("a limit cannot be set")]
+    Limit(#[source] rustix::io::Errno),
+    /// The component cannot be read or its compiled form not be written.
+    #[error("cannot read the component or write its compiled form")]
+    Io(#[source] io::Error),
+    /// The component has more bytes than it may.
+    #[error("the component is larger than {0} bytes")]
+    TooLarge(u64),
+    /// There is no compiler.
+    #[error(transparent)]
+    Engine(periapt_sandbox::BuildError),
+    /// The compiler refuses the component.
+    #[error("{0}")]
+    Component(String),
+}
+
+impl From<&CompileLimits> for HelperLimits {
+    fn from(limits: &CompileLimits) -> Self {
+        Self {
+            memory: limits.memory,
+            cpu_seconds: limits.cpu_seconds,
+            component: limits.component,
+            output: limits.output,
+        }
+    }
+}
+
+impl HelperLimits {
+    /// As the argument.
+    pub(crate) fn to_argument(self) -> String {
+        // A struct of numbers always has a JSON form; without one the helper says that it got no limits.
+        serde_json::to_string(&self).unwrap_or_default()
+    }
+
+    /// Binds this process.
+    fn bind(self) -> Result<(), HelperError> {
+        // Private memory, not address space: the engine reserves far more addresses than it ever uses.
+        for (resource, limit) in [
+            (Resource::Data, self.memory),
+            (Resource::Cpu, self.cpu_seconds),
+            (Resource::Fsize, self.output),
+            (Resource::Nofile, 16),
+            (Resource::Core, 0),
+        ] {
+            let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+            setrlimit(resource, limit).map_err(HelperError::Limit)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a program runs when it is started as a compile helper. `limits` is its last argument.
+///
+/// The exit code says whether standard output holds the compiled component; else standard error says why not, in
+/// one line.
+pub fn run_compile_helper(limits: &str) -> ExitCode {
+    match compile(limits) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(error) = source {
+                let _ = write!(text, ": {error}");
+                source = error.source();
+            }
+            // Nobody reads it: then nobody needs it.
+            let _ = writeln!(io::stderr(), "{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile(limits: &str) -> Result<(), HelperError> {
+    let limits: HelperLimits = serde_json::from_str(limits).map_err(HelperError::Limits)?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(HelperError::Limit)?;
+    limits.bind()?;
+    let mut component = Vec::new();
+    io::stdin().lock().take(limits.component + 1).read_to_end(&mut component).map_err(HelperError::Io)?;
+    if component.len() as u64 > limits.component {
+        return Err(HelperError::TooLarge(limits.component));
+    }
+    // Nothing runs here: the smallest engine makes the same code.
+    let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
+    let sandbox = periapt_sandbox::Sandbox::new(options).map_err(HelperError::Engine)?;
+    let compiled = sandbox.compile(&component).map_err(|error| HelperError::Component(error.to_string()))?;
+    let mut output = io::stdout().lock();
+    output.write_all(&compiled).and_then(|()| output.flush()).map_err(HelperError::Io)
+}

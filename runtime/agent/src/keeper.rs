@@ -1,0 +1,301 @@
+//! The keeper: one process with the connection and the credentials, which starts a runner per model and never
+//! waits for one.
+
+use std::{collections::BTreeMap, collections::BTreeSet, io, sync::Arc, time::Duration};
+
+use periapt_client::{Client, ClientError, Identity};
+use periapt_host_api::{
+    CharmDigest, ErrorCode, ModelUuid, Refusal,
+    agent::{AgentAssignments, Register},
+};
+use periapt_sandbox::{CompatibilityHash, Sandbox};
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{backoff::Backoff, options::Options};
+
+mod calls;
+mod charms;
+mod compile;
+mod controller;
+mod directories;
+mod follow;
+mod leases;
+mod model;
+mod process;
+mod roster;
+mod suspects;
+mod tails;
+#[cfg(test)]
+mod tests;
+
+pub use directories::DirectoryError;
+
+use charms::Charms;
+use compile::CompileHelper;
+use controller::{Controller, ControllerError, HttpController};
+use directories::Directories;
+use follow::{Assignments, Follow};
+use model::{ModelKeeper, Shared};
+use process::Processes;
+
+/// How long runners may take to end before an agent that stops leaves without waiting.
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The controller's URL is none.
+    #[error(transparent)]
+    Controller(#[from] ClientError),
+    /// The engine cannot be set up on this host.
+    #[error("the engine cannot be set up")]
+    Engine(#[from] periapt_sandbox::BuildError),
+    /// The host's boot id or name cannot be read.
+    #[error("cannot read {path}")]
+    Host {
+        /// Where it stands.
+        path: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The controller does not take this agent.
+    #[error("the controller refuses this agent")]
+    Refused(#[source] Refusal),
+}
+
+/// How an agent is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentState {
+    /// The controller has taken its registration.
+    pub registered: bool,
+    /// The models that it looks after.
+    pub models: BTreeSet<ModelUuid>,
+}
+
+/// Tells how a running agent is. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Handle(watch::Receiver<AgentState>);
+
+impl Handle {
+    /// How it is now.
+    pub fn state(&self) -> AgentState {
+        self.0.borrow().clone()
+    }
+
+    /// Waits until the controller has taken the agent's registration; false if the agent ended before.
+    pub async fn registered(&mut self) -> bool {
+        self.0.wait_for(|state| state.registered).await.is_ok()
+    }
+}
+
+/// An agent that is ready to run.
+#[derive(Debug)]
+pub struct Agent {
+    options: Options,
+    client: Client,
+    directories: Directories,
+    register: Register,
+    engine: CompatibilityHash,
+    state: watch::Sender<AgentState>,
+}
+
+impl Options {
+    /// Takes the agent's directory and reads what it must know of its host. Nothing runs yet.
+    pub fn build(self) -> Result<Agent, AgentError> {
+        let directories = Directories::open(&self.data)?;
+        let identity = Identity::Agent(self.name.clone());
+        let client = Client::new(periapt_client::Options::new(self.controller.clone(), identity))?;
+        let register = Register {
+            addresses: self.addresses.clone(),
+            boot_id: host_line("/proc/sys/kernel/random/boot_id")?,
+            hostname: host_line("/proc/sys/kernel/hostname")?,
+            availability_zone: self.availability_zone.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: periapt_sandbox::engine_version().to_owned(),
+        };
+        // The keeper runs nothing: it needs the engine's hash, which does not depend on how many hooks there are.
+        let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
+        let engine = Sandbox::new(one)?.compatibility_hash();
+        Ok(Agent { options: self, client, directories, register, engine, state: watch::Sender::default() })
+    }
+}
+
+impl Agent {
+    /// Tells how the agent is.
+    pub fn handle(&self) -> Handle {
+        Handle(self.state.subscribe())
+    }
+
+    /// Runs until it is cancelled, or the controller refuses it. Then its runners are gone; hooks in flight were
+    /// abandoned and run again when the agent does (U-13).
+    pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
+        let controller = HttpController::new(self.client, self.options.name.clone());
+        let directories = Arc::new(self.directories);
+        let compiler =
+            CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
+        let charms = Arc::new(Charms::new(
+            controller.clone(),
+            Arc::clone(&directories),
+            Arc::new(compiler),
+            self.engine,
+        ));
+        let shared = Arc::new(Shared {
+            agent: self.options.name.clone(),
+            controller,
+            charms,
+            directories,
+            launch: Arc::new(Processes(self.options.program.clone())),
+            hooks: self.options.hooks.get(),
+            idle_after: self.options.idle_after,
+        });
+        Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }
+            .run(self.register, cancel)
+            .await
+    }
+}
+
+/// One line of a file of the kernel's.
+fn host_line(path: &'static str) -> Result<String, AgentError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(source) => Err(AgentError::Host { path, source }),
+    }
+}
+
+/// A model that is looked after.
+struct Managed {
+    wanted: watch::Sender<BTreeSet<CharmDigest>>,
+    ended: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+struct Keeper<C: Controller> {
+    shared: Arc<Shared<C>>,
+    models: BTreeMap<ModelUuid, Managed>,
+    /// Models that are looked after no more, by tasks that are about to end.
+    ending: JoinSet<()>,
+    state: watch::Sender<AgentState>,
+}
+
+impl<C: Controller> Keeper<C> {
+    async fn run(mut self, register: Register, cancel: CancellationToken) -> Result<(), AgentError> {
+        tokio::select! {
+            () = cancel.cancelled() => return Ok(()),
+            registered = self.register(register) => registered?,
+        }
+        let mut assignments = Follow::new(Assignments(self.shared.controller.clone()));
+        let mut first = true;
+        loop {
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                next = assignments.next() => {
+                    if std::mem::take(&mut first) {
+                        self.clean_up(&next).await;
+                    }
+                    self.assign(next);
+                }
+                Some(_) = self.ending.join_next() => {}
+            }
+        }
+        self.stop().await;
+        Ok(())
+    }
+
+    /// Registers, however long the controller is away.
+    async fn register(&self, register: Register) -> Result<(), AgentError> {
+        let mut backoff = Backoff::network();
+        loop {
+            match self.shared.controller.register(register.clone()).await {
+                Ok(()) => break,
+                Err(ControllerError::Refused(refusal)) if refusal.code != ErrorCode::Internal => {
+                    return Err(AgentError::Refused(refusal));
+                }
+                Err(error) => {
+                    let wait = backoff.failed();
+                    tracing::info!(%error, ?wait, "not registered yet");
+                    sleep(wait).await;
+                }
+            }
+        }
+        self.state.send_modify(|state| state.registered = true);
+        Ok(())
+    }
+
+    async fn clean_up(&self, assignments: &AgentAssignments) {
+        let wanted = assignments.models.values().flat_map(|model| model.charms.iter().copied()).collect();
+        if let Err(error) = self.shared.charms.keep_only(wanted).await {
+            tracing::warn!(%error, "charms that nobody needs could not be deleted");
+        }
+    }
+
+    /// Starts looking after models that are new, and stops with those that are not named any more.
+    fn assign(&mut self, assignments: AgentAssignments) {
+        let gone: Vec<_> =
+            self.models.keys().filter(|model| !assignments.models.contains_key(model)).copied().collect();
+        for model in gone {
+            if let Some(managed) = self.models.remove(&model) {
+                managed.ended.cancel();
+                self.ending.spawn(async move {
+                    // An error says that the task panicked: then it has ended, too.
+                    let _ = managed.task.await;
+                });
+            }
+        }
+        for (model, assignment) in assignments.models {
+            let charms: BTreeSet<_> = assignment.charms.into_iter().collect();
+            for charm in &charms {
+                self.fetch_ahead(*charm);
+            }
+            match self.models.get(&model) {
+                Some(managed) => managed.wanted.send_if_modified(|wanted| {
+                    let differs = *wanted != charms;
+                    *wanted = charms;
+                    differs
+                }),
+                None => self.models.insert(model, self.manage(model, charms)).is_some(),
+            };
+        }
+        let models = self.models.keys().copied().collect();
+        self.state.send_modify(|state| state.models = models);
+    }
+
+    /// A model that comes back while its last keeper still ends gets a new one at once: attaching revokes what
+    /// the old runner has under way.
+    fn manage(&self, model: ModelUuid, charms: BTreeSet<CharmDigest>) -> Managed {
+        let (wanted, ended) = (watch::Sender::new(charms), CancellationToken::new());
+        let keeper = ModelKeeper::new(Arc::clone(&self.shared), model, wanted.subscribe(), ended.clone());
+        Managed { wanted, ended, task: tokio::spawn(keeper.run()) }
+    }
+
+    /// Has a charm in place before a unit asks for it.
+    fn fetch_ahead(&self, charm: CharmDigest) {
+        let charms = Arc::clone(&self.shared.charms);
+        tokio::spawn(async move {
+            if let Err(error) = charms.obtain(charm).await {
+                tracing::debug!(charm = %charm.short(), %error, "a charm could not be fetched ahead");
+            }
+        });
+    }
+
+    async fn stop(mut self) {
+        for managed in self.models.into_values() {
+            managed.ended.cancel();
+            self.ending.spawn(async move {
+                let _ = managed.task.await;
+            });
+        }
+        let all = async { while self.ending.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOPS_WITHIN, all).await.is_err() {
+            tracing::warn!("runners did not end in time, and are killed");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The calls of one runner: gathered into bulk calls, forwarded, answered.
+
+use std::{collections::BTreeSet, collections::VecDeque, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use periapt_host_api::{
+    CharmDigest, ErrorCode, Incarnation, ModelUuid, Refusal, UnitName,
+    agent::{RunnerAnswer, RunnerCommand},
+    api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
+    command::CommandResult,
+};
+use tokio::{sync::watch, time::timeout};
+
+use super::{
+    charms::{CharmError, Charms},
+    controller::{Controller, ControllerError},
+};
+use crate::{
+    clock::BootTime,
+    protocol::{CALLS_OUTSTANDING, Call, CallId, CallOutcome},
+};
+
+/// Bulk calls of one runner under way at a time: one is answered while the next is gathered. Each waits for the
+/// same disk, so more would only make them smaller.
+const BULKS: usize = 4;
+
+/// How long a charm that no assignment names yet is waited for: views and assignments are two streams.
+const ASSIGNED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The charms that the model's units are to run.
+pub(crate) type Wanted = watch::Receiver<BTreeSet<CharmDigest>>;
+
+/// A call that has its answer.
+pub(crate) struct Settled {
+    pub(crate) id: CallId,
+    pub(crate) outcome: CallOutcome,
+    pub(crate) about: About,
+}
+
+/// What the keeper has to note of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The runner attached.
+    Attach,
+    /// Early items up to a number were sent.
+    Early(UnitName, u64),
+    /// Leadership was claimed.
+    Claim(UnitName),
+    /// Nothing.
+    Other,
+}
+
+impl About {
+    fn of(command: &RunnerCommand) -> Self {
+        match command {
+            RunnerCommand::Attach => Self::Attach,
+            RunnerCommand::Early { unit, items, .. } => match items.last() {
+                Some(last) => Self::Early(unit.clone(), last.number),
+                None => Self::Other,
+            },
+            RunnerCommand::Claim(claim) => Self::Claim(claim.unit.clone()),
+            RunnerCommand::Commit(_) => Self::Other,
+        }
+    }
+}
+
+/// Work that is finished.
+enum Done {
+    Bulk(Vec<Settled>),
+    Charm(Settled),
+}
+
+struct Waiting {
+    id: CallId,
+    command: RunnerCommand,
+    bytes: usize,
+}
+
+/// More calls at a time than a runner of ours makes.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {CALLS_OUTSTANDING} calls at a time")]
+pub(crate) struct TooMany;
+
+/// The calls of one runner.
+pub(crate) struct Calls<C> {
+    controller: C,
+    model: ModelUuid,
+    charms: Arc<Charms<C>>,
+    wanted: Wanted,
+    waiting: VecDeque<Waiting>,
+    running: FuturesUnordered<BoxFuture<'static, Done>>,
+    bulks: usize,
+    outstanding: usize,
+}
+
+impl<C: Controller> Calls<C> {
+    /// None yet.
+    pub(crate) fn new(controller: C, model: ModelUuid, charms: Arc<Charms<C>>, wanted: Wanted) -> Self {
+        Self {
+            controller,
+            model,
+            charms,
+            wanted,
+            waiting: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            bulks: 0,
+            outstanding: 0,
+        }
+    }
+
+    /// Takes a call, whose message had this many bytes.
+    pub(crate) fn push(&mut self, id: CallId, call: Call, bytes: usize) -> Result<(), TooMany> {
+        if self.outstanding >= CALLS_OUTSTANDING {
+            return Err(TooMany);
+        }
+        self.outstanding += 1;
+        match call {
+            Call::Command(command) => {
+                self.waiting.push_back(Waiting { id, command: *command, bytes });
+                self.start_bulk();
+            }
+            Call::Charm(digest) => {
+                let (charms, wanted) = (Arc::clone(&self.charms), self.wanted.clone());
+                self.running.push(
+                    async move {
+                        let outcome = charm(&charms, wanted, digest).await;
+                        Done::Charm(Settled { id, outcome, about: About::Other })
+                    }
+                    .boxed(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every call was answered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outstanding == 0
+    }
+
+    /// The next answers; never, while there are no calls. Can be cancelled without losing one.
+    pub(crate) async fn next(&mut self) -> Vec<Settled> {
+        let Some(done) = self.running.next().await else { return std::future::pending().await };
+        let settled = match done {
+            Done::Charm(settled) => vec![settled],
+            Done::Bulk(settled) => {
+                self.bulks = self.bulks.saturating_sub(1);
+                self.start_bulk();
+                settled
+            }
+        };
+        self.outstanding = self.outstanding.saturating_sub(settled.len());
+        settled
+    }
+
+    /// Sends what waits, if fewer calls than may be are under way.
+    fn start_bulk(&mut self) {
+        if self.waiting.is_empty() || self.bulks >= BULKS {
+            return;
+        }
+        self.bulks += 1;
+        let (mut calls, mut commands, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while let Some(next) = self.waiting.pop_front() {
+            bytes += next.bytes;
+            calls.push((next.id, About::of(&next.command)));
+            commands.push(next.command);
+            let following = self.waiting.front().map_or(0, |waiting| waiting.bytes);
+            // A quarter of the room is left for what JSON puts around them.
+            if commands.len() >= MAX_COMMANDS || bytes + following > MAX_COMMANDS_BYTES / 4 * 3 {
+                break;
+            }
+        }
+        let (controller, model) = (self.controller.clone(), self.model);
+        self.running.push(async move { Done::Bulk(bulk(&controller, model, calls, commands).await) }.boxed());
+    }
+}
+
+async fn bulk<C: Controller>(
+    controller: &C,
+    model: ModelUuid,
+    calls: Vec<(CallId, About)>,
+    commands: Vec<RunnerCommand>,
+) -> Vec<Settled> {
+    let sent_at = BootTime::now();
+    let answered = controller.commands(model, commands).await;
+    let settled = |(id, about), outcome| Settled { id, outcome, about };
+    match answered {
+        Ok(answered) if answered.results.len() == calls.len() => {
+            let revision = answered.revision;
+            let outcomes = answered.results.into_iter().map(|result| match result {
+                CommandResult::Ok(answer) => CallOutcome::Answered { answer, revision, sent_at },
+                CommandResult::Error(refusal) => refused(refusal),
+            });
+            calls.into_iter().zip(outcomes).map(|(call, outcome)| settled(call, outcome)).collect()
+        }
+        Ok(_) => {
+            let outcome = CallOutcome::Away { message: "an answer has too few results".to_owned() };
+            calls.into_iter().map(|call| settled(call, outcome.clone())).collect()
+        }
+        Err(error) => {
+            let outcome = match error {
+                ControllerError::Refused(refusal) => refused(refusal),
+                ControllerError::Away(message) => CallOutcome::Away { message },
+            };
+            calls.into_iter().map(|call| settled(call, outcome.clone())).collect()
+        }
+    }
+}
+
+/// A refusal for the moment is the same as no answer: nothing happened, and the same may work later.
+fn refused(refusal: Refusal) -> CallOutcome {
+    match refusal.code {
+        ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain => {
+            CallOutcome::Away { message: refusal.message }
+        }
+        _ => CallOutcome::Refused(refusal),
+    }
+}
+
+/// A runner gets the charms that its own model runs, and no other.
+async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: CharmDigest) -> CallOutcome {
+    let assigned =
+        timeout(ASSIGNED_WITHIN, async { wanted.wait_for(|wanted| wanted.contains(&digest)).await.is_ok() });
+    if assigned.await != Ok(true) {
+        let message = format!("charm {} is not among those that this agent is to run", digest.short());
+        return CallOutcome::Away { message };
+    }
+    match charms.obtain(digest).await {
+        Ok(ready) => CallOutcome::Charm(ready),
+        Err(CharmError::Charm(refusal)) => refused(refusal),
+        Err(CharmError::Away(message)) => CallOutcome::Away { message },
+    }
+}
+
+/// The incarnation in an answer to an attach.
+pub(crate) fn incarnation(outcome: &CallOutcome) -> Option<Incarnation> {
+    match outcome {
+        CallOutcome::Answered { answer: RunnerAnswer::Attached { incarnation }, .. } => Some(*incarnation),
+        _ => None,
+    }
+}

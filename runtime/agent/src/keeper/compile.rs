@@ -1,0 +1,110 @@
+//! Compiling a component in a process of its own, which has nothing but the component.
+
+use std::{fs::File, io, path::Path, process::Stdio};
+
+use futures_util::future::BoxFuture;
+use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
+
+use crate::{
+    helper::HelperLimits,
+    options::{CompileLimits, Program},
+};
+
+/// The most bytes of a helper's message that are read: a compiler's error names a function and an offset.
+const MESSAGE_BYTES: u64 = 16 << 10;
+
+/// Why a component was not compiled.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum CompileError {
+    /// The component is to blame: the same again does no better.
+    #[error("{0}")]
+    Component(String),
+    /// This host is.
+    #[error("the compile helper could not be run: {0}")]
+    Host(String),
+}
+
+/// Whoever compiles components.
+pub(crate) trait Compile: Send + Sync + 'static {
+    /// Compiles a component's file into another, which is empty.
+    fn compile<'a>(
+        &'a self,
+        component: &'a Path,
+        output: &'a Path,
+    ) -> BoxFuture<'a, Result<(), CompileError>>;
+}
+
+/// Compiles with a helper process per component.
+#[derive(Debug, Clone)]
+pub(crate) struct CompileHelper {
+    pub(crate) program: Program,
+    pub(crate) limits: CompileLimits,
+}
+
+impl From<io::Error> for CompileError {
+    fn from(error: io::Error) -> Self {
+        Self::Host(error.to_string())
+    }
+}
+
+impl CompileHelper {
+    async fn run(&self, component: &Path, output: &Path) -> Result<(), CompileError> {
+        let input = File::open(component)?;
+        let bytes = input.metadata()?.len();
+        if bytes > self.limits.component {
+            let (most, short) = (self.limits.component >> 20, bytes.div_ceil(1 << 20));
+            return Err(CompileError::Component(format!(
+                "the component is too large: {short} MiB of at most {most} MiB"
+            )));
+        }
+        let mut child = Command::new(&self.program.path)
+            .args(&self.program.compile_helper)
+            .arg(HelperLimits::from(&self.limits).to_argument())
+            .env_clear()
+            .envs(self.program.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir("/")
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(File::create(output)?))
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut message = Vec::new();
+        let stderr = child.stderr.take();
+        let ended = timeout(self.limits.deadline, async {
+            if let Some(stderr) = stderr {
+                stderr.take(MESSAGE_BYTES).read_to_end(&mut message).await?;
+            }
+            child.wait().await
+        })
+        .await;
+        match ended {
+            // Dropping the child kills it.
+            Err(_) => Err(CompileError::Component(format!(
+                "compiling took longer than {} s",
+                self.limits.deadline.as_secs()
+            ))),
+            Ok(status) => {
+                let status = status?;
+                if status.success() {
+                    return Ok(());
+                }
+                let message = String::from_utf8_lossy(&message).trim().to_owned();
+                Err(CompileError::Component(match status.code() {
+                    Some(_) if !message.is_empty() => message,
+                    _ => format!("compiling ended with {status}: a limit of memory or time, or a defect"),
+                }))
+            }
+        }
+    }
+}
+
+impl Compile for CompileHelper {
+    fn compile<'a>(
+        &'a self,
+        component: &'a Path,
+        output: &'a Path,
+    ) -> BoxFuture<'a, Result<(), CompileError>> {
+        Box::pin(self.run(component, output))
+    }
+}

@@ -1,0 +1,60 @@
+//! What a keeper asks of its controller, so that tests can answer in its place.
+
+use std::{future::Future, path::Path};
+
+use futures_util::stream::BoxStream;
+use periapt_host_api::{
+    CharmDigest, ModelUuid, Refusal,
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::WatchPosition,
+    command::CommandResults,
+    view::Frame,
+};
+
+mod http;
+
+pub(crate) use http::HttpController;
+
+/// Why a call of a keeper failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ControllerError {
+    /// The controller said no.
+    #[error("the controller refused")]
+    Refused(#[source] Refusal),
+    /// It is not known whether it happened.
+    #[error("{0}")]
+    Away(String),
+}
+
+/// The answers of a stream.
+pub(crate) type Answers<T> = BoxStream<'static, Result<T, ControllerError>>;
+
+/// The controller, as the keeper of one agent sees it. Each call may be made again.
+pub(crate) trait Controller: Clone + Send + Sync + 'static {
+    /// Says who and where the agent is.
+    fn register(&self, register: Register) -> impl Future<Output = Result<(), ControllerError>> + Send;
+
+    /// What the agent must run, whole whenever it differs.
+    fn assignments(&self) -> impl Future<Output = Result<Answers<AgentAssignments>, ControllerError>> + Send;
+
+    /// The view of one model's runner, from a position on.
+    fn watch(
+        &self,
+        model: ModelUuid,
+        position: Option<WatchPosition>,
+    ) -> impl Future<Output = Result<Answers<Frame>, ControllerError>> + Send;
+
+    /// Commands of one model's runner, in one call.
+    fn commands(
+        &self,
+        model: ModelUuid,
+        commands: Vec<RunnerCommand>,
+    ) -> impl Future<Output = Result<CommandResults<RunnerAnswer>, ControllerError>> + Send;
+
+    /// Writes a charm's archive to a file, its digest verified.
+    fn charm(
+        &self,
+        digest: CharmDigest,
+        file: &Path,
+    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+}

@@ -1,0 +1,83 @@
+//! The controller over HTTP/2: one connection for all that an agent asks.
+
+use std::path::Path;
+
+use futures_util::StreamExt as _;
+use periapt_client::{Client, ClientError, NdJson};
+use periapt_host_api::{
+    AgentName, CharmDigest, ErrorCode, ModelUuid,
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::WatchPosition,
+    command::CommandResults,
+    view::Frame,
+};
+
+use super::{Answers, Controller, ControllerError};
+
+/// A client, and the agent that it speaks for.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpController {
+    client: Client,
+    agent: AgentName,
+}
+
+impl HttpController {
+    /// Speaks for one agent.
+    pub(crate) fn new(client: Client, agent: AgentName) -> Self {
+        Self { client, agent }
+    }
+}
+
+impl From<ClientError> for ControllerError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(refusal)
+                if !matches!(
+                    refusal.code,
+                    ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain
+                ) =>
+            {
+                Self::Refused(refusal)
+            }
+            other => Self::Away(other.to_string()),
+        }
+    }
+}
+
+fn answers<T: Send + 'static>(stream: NdJson<T>) -> Answers<T> {
+    stream.map(|item| item.map_err(ControllerError::from)).boxed()
+}
+
+impl Controller for HttpController {
+    async fn register(&self, register: Register) -> Result<(), ControllerError> {
+        self.client.register(&self.agent, &register).await?;
+        Ok(())
+    }
+
+    async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
+        Ok(answers(self.client.assignments(&self.agent).await?))
+    }
+
+    async fn watch(
+        &self,
+        model: ModelUuid,
+        position: Option<WatchPosition>,
+    ) -> Result<Answers<Frame>, ControllerError> {
+        Ok(answers(self.client.watch(&self.agent, &model, position).await?))
+    }
+
+    async fn commands(
+        &self,
+        model: ModelUuid,
+        commands: Vec<RunnerCommand>,
+    ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
+        Ok(self.client.runner_commands(&self.agent, &model, commands).await?)
+    }
+
+    async fn charm(&self, digest: CharmDigest, file: &Path) -> Result<(), ControllerError> {
+        let unusable = |error: std::io::Error| ControllerError::Away(format!("{}: {error}", file.display()));
+        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
+        self.client.fetch_charm_to(&digest, &mut writer).await?;
+        writer.sync_all().await.map_err(unusable)
+    }
+}

@@ -1,0 +1,196 @@
+//! One model on this agent: its runner is started when something is due, watched, and started again.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_host_api::{AgentName, Incarnation, ModelUuid, Timestamp, agent::RunnerCommand, view::Frame};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    calls::Wanted,
+    charms::Charms,
+    controller::{Controller, ControllerError},
+    directories::Directories,
+    follow::{Follow, Watch},
+    leases::Leases,
+    process::Launch,
+    roster::Roster,
+    suspects::Suspects,
+    tails::Tails,
+};
+use crate::{backoff::Backoff, clock, protocol::Start};
+
+mod life;
+
+/// A runner that lived this long was no failure to start.
+const LIVED: Duration = Duration::from_secs(30);
+
+/// The longest sleep before the wall clock, which can be set, is looked at again.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+
+/// What all models of an agent share.
+pub(crate) struct Shared<C> {
+    pub(crate) agent: AgentName,
+    pub(crate) controller: C,
+    pub(crate) charms: Arc<Charms<C>>,
+    pub(crate) directories: Arc<Directories>,
+    pub(crate) launch: Arc<dyn Launch>,
+    pub(crate) hooks: usize,
+    pub(crate) idle_after: Duration,
+}
+
+/// How a runner's life ended.
+#[derive(Debug)]
+enum Ending {
+    /// The keeper is to look after this model no more.
+    Ordered,
+    /// Nothing was due.
+    Idle { wake_at: Option<Timestamp> },
+    /// It ended on purpose.
+    Left { reason: String },
+    /// It died, or did what no runner of ours does.
+    Died { how: String },
+}
+
+/// One model's keeper.
+pub(crate) struct ModelKeeper<C: Controller> {
+    shared: Arc<Shared<C>>,
+    model: ModelUuid,
+    wanted: Wanted,
+    ended: CancellationToken,
+    leases: Leases,
+    suspects: Suspects,
+    tails: Tails,
+    incarnation: Option<Incarnation>,
+    watch: Follow<Watch<C>>,
+}
+
+impl<C: Controller> ModelKeeper<C> {
+    /// For one model, until `ended`.
+    pub(crate) fn new(
+        shared: Arc<Shared<C>>,
+        model: ModelUuid,
+        wanted: Wanted,
+        ended: CancellationToken,
+    ) -> Self {
+        let watch = Follow::new(Watch::new(shared.controller.clone(), model));
+        Self {
+            shared,
+            model,
+            wanted,
+            ended,
+            leases: Leases::new(),
+            suspects: Suspects::default(),
+            tails: Tails::default(),
+            incarnation: None,
+            watch,
+        }
+    }
+
+    /// Looks after the model until it is told to end; then its runner is gone.
+    pub(crate) async fn run(mut self) {
+        let mut beside = JoinSet::new();
+        beside.spawn(self.leases.clone().run(self.shared.controller.clone(), self.model));
+        let mut restarts = Backoff::new(Duration::from_millis(100), Duration::from_secs(30));
+        loop {
+            let born = Instant::now();
+            let ending = self.live().await;
+            tracing::debug!(model = %self.model, ?ending, "a runner ended");
+            if born.elapsed() >= LIVED {
+                restarts.succeeded();
+            }
+            match ending {
+                Ending::Ordered => break,
+                Ending::Idle { wake_at } => {
+                    restarts.succeeded();
+                    self.rest(wake_at).await;
+                }
+                Ending::Left { reason } => {
+                    tracing::warn!(model = %self.model, reason, "a runner left");
+                    self.suspects.released();
+                    self.pause(restarts.failed()).await;
+                }
+                Ending::Died { how } => {
+                    self.mourn(&how).await;
+                    self.pause(restarts.failed()).await;
+                }
+            }
+            if self.ended.is_cancelled() {
+                break;
+            }
+        }
+    }
+
+    /// What the next runner starts with.
+    fn start(&self) -> Start {
+        Start {
+            agent: self.shared.agent.clone(),
+            model: self.model,
+            artefacts: self.shared.directories.artefacts(),
+            artefact_key: *self.shared.directories.key(),
+            hooks: self.shared.hooks,
+            idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),
+            suspects: self.suspects.list(),
+            grants: self.leases.grants().borrow().values().cloned().collect(),
+        }
+    }
+
+    fn observe(&self, frame: &Frame) {
+        self.leases.observe(frame);
+    }
+
+    /// Waits until something is due.
+    async fn rest(&mut self, wake_at: Option<Timestamp>) {
+        loop {
+            let wait = wake_at.map_or(CLOCK_CHECK, |at| clock::until(at).min(CLOCK_CHECK));
+            if wait.is_zero() {
+                return;
+            }
+            tokio::select! {
+                () = self.ended.cancelled() => return,
+                () = sleep(wait) => {}
+                frame = self.watch.next() => {
+                    self.observe(&frame);
+                    if !is_heartbeat(&frame) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn pause(&mut self, wait: Duration) {
+        tokio::select! {
+            () = self.ended.cancelled() => {}
+            () = sleep(wait) => {}
+        }
+    }
+
+    /// A runner died: its hooks are suspects, and what left them is sent in its name.
+    async fn mourn(&mut self, how: &str) {
+        let in_flight = self.suspects.in_flight();
+        tracing::warn!(model = %self.model, how, in_flight, "a runner died");
+        self.suspects.died();
+        self.suspects.retain(&self.leases.roster(Roster::units));
+        let Some(incarnation) = self.incarnation else { return };
+        let commands: Vec<_> = (self.tails.take().into_iter())
+            .map(|(unit, items)| RunnerCommand::Early { unit, incarnation, items })
+            .collect();
+        let mut backoff = Backoff::network();
+        while !commands.is_empty() && !self.ended.is_cancelled() {
+            match self.shared.controller.commands(self.model, commands.clone()).await {
+                // One that was refused would be refused again; there is nobody left to tell.
+                Ok(_) | Err(ControllerError::Refused(_)) => break,
+                Err(ControllerError::Away(_)) => self.pause(backoff.failed()).await,
+            }
+        }
+    }
+}
+
+/// Whether a frame tells nothing but that all is as it was.
+fn is_heartbeat(frame: &Frame) -> bool {
+    frame.from.is_some() && frame.puts.is_empty() && frame.deletes.is_empty()
+}

@@ -1,0 +1,338 @@
+//! A controller that does what the test says, and runners that the test plays.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use periapt_host_api::{
+    CharmDigest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::WatchPosition,
+    command::{CommandResult, CommandResults},
+    record::UnitRecord,
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    view::{Frame, UnitView, ViewEntity},
+};
+use periapt_sandbox::{Options as SandboxOptions, Sandbox};
+use tokio::{
+    net::UnixStream,
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+use tokio_stream_of_channel::stream_of;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    keeper::{
+        charms::Charms,
+        compile::{Compile, CompileError},
+        controller::{Answers, Controller, ControllerError},
+        directories::Directories,
+        model::{ModelKeeper, Shared},
+        process::{Launch, Process, Runner},
+    },
+    protocol::{
+        Call, CallId, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner,
+        split,
+    },
+};
+
+mod tokio_stream_of_channel {
+    use futures_util::{StreamExt as _, stream};
+    use tokio::sync::mpsc;
+
+    use crate::keeper::controller::{Answers, ControllerError};
+
+    /// A stream of what is sent into a channel.
+    pub(super) fn stream_of<T: Send + 'static>(
+        receiver: mpsc::Receiver<Result<T, ControllerError>>,
+    ) -> Answers<T> {
+        stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) })
+            .boxed()
+    }
+}
+
+/// A stream that the keeper opened, and from where.
+pub(crate) struct OpenedWatch {
+    pub(crate) position: Option<WatchPosition>,
+    pub(crate) frames: mpsc::Sender<Result<Frame, ControllerError>>,
+}
+
+/// Answers commands as the test wants it.
+type Answerer =
+    dyn Fn(&[RunnerCommand]) -> Result<Vec<Result<RunnerAnswer, Refusal>>, ControllerError> + Send + Sync;
+
+/// The controller's side of a test.
+#[derive(Clone)]
+pub(crate) struct FakeController {
+    watches: mpsc::UnboundedSender<OpenedWatch>,
+    calls: mpsc::UnboundedSender<Vec<RunnerCommand>>,
+    answer: Arc<Mutex<Arc<Answerer>>>,
+    /// While this is true, calls wait.
+    pub(crate) held: Arc<watch::Sender<bool>>,
+}
+
+/// Attaches, grants every claim, and takes all the rest.
+pub(crate) fn obliging(
+    commands: &[RunnerCommand],
+) -> Result<Vec<Result<RunnerAnswer, Refusal>>, ControllerError> {
+    Ok(commands
+        .iter()
+        .map(|command| {
+            Ok(match command {
+                RunnerCommand::Attach => RunnerAnswer::Attached { incarnation: Incarnation(7) },
+                RunnerCommand::Claim(_) => RunnerAnswer::Granted { term: LeaderTerm(3), seconds: 60 },
+                _ => RunnerAnswer::Done,
+            })
+        })
+        .collect())
+}
+
+impl FakeController {
+    /// From now on calls are answered this way.
+    pub(crate) fn answers(&self, answer: Arc<Answerer>) {
+        *self.answer.lock().unwrap() = answer;
+    }
+}
+
+impl Controller for FakeController {
+    async fn register(&self, _register: Register) -> Result<(), ControllerError> {
+        Ok(())
+    }
+
+    async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
+        Ok(futures_util::stream::pending().boxed())
+    }
+
+    async fn watch(
+        &self,
+        _model: ModelUuid,
+        position: Option<WatchPosition>,
+    ) -> Result<Answers<Frame>, ControllerError> {
+        let (frames, receiver) = mpsc::channel(1);
+        self.watches
+            .send(OpenedWatch { position, frames })
+            .map_err(|_| ControllerError::Away("the test is over".to_owned()))?;
+        Ok(stream_of(receiver))
+    }
+
+    async fn commands(
+        &self,
+        _model: ModelUuid,
+        commands: Vec<RunnerCommand>,
+    ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
+        let _ = self.calls.send(commands.clone());
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+        let answer = Arc::clone(&self.answer.lock().unwrap());
+        let results = answer(&commands)?.into_iter().map(CommandResult::from).collect();
+        Ok(CommandResults { results, revision: Revision(100) })
+    }
+
+    async fn charm(&self, _digest: CharmDigest, _file: &Path) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no charms here".to_owned()))
+    }
+}
+
+struct NoCompiler;
+
+impl Compile for NoCompiler {
+    fn compile<'a>(&'a self, _: &'a Path, _: &'a Path) -> BoxFuture<'a, Result<(), CompileError>> {
+        async { Err(CompileError::Host("no compiler here".to_owned())) }.boxed()
+    }
+}
+
+/// A runner that the test plays.
+pub(crate) struct PlayedRunner {
+    pub(crate) incoming: Incoming<ToRunner>,
+    pub(crate) outgoing: Outgoing<ToKeeper>,
+    pub(crate) killed: CancellationToken,
+    calls: u64,
+}
+
+struct PlayedProcess(CancellationToken);
+
+impl Process for PlayedProcess {
+    fn kill(&mut self) {
+        self.0.cancel();
+    }
+
+    fn gone(self: Box<Self>) -> BoxFuture<'static, String> {
+        async { "gone".to_owned() }.boxed()
+    }
+}
+
+struct Stage(mpsc::UnboundedSender<PlayedRunner>);
+
+impl Launch for Stage {
+    fn runner(&self) -> io::Result<Runner> {
+        let (socket, theirs) = UnixStream::pair()?;
+        let (incoming, outgoing) = split(theirs, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
+        let killed = CancellationToken::new();
+        let runner = PlayedRunner { incoming, outgoing, killed: killed.clone(), calls: 0 };
+        self.0.send(runner).map_err(|_| io::Error::other("the test is over"))?;
+        Ok(Runner { socket, process: Box::new(PlayedProcess(killed)) })
+    }
+}
+
+impl PlayedRunner {
+    /// What the keeper says next, grants left out.
+    pub(crate) async fn hears(&mut self) -> ToRunner {
+        loop {
+            match self.incoming.next().await.unwrap().unwrap().0 {
+                ToRunner::Grants(_) => {}
+                message => return message,
+            }
+        }
+    }
+
+    pub(crate) async fn hears_start(&mut self) -> Start {
+        match self.hears().await {
+            ToRunner::Start(start) => *start,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn hears_frame(&mut self) -> Frame {
+        match self.hears().await {
+            ToRunner::Frame(frame) => *frame,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn says(&mut self, message: ToKeeper) {
+        self.outgoing.send(&message).await.unwrap();
+    }
+
+    pub(crate) async fn calls(&mut self, command: RunnerCommand) -> CallId {
+        self.calls += 1;
+        let id = CallId(self.calls);
+        self.says(ToKeeper::Call { id, call: Call::Command(Box::new(command)) }).await;
+        id
+    }
+
+    /// Starts and attaches, as every runner does first.
+    pub(crate) async fn attaches(&mut self) -> Start {
+        let start = self.hears_start().await;
+        self.calls(RunnerCommand::Attach).await;
+        assert!(matches!(self.hears().await, ToRunner::Answer { .. }));
+        start
+    }
+}
+
+/// One model's keeper, and what it can reach.
+pub(crate) struct Scene {
+    pub(crate) controller: FakeController,
+    pub(crate) watches: mpsc::UnboundedReceiver<OpenedWatch>,
+    calls: mpsc::UnboundedReceiver<Vec<RunnerCommand>>,
+    runners: mpsc::UnboundedReceiver<PlayedRunner>,
+    pub(crate) ended: CancellationToken,
+    pub(crate) keeper: JoinHandle<()>,
+    _data: tempfile::TempDir,
+    _wanted: watch::Sender<BTreeSet<CharmDigest>>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let directories = Arc::new(Directories::open(data.path()).unwrap());
+        let (watches, opened) = mpsc::unbounded_channel();
+        let (calls, called) = mpsc::unbounded_channel();
+        let (stage, runners) = mpsc::unbounded_channel();
+        let controller = FakeController {
+            watches,
+            calls,
+            answer: Arc::new(Mutex::new(Arc::new(obliging))),
+            held: Arc::new(watch::Sender::new(false)),
+        };
+        let options = SandboxOptions { hooks_in_flight: 1, ..SandboxOptions::default() };
+        let engine = Sandbox::new(options).unwrap().compatibility_hash();
+        let charms =
+            Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
+        let shared = Arc::new(Shared {
+            agent: "host".parse().unwrap(),
+            controller: controller.clone(),
+            charms,
+            directories,
+            launch: Arc::new(Stage(stage)),
+            hooks: 4,
+            idle_after: Duration::from_secs(60),
+        });
+        let (wanted, charms_wanted) = watch::channel(BTreeSet::new());
+        let ended = CancellationToken::new();
+        let model = ModelUuid(Uuid::from_u128(1));
+        let keeper = tokio::spawn(ModelKeeper::new(shared, model, charms_wanted, ended.clone()).run());
+        Self {
+            controller,
+            watches: opened,
+            calls: called,
+            runners,
+            ended,
+            keeper,
+            _data: data,
+            _wanted: wanted,
+        }
+    }
+
+    /// The next runner that is started.
+    pub(crate) async fn runner(&mut self) -> PlayedRunner {
+        self.runners.recv().await.unwrap()
+    }
+
+    /// Whether a runner was started that nobody has asked for yet.
+    pub(crate) fn has_started_another(&mut self) -> bool {
+        !self.runners.is_empty()
+    }
+
+    pub(crate) async fn watch(&mut self) -> OpenedWatch {
+        self.watches.recv().await.unwrap()
+    }
+
+    /// The next call to the controller that holds something else than claims.
+    pub(crate) async fn call(&mut self) -> Vec<RunnerCommand> {
+        loop {
+            let commands = self.calls.recv().await.unwrap();
+            if !commands.iter().all(|command| matches!(command, RunnerCommand::Claim(_))) {
+                return commands;
+            }
+        }
+    }
+
+    /// The next call to the controller that claims leadership.
+    pub(crate) async fn claims(&mut self) -> Vec<RunnerCommand> {
+        loop {
+            let commands = self.calls.recv().await.unwrap();
+            if commands.iter().any(|command| matches!(command, RunnerCommand::Claim(_))) {
+                return commands;
+            }
+        }
+    }
+}
+
+/// A unit that has done nothing yet.
+pub(crate) fn unit(name: &str, life: Life) -> ViewEntity {
+    let name: UnitName = name.parse().unwrap();
+    let since = Timestamp::UNIX_EPOCH;
+    ViewEntity::Unit(UnitView {
+        name,
+        life,
+        machine: periapt_host_api::MachineId(0),
+        principal: None,
+        subordinates: BTreeSet::new(),
+        resolved: None,
+        record: UnitRecord::default(),
+        early_number: 0,
+        workload_status: StatusInfo::new(WorkloadStatus::Unknown, "", since),
+        agent_status: StatusInfo::new(AgentStatus::Allocating, "", since),
+    })
+}
+
+pub(crate) fn frame(from: Option<u64>, to: u64, puts: Vec<ViewEntity>) -> Frame {
+    let store = StoreId(Uuid::from_u128(9));
+    Frame { store, from: from.map(Revision), to: Revision(to), puts, deletes: Vec::new() }
+}

@@ -1,0 +1,96 @@
+//! What an agent is started with.
+
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use periapt_host_api::AgentName;
+
+/// How an agent is set up. Nothing else is read from the environment.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The controller's URL, such as `http://127.0.0.1:17070`.
+    pub controller: String,
+    /// The agent's name, unique in its controller.
+    pub name: AgentName,
+    /// The agent's own directory (`Directories` says what lies in it); made if it is missing. One agent at a time
+    /// uses it.
+    pub data: PathBuf,
+    /// Addresses by which other machines reach this host, the preferred first.
+    pub addresses: Vec<String>,
+    /// Where the host stands; may be empty.
+    pub availability_zone: String,
+    /// How the other processes are started.
+    pub program: Program,
+    /// How many hooks of one model may run at the same time on this agent.
+    pub hooks: NonZeroUsize,
+    /// After how long without anything due a runner ends, to be started again when something is.
+    pub idle_after: Duration,
+    /// The fences around compiling one component.
+    pub compiling: CompileLimits,
+}
+
+/// How a runner and a compile helper are started: a program that calls [`crate::run_runner`] or
+/// [`crate::run_compile_helper`] when it is given these arguments.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// Arguments that make it a runner.
+    pub runner: Vec<OsString>,
+    /// Arguments that make it a compile helper.
+    pub compile_helper: Vec<OsString>,
+    /// The whole environment of both; what else the agent was given is not theirs to see.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The fences around compiling one component, which is a stranger's and has no limit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Private memory, in bytes.
+    pub memory: u64,
+    /// Processor time over all threads, in seconds.
+    pub cpu_seconds: u64,
+    /// From start to end.
+    pub deadline: Duration,
+    /// The most bytes of a component.
+    pub component: u64,
+    /// The most bytes of what it compiles to.
+    pub output: u64,
+}
+
+impl Default for CompileLimits {
+    /// A Python interpreter, the largest component known (40 MB), takes 9 s on two loaded cores, and compiles to
+    /// three times its size; this leaves room for one three times as large.
+    fn default() -> Self {
+        Self {
+            memory: 4 << 30,
+            cpu_seconds: 300,
+            deadline: Duration::from_secs(300),
+            component: 128 << 20,
+            output: 512 << 20,
+        }
+    }
+}
+
+impl Options {
+    /// The usual settings of an agent of that name.
+    pub fn new(controller: impl Into<String>, name: AgentName, data: PathBuf, program: Program) -> Self {
+        Self {
+            controller: controller.into(),
+            name,
+            data,
+            addresses: vec!["127.0.0.1".to_owned()],
+            availability_zone: String::new(),
+            program,
+            hooks: default_hooks(),
+            idle_after: Duration::from_secs(60),
+            compiling: CompileLimits::default(),
+        }
+    }
+}
+
+/// Twice the cores: a hook that waits for its lease leaves its core to others; at least four, so that on a small
+/// machine slow hooks do not hold all others up.
+fn default_hooks() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+    NonZeroUsize::new((cores * 2).max(4)).unwrap_or(NonZeroUsize::MIN)
+}

@@ -1,0 +1,199 @@
+//! What a keeper and its runner say to each other: one closed enum each way, as length-delimited JSON over an
+//! inherited socketpair. The socket is the runner's identity; neither agent nor model is named by a runner, the
+//! keeper stamps both on what it forwards.
+
+use std::path::PathBuf;
+
+use periapt_host_api::{
+    AgentName, CharmDigest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
+    agent::{RunnerAnswer, RunnerCommand},
+    api::{MAX_LINE_BYTES, WatchPosition},
+    commit::EarlyItem,
+    view::Frame,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::BootTime;
+
+mod codec;
+
+pub use codec::LinkError;
+pub(crate) use codec::{Incoming, Outgoing, split};
+
+/// The most bytes of one message of a runner. A commit is at most 1 MiB of effects; journal and early items have
+/// bounds of their own. A runner that sends more is not one of ours any more.
+pub(crate) const FROM_RUNNER_LIMIT: usize = 4 << 20;
+
+/// The most bytes of one message of a keeper: a line of a watch is the largest that it passes on.
+pub(crate) const FROM_KEEPER_LIMIT: usize = MAX_LINE_BYTES + (1 << 20);
+
+/// The most calls of one runner that a keeper holds at a time; it reads no further before one was answered.
+pub(crate) const CALLS_OUTSTANDING: usize = 64;
+
+/// Numbers the calls of one runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct CallId(pub(crate) u64);
+
+/// What a keeper tells its runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ToRunner {
+    /// The first message: all that the runner must know.
+    Start(Box<Start>),
+    /// A step of the watch.
+    Frame(Box<Frame>),
+    /// The answer to one call.
+    Answer {
+        /// Which.
+        id: CallId,
+        /// What became of it.
+        outcome: CallOutcome,
+    },
+    /// Leaderships that were granted or renewed.
+    Grants(Vec<Grant>),
+    /// End now: hooks in flight are abandoned and run again later (U-13).
+    Exit,
+}
+
+/// What a runner starts with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Start {
+    /// The agent that it belongs to.
+    pub(crate) agent: AgentName,
+    /// The model that it runs.
+    pub(crate) model: ModelUuid,
+    /// Where compiled components lie, read-only.
+    pub(crate) artefacts: PathBuf,
+    /// The key of their MACs.
+    pub(crate) artefact_key: [u8; 32],
+    /// How many hooks may run at the same time.
+    pub(crate) hooks: usize,
+    /// After how long without anything due it offers to exit, in milliseconds.
+    pub(crate) idle_after_ms: u64,
+    /// Hooks that were in flight when the runner before it died.
+    pub(crate) suspects: Vec<Suspect>,
+    /// Leaderships that the keeper holds for its units.
+    pub(crate) grants: Vec<Grant>,
+}
+
+/// A hook that was in flight when its runner died.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Suspect {
+    /// Whose.
+    pub(crate) unit: UnitName,
+    /// Which run.
+    pub(crate) operation: OperationId,
+    /// How many runners died with it in flight.
+    pub(crate) deaths: u32,
+}
+
+/// A leadership, and until when its holder may rely on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Grant {
+    /// Who leads its application.
+    pub(crate) unit: UnitName,
+    /// The fencing token.
+    pub(crate) term: LeaderTerm,
+    /// When it lapses: counted from when the request was *sent*.
+    pub(crate) until: BootTime,
+}
+
+/// What a runner tells its keeper.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ToKeeper {
+    /// A call; exactly one answer follows.
+    Call {
+        /// Chosen by the runner.
+        id: CallId,
+        /// What is asked.
+        call: Call,
+    },
+    /// A hook is about to run.
+    HookStarted {
+        /// Whose.
+        unit: UnitName,
+        /// Which run.
+        operation: OperationId,
+    },
+    /// It ended, however, and was committed or dropped; or it is not due any more.
+    HookEnded {
+        /// Whose.
+        unit: UnitName,
+        /// Which run.
+        operation: OperationId,
+    },
+    /// What left a running hook, as it came: sent on by the keeper if the runner dies before it did so itself.
+    Noted {
+        /// Whose.
+        unit: UnitName,
+        /// In order.
+        items: Vec<EarlyItem>,
+    },
+    /// Nothing is due.
+    Idle {
+        /// What the mirror was complete to.
+        position: WatchPosition,
+        /// When something will be due although nothing changed.
+        wake_at: Option<Timestamp>,
+    },
+    /// A frame did not fit: send everything.
+    Resync,
+    /// The runner lives; sent every few seconds.
+    Alive,
+    /// It ends on purpose: no hook is suspect.
+    Ending {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a runner may ask.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Call {
+    /// Of the controller.
+    Command(Box<RunnerCommand>),
+    /// That a charm's files and its compiled component are in place.
+    Charm(CharmDigest),
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CallOutcome {
+    /// The controller did it.
+    Answered {
+        /// What it said.
+        answer: RunnerAnswer,
+        /// Where it can be read.
+        revision: Revision,
+        /// When the keeper sent the request.
+        sent_at: BootTime,
+    },
+    /// The charm is in place.
+    Charm(ReadyCharm),
+    /// Nothing of it happened, and the same again would do no better.
+    Refused(Refusal),
+    /// It is not known whether it happened: ask the same again.
+    Away {
+        /// Why.
+        message: String,
+    },
+}
+
+/// A charm that can run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ReadyCharm {
+    /// The archive's digest.
+    pub(crate) digest: CharmDigest,
+    /// The component's.
+    pub(crate) component: CharmDigest,
+    /// The charm's own files, read-only.
+    pub(crate) directory: PathBuf,
+}

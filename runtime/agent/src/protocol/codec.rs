@@ -1,0 +1,87 @@
+//! Messages on a stream: a length of four bytes, then JSON.
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::net::{
+    UnixStream,
+    unix::{OwnedReadHalf, OwnedWriteHalf},
+};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+
+/// Why a link is of no more use.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The socket failed, or a message was larger than its bound.
+    #[error("the socket to the other process failed")]
+    Socket(#[from] std::io::Error),
+    /// The other side sends what it must not.
+    #[error("the other process sent a message that makes no sense")]
+    Malformed(#[source] serde_json::Error),
+    /// A message of ours has no JSON form.
+    #[error("a message could not be written")]
+    Unwritable(#[source] serde_json::Error),
+    /// The other side is gone.
+    #[error("the other process is gone")]
+    Closed,
+}
+
+/// The end that messages of type `M` come from.
+#[derive(Debug)]
+pub(crate) struct Incoming<M> {
+    frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    messages: PhantomData<fn() -> M>,
+}
+
+/// The end that messages of type `M` go to.
+#[derive(Debug)]
+pub(crate) struct Outgoing<M> {
+    frames: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+    messages: PhantomData<fn(M)>,
+}
+
+/// Both directions of a socket, each with its own bound on a message's bytes.
+pub(crate) fn split<I, O>(
+    socket: UnixStream,
+    incoming_limit: usize,
+    outgoing_limit: usize,
+) -> (Incoming<I>, Outgoing<O>) {
+    let codec = |limit| LengthDelimitedCodec::builder().max_frame_length(limit).new_codec();
+    let (read, write) = socket.into_split();
+    (
+        Incoming { frames: FramedRead::new(read, codec(incoming_limit)), messages: PhantomData },
+        Outgoing { frames: FramedWrite::new(write, codec(outgoing_limit)), messages: PhantomData },
+    )
+}
+
+impl<M: DeserializeOwned> Incoming<M> {
+    /// The next message and its size in bytes; none at the end. Can be cancelled without losing one.
+    pub(crate) async fn next(&mut self) -> Result<Option<(M, usize)>, LinkError> {
+        match self.frames.next().await {
+            None => Ok(None),
+            Some(frame) => {
+                let frame = frame?;
+                let message = serde_json::from_slice(&frame).map_err(LinkError::Malformed)?;
+                Ok(Some((message, frame.len())))
+            }
+        }
+    }
+}
+
+impl<M: Serialize> Outgoing<M> {
+    /// Writes one message, and waits until the socket took it.
+    pub(crate) async fn send(&mut self, message: &M) -> Result<(), LinkError> {
+        let bytes = serde_json::to_vec(message).map_err(LinkError::Unwritable)?;
+        Ok(self.frames.send(Bytes::from(bytes)).await?)
+    }
+}
+
+#[cfg(test)]
+impl<I> Incoming<I> {
+    /// The socket, for a test that speaks in other ways.
+    pub(crate) fn reunite<O>(self, other: Outgoing<O>) -> UnixStream {
+        self.frames.into_inner().reunite(other.frames.into_inner()).unwrap()
+    }
+}

@@ -1,0 +1,221 @@
+//! The runner: one process per model, which mirrors the model's view and runs its units' hooks.
+
+use std::{io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
+
+use periapt_host_api::{
+    Incarnation,
+    agent::{RunnerAnswer, RunnerCommand},
+};
+use periapt_sandbox::{ArtifactKey, Sandbox};
+use rustix::process::Signal;
+use tokio::{
+    net::UnixStream,
+    signal::unix::{SignalKind, signal},
+    sync::Semaphore,
+    task::JoinSet,
+    time::sleep,
+};
+
+use crate::{
+    backoff::Backoff,
+    protocol::{
+        Call, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, LinkError, Start, ToKeeper,
+        ToRunner, split,
+    },
+};
+
+mod board;
+mod charms;
+mod commit;
+mod hook;
+mod leases;
+mod link;
+mod mirror;
+mod outbox;
+mod quarantine;
+mod unit;
+mod units;
+
+use board::Board;
+use charms::PreparedCharms;
+use leases::LeaseBook;
+use link::Link;
+use mirror::Mirror;
+
+/// How often a runner says that it lives.
+const ALIVE_EVERY: Duration = Duration::from_secs(5);
+
+/// Why a runner ended other than by its keeper's word.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// Its standard input is not a keeper's socket.
+    #[error("a runner is started by an agent, with a socket as its standard input")]
+    NoKeeper(#[source] io::Error),
+    /// The socket to the keeper failed.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The sandbox cannot be set up on this host.
+    #[error("the sandbox cannot be set up")]
+    Sandbox(#[from] periapt_sandbox::BuildError),
+    /// The controller does not take the runner.
+    #[error("the controller refuses this runner: {0}")]
+    Refused(periapt_host_api::Refusal),
+    /// Another runner of the same model attached to this agent's units.
+    #[error("another runner looks after these units: does a second agent use this agent's name?")]
+    Revoked,
+}
+
+/// What all parts of a runner share.
+struct World {
+    start: Start,
+    incarnation: Incarnation,
+    link: Link,
+    mirror: Mirror,
+    leases: Arc<LeaseBook>,
+    sandbox: Sandbox,
+    charms: PreparedCharms,
+    /// One permit for each hook that may run; all of them for one that is to run alone.
+    hooks: Arc<Semaphore>,
+    board: Board,
+}
+
+/// What a program runs when it is started as a runner, with the keeper's socket as its standard input.
+pub fn run_runner() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            tracing::error!(%error, source, "the runner ended");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), RunnerError> {
+    // The keeper's end of the socket closes with it, too; this is for a runner that is too busy to notice.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| RunnerError::NoKeeper(error.into()))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunnerError::NoKeeper)?;
+    let ended = runtime.block_on(async {
+        let socket = inherited_socket().map_err(RunnerError::NoKeeper)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(RunnerError::NoKeeper)?;
+        tokio::select! {
+            ended = serve(socket) => ended,
+            // Hooks in flight are abandoned, and nobody is to blame (U-13): the keeper hears it as an orderly end.
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    // A hook that computes gives way only now and then: it is not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+fn inherited_socket() -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.peer_addr()?;
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
+}
+
+/// Serves one keeper until it says that this is the end, or is gone.
+pub(crate) async fn serve(socket: UnixStream) -> Result<(), RunnerError> {
+    let (mut incoming, outgoing) = split(socket, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
+    let Some((ToRunner::Start(start), _)) = incoming.next().await? else { return Ok(()) };
+    let mut tasks = JoinSet::new();
+    let (link, writer) = Link::new(outgoing);
+    tasks.spawn(async move {
+        writer.await;
+        Ok(())
+    });
+    let mirror = Mirror::default();
+    let leases = Arc::new(LeaseBook::default());
+    leases.replace(start.grants.clone());
+    let ended = {
+        let (link, mirror, leases) = (link.clone(), mirror.clone(), Arc::clone(&leases));
+        tasks.spawn(alive(link.clone()));
+        listen(incoming, link, mirror, leases)
+    };
+    tasks.spawn(look_after(*start, link.clone(), mirror, leases));
+    let result = tokio::select! {
+        ended = ended => ended,
+        Some(task) = tasks.join_next() => match task {
+            Ok(result) => result,
+            // A task that panics is a defect of ours, not the hooks' fault.
+            Err(error) => Err(RunnerError::NoKeeper(io::Error::other(error))),
+        },
+    };
+    if let Err(error) = &result {
+        link.last_words(ToKeeper::Ending { reason: error.to_string() }).await;
+    }
+    result
+}
+
+/// Hears the keeper.
+async fn listen(
+    mut incoming: Incoming<ToRunner>,
+    link: Link,
+    mirror: Mirror,
+    leases: Arc<LeaseBook>,
+) -> Result<(), RunnerError> {
+    loop {
+        match incoming.next().await? {
+            None | Some((ToRunner::Exit, _)) => return Ok(()),
+            Some((ToRunner::Frame(frame), _)) => {
+                if let Err(gap) = mirror.apply(*frame) {
+                    tracing::warn!(%gap, "asking for the whole view");
+                    link.tell(ToKeeper::Resync).await;
+                }
+            }
+            Some((ToRunner::Answer { id, outcome }, _)) => link.answered(id, outcome),
+            Some((ToRunner::Grants(grants), _)) => leases.replace(grants),
+            Some((ToRunner::Start(_), _)) => {}
+        }
+    }
+}
+
+async fn alive(link: Link) -> Result<(), RunnerError> {
+    loop {
+        link.tell(ToKeeper::Alive).await;
+        sleep(ALIVE_EVERY).await;
+    }
+}
+
+/// Attaches, waits for the view, and runs units.
+async fn look_after(
+    start: Start,
+    link: Link,
+    mirror: Mirror,
+    leases: Arc<LeaseBook>,
+) -> Result<(), RunnerError> {
+    let sandbox = Sandbox::new(periapt_sandbox::Options {
+        hooks_in_flight: u32::try_from(start.hooks).unwrap_or(u32::MAX),
+        ..periapt_sandbox::Options::default()
+    })?;
+    let charms = PreparedCharms::new(
+        sandbox.clone(),
+        link.clone(),
+        start.artefacts.clone(),
+        ArtifactKey::new(&start.artefact_key),
+    );
+    let incarnation = attach(&link).await?;
+    mirror.filled().await;
+    let hooks = Arc::new(Semaphore::new(start.hooks.max(1)));
+    let board = Board::default();
+    let world = Arc::new(World { start, incarnation, link, mirror, leases, sandbox, charms, hooks, board });
+    quarantine::run(&world).await?;
+    units::run(world).await
+}
+
+async fn attach(link: &Link) -> Result<Incarnation, RunnerError> {
+    let mut backoff = Backoff::network();
+    loop {
+        match link.call(Call::Command(Box::new(RunnerCommand::Attach))).await {
+            CallOutcome::Answered { answer: RunnerAnswer::Attached { incarnation }, .. } => {
+                return Ok(incarnation);
+            }
+            CallOutcome::Refused(refusal) => return Err(RunnerError::Refused(refusal)),
+            _ => sleep(backoff.failed()).await,
+        }
+    }
+}

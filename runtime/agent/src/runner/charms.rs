@@ -1,0 +1,88 @@
+//! Components that are ready to be instantiated.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use periapt_host_api::CharmDigest;
+use periapt_sandbox::{ArtifactId, ArtifactKey, Prepared, Sandbox};
+use tokio::time::sleep;
+
+use super::link::Link;
+use crate::{
+    backoff::Backoff,
+    protocol::{Call, CallOutcome, ReadyCharm},
+};
+
+/// The most components that are kept ready: one costs 50 KB and three mappings of the process' 65,530.
+const KEPT: usize = 256;
+
+/// The longest wait before a charm that is not in place is asked for again.
+const ASKED_AGAIN: Duration = Duration::from_secs(10);
+
+/// A charm whose component is mapped and linked.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    /// Its component.
+    pub(crate) component: CharmDigest,
+    /// Ready to be instantiated, with the charm's own files.
+    pub(crate) prepared: Prepared,
+}
+
+/// Charms by their digests.
+#[derive(Debug)]
+pub(crate) struct PreparedCharms {
+    sandbox: Sandbox,
+    link: Link,
+    artefacts: PathBuf,
+    key: ArtifactKey,
+    loaded: Mutex<BTreeMap<CharmDigest, Loaded>>,
+}
+
+impl PreparedCharms {
+    /// None yet.
+    pub(crate) fn new(sandbox: Sandbox, link: Link, artefacts: PathBuf, key: ArtifactKey) -> Self {
+        Self { sandbox, link, artefacts, key, loaded: Mutex::default() }
+    }
+
+    /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
+    /// in words for its unit's status.
+    pub(crate) async fn get(&self, digest: CharmDigest) -> Result<Loaded, String> {
+        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        if let Some(loaded) = known {
+            return Ok(loaded);
+        }
+        let mut backoff = Backoff::new(Duration::from_millis(100), ASKED_AGAIN);
+        loop {
+            match self.link.call(Call::Charm(digest)).await {
+                CallOutcome::Charm(ready) => return self.load(ready),
+                CallOutcome::Refused(refusal) => return Err(refusal.message),
+                CallOutcome::Away { message } => {
+                    tracing::info!(charm = %digest.short(), message, "a charm is not in place yet");
+                }
+                CallOutcome::Answered { .. } => {}
+            }
+            sleep(backoff.failed()).await;
+        }
+    }
+
+    fn load(&self, ready: ReadyCharm) -> Result<Loaded, String> {
+        let id = ArtifactId { component: ready.component, engine: self.sandbox.compatibility_hash() };
+        let unusable = |error: String| format!("charm {} cannot be used: {error}", ready.digest.short());
+        let native = self.sandbox.load(&self.artefacts, &id, &self.key);
+        let native = native.map_err(|error| unusable(error.to_string()))?;
+        let prepared = self.sandbox.prepare(&native, Some(&ready.directory));
+        let prepared = prepared.map_err(|error| unusable(error.to_string()))?;
+        let loaded = Loaded { component: ready.component, prepared };
+        let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KEPT {
+            // Whoever still needs one loads it again, in well under a millisecond.
+            known.clear();
+        }
+        known.insert(ready.digest, loaded.clone());
+        Ok(loaded)
+    }
+}

@@ -1,0 +1,117 @@
+//! One commit of one unit, sent until it is known what became of it.
+
+use std::time::Duration;
+
+use periapt_host_api::{
+    ErrorCode, LeaderTerm, Refusal, UnitName,
+    agent::RunnerCommand,
+    commit::{HookEffects, UnitCommit},
+    journal::JournalRecord,
+};
+use periapt_uniter::Progress;
+use tokio::time::{sleep, timeout};
+
+use super::{RunnerError, World, outbox::Outbox};
+use crate::{
+    backoff::Backoff,
+    protocol::{Call, CallOutcome},
+};
+
+/// How long the stream may take to tell why a commit was stale.
+const STALE_WITHIN: Duration = Duration::from_secs(15);
+
+/// What goes with a unit's progress.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    /// What the charm asked for.
+    pub(crate) effects: HookEffects,
+    /// The leadership that this rests on.
+    pub(crate) leader_term: Option<LeaderTerm>,
+    /// The run's record.
+    pub(crate) journal: Option<JournalRecord>,
+}
+
+/// What became of a commit.
+#[derive(Debug)]
+pub(crate) enum Committed {
+    /// It happened, and the mirror shows it.
+    Done,
+    /// It does not follow the unit's last commit; the mirror shows that one now.
+    Stale,
+    /// Nothing of it happened.
+    Refused(Refusal),
+}
+
+/// Commits progress that started from a record with this `seq`, with what waits in the outbox.
+///
+/// While the controller is away the same is sent again; it gets the same answer, however often it arrives.
+pub(crate) async fn commit(
+    world: &World,
+    unit: &UnitName,
+    outbox: &Outbox,
+    seq: u64,
+    progress: &Progress,
+    outcome: Outcome,
+) -> Result<Committed, RunnerError> {
+    let sender = outbox.sender().await;
+    let early = sender.take().await;
+    let commit = UnitCommit {
+        unit: unit.clone(),
+        seq,
+        incarnation: world.incarnation,
+        record: progress.record.clone(),
+        effects: outcome.effects,
+        transitions: progress.transitions.clone(),
+        leader_term: outcome.leader_term,
+        early: early.clone(),
+        journal: outcome.journal,
+    };
+    match deliver(world, commit).await {
+        Ok(()) => {
+            drop(sender);
+            // A unit sees its own last commit (design.md section 3, item 4).
+            world.mirror.wait_for(|view| has_reached(view, unit, progress.record.seq)).await;
+            Ok(Committed::Done)
+        }
+        Err(refusal) if refusal.code == ErrorCode::Stale => {
+            sender.put_back(early);
+            drop(sender);
+            tracing::info!(%unit, seq, "a commit was stale");
+            let moved = world.mirror.wait_for(|view| !is_at(view, unit, seq));
+            match timeout(STALE_WITHIN, moved).await {
+                Ok(()) => Ok(Committed::Stale),
+                // The record is where it was: it is this runner that is not the unit's any more.
+                Err(_) => Err(RunnerError::Revoked),
+            }
+        }
+        Err(refusal) => {
+            sender.put_back(early);
+            Ok(Committed::Refused(refusal))
+        }
+    }
+}
+
+async fn deliver(world: &World, commit: UnitCommit) -> Result<(), Refusal> {
+    let command = Box::new(RunnerCommand::Commit(Box::new(commit)));
+    let mut backoff = Backoff::network();
+    loop {
+        match world.link.call(Call::Command(command.clone())).await {
+            CallOutcome::Answered { .. } => return Ok(()),
+            CallOutcome::Refused(refusal) => return Err(refusal),
+            CallOutcome::Away { message } => {
+                let wait = backoff.failed();
+                tracing::debug!(message, ?wait, "a commit has no answer yet");
+                sleep(wait).await;
+            }
+            CallOutcome::Charm(_) => sleep(backoff.failed()).await,
+        }
+    }
+}
+
+fn has_reached(view: &periapt_host_api::view::View, unit: &UnitName, seq: u64) -> bool {
+    view.units.get(unit).is_none_or(|unit| unit.record.seq >= seq)
+}
+
+fn is_at(view: &periapt_host_api::view::View, unit: &UnitName, seq: u64) -> bool {
+    view.units.get(unit).is_some_and(|unit| unit.record.seq == seq)
+}

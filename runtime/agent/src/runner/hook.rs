@@ -1,0 +1,176 @@
+//! One hook: from its decision to what is to be committed.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_hook::{CallTime, HookContext, HookInputs, LeaseState, Limits};
+use periapt_host_api::{
+    CharmDigest, Timestamp, UnitName,
+    commit::EarlyEffect,
+    journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
+    view::View,
+};
+use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed};
+use periapt_uniter::{HookEnd, HookRun};
+use tokio::time::sleep;
+
+use super::{World, charms::Loaded, commit::Outcome, outbox::Outbox};
+use crate::clock::BootTime;
+
+/// How long a hook that found the pool exhausted waits before it tries again.
+const BUSY: Duration = Duration::from_millis(5);
+
+/// A hook that ran.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// How it ended, for the unit's record.
+    pub(crate) end: HookEnd,
+    /// What is committed if its end is a success.
+    pub(crate) outcome: Outcome,
+}
+
+/// What the host answers to a hook.
+struct Services {
+    world: Arc<World>,
+    unit: UnitName,
+    outbox: Arc<Outbox>,
+}
+
+impl HookServices for Services {
+    fn now(&self) -> CallTime {
+        CallTime { at: Timestamp::now(), boot_ms: BootTime::now().0 }
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        Box::pin(self.world.leases.renew(&self.world.link, &self.unit))
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        self.outbox.push(items);
+    }
+}
+
+/// Runs a hook on one snapshot. Every failure that is the charm's is a [`HookEnd::Failed`].
+pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &Arc<Outbox>) -> Ran {
+    let started_at = Timestamp::now();
+    let seed = match random::<32>() {
+        Ok(seed) => seed,
+        Err(message) => return failed(run, started_at, message),
+    };
+    let mut journal = journal(run, started_at, HookOutcome::Skipped);
+    journal.seed = hex(&seed);
+    let loaded = match world.charms.get(run.charm.digest).await {
+        Ok(loaded) => loaded,
+        Err(message) => return ended_badly(journal, message, false),
+    };
+    journal.component = loaded.component;
+    let report = loop {
+        let inputs = match inputs(world, &view, run) {
+            Ok(inputs) => inputs,
+            Err(message) => return ended_badly(journal, message, false),
+        };
+        let services =
+            Services { world: Arc::clone(world), unit: run.unit.clone(), outbox: Arc::clone(outbox) };
+        match execute(world, &loaded, inputs, seed, services).await {
+            Ok(report) => break report,
+            // More hooks than the pool has places: wait for one to end; nothing of this one ran.
+            Err(_busy) => sleep(BUSY).await,
+        }
+    };
+    let HookReport { outcome, gathered, costs } = report;
+    outbox.push(gathered.early);
+    journal.costs = costs;
+    journal.calls = gathered.calls;
+    let status_set = gathered.status_set;
+    let (end, recorded) = match outcome {
+        RunOutcome::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
+        RunOutcome::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
+        RunOutcome::Failed(error) => return ended_badly(journal, error.to_string(), status_set),
+    };
+    journal.outcome = recorded;
+    let outcome =
+        Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal: Some(journal) };
+    Ran { end, outcome }
+}
+
+/// The end of a hook that is not run, because it would only end badly.
+pub(crate) fn failed(run: &HookRun, started_at: Timestamp, message: String) -> Ran {
+    ended_badly(journal(run, started_at, HookOutcome::Skipped), message, false)
+}
+
+fn ended_badly(journal: JournalRecord, message: String, status_set: bool) -> Ran {
+    let journal = JournalRecord { outcome: HookOutcome::Failed { message: message.clone() }, ..journal };
+    let outcome = Outcome { journal: Some(journal), ..Outcome::default() };
+    Ran { end: HookEnd::Failed { message, status_set }, outcome }
+}
+
+/// What becomes of a hook whose commit was refused: it failed (C-3). Its record is kept, without effects.
+pub(crate) fn refused(outcome: Outcome, end: &HookEnd, message: String) -> Ran {
+    let status_set = match end {
+        HookEnd::Handled { status_set }
+        | HookEnd::Unhandled { status_set }
+        | HookEnd::Failed { status_set, .. } => *status_set,
+    };
+    let journal = outcome.journal.map(|journal| JournalRecord {
+        outcome: HookOutcome::Failed { message: message.clone() },
+        ..journal
+    });
+    Ran { end: HookEnd::Failed { message, status_set }, outcome: Outcome { journal, ..Outcome::default() } }
+}
+
+fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> JournalRecord {
+    JournalRecord {
+        seq: run.operation().0,
+        event: run.event.clone(),
+        attempt: run.attempt,
+        snapshot: run.snapshot,
+        charm: run.charm.digest,
+        // Until it is known: the charm could not be loaded.
+        component: CharmDigest::from_bytes([0; 32]),
+        engine: periapt_sandbox::engine_version().to_owned(),
+        started_at,
+        outcome,
+        costs: HookCosts::default(),
+        coalesced: run.coalesced.clone(),
+        calls: RecordedCalls::default(),
+        seed: String::new(),
+    }
+}
+
+fn inputs(world: &World, view: &View, run: &HookRun) -> Result<HookContext, String> {
+    let inputs = HookInputs {
+        view: view.clone(),
+        unit: run.unit.clone(),
+        event: run.event.clone(),
+        attempt: run.attempt,
+        lease: world.leases.state(&run.unit),
+        context_id: hex(&random::<16>()?),
+        api_addresses: Vec::new(),
+        limits: Limits::default(),
+    };
+    HookContext::new(inputs).map_err(|error| error.to_string())
+}
+
+async fn execute(
+    world: &World,
+    loaded: &Loaded,
+    context: HookContext,
+    seed: [u8; 32],
+    services: Services,
+) -> Result<HookReport, periapt_sandbox::Busy> {
+    let inputs =
+        RunInputs { context, seed: Seed(seed), budgets: Budgets::default(), services: Arc::new(services) };
+    world.sandbox.run_hook(&loaded.prepared, inputs).await
+}
+
+/// Bytes from the operating system, never derived from anything (`design.md` section 9).
+fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(format!("the host gives no random bytes: {error}")),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,263 @@
+//! One unit: what it does next is asked of the resolver, done, committed, and asked again. Every decision is the
+//! resolver's; this only carries it out.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, view::View};
+use periapt_uniter::{Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
+use tokio::{sync::Semaphore, time::sleep};
+
+use super::{
+    RunnerError, World,
+    board::Doing,
+    commit::{Committed, Outcome, commit},
+    hook::{self, Ran},
+    mirror::Changes,
+    outbox::Outbox,
+};
+use crate::{
+    backoff::Backoff,
+    clock,
+    protocol::{Suspect, ToKeeper},
+};
+
+/// A hook that had this many runners die under it is a hook error (`design.md` section 5).
+const DEATHS: u32 = 3;
+
+/// What author and operator read of such a hook.
+const CRASHED: &str = "the sandbox crashed";
+
+/// The longest sleep before the wall clock, which can be set, is looked at again.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+
+/// What a step of a unit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something was done; ask again.
+    Acted,
+    /// Nothing is due.
+    Rest {
+        /// None: before the view changes.
+        wake_at: Option<Timestamp>,
+    },
+    /// The unit is not looked after any more.
+    Stopped,
+}
+
+/// When update-status is due next, decided by a run of it that had nothing to write.
+#[derive(Debug, Clone, Copy)]
+struct Rearmed {
+    seq: u64,
+    due: Option<Timestamp>,
+}
+
+/// One unit's executor.
+pub(crate) struct Unit {
+    world: Arc<World>,
+    name: UnitName,
+    outbox: Arc<Outbox>,
+    changes: Changes,
+    rearmed: Option<Rearmed>,
+    /// The `seq` at which idle was reported.
+    idle_at: Option<u64>,
+    refusals: Backoff,
+}
+
+impl Unit {
+    /// A unit that stands where its record says.
+    pub(crate) fn new(world: Arc<World>, name: UnitName) -> Self {
+        let last_number = world.mirror.view().units.get(&name).map_or(0, |unit| unit.early_number);
+        let outbox = Outbox::new(name.clone(), world.incarnation, world.link.clone(), last_number);
+        let changes = world.mirror.changes();
+        let refusals = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+        Self { world, name, outbox, changes, rearmed: None, idle_at: None, refusals }
+    }
+
+    /// What leaves its hooks early.
+    pub(crate) fn outbox(&self) -> Arc<Outbox> {
+        Arc::clone(&self.outbox)
+    }
+
+    /// Does what is due, until the unit is looked after no more.
+    pub(crate) async fn run(mut self) -> Result<(), RunnerError> {
+        loop {
+            self.world.board.set(&self.name, Doing::Busy);
+            match self.step().await? {
+                Step::Acted => {}
+                Step::Stopped => return Ok(()),
+                Step::Rest { wake_at } => {
+                    self.world.board.set(&self.name, Doing::Rest { wake_at });
+                    self.rest(wake_at).await;
+                }
+            }
+        }
+    }
+
+    /// Runs the hook that may have killed the runner before this one, if it is still due. It is alone: nothing
+    /// else has started yet.
+    pub(crate) async fn try_suspect(&mut self, suspect: &Suspect) -> Result<(), RunnerError> {
+        let (view, decision) = self.resolve();
+        match decision {
+            Decision::RunHook(run) if run.operation() == suspect.operation => {
+                let crashed = suspect.deaths >= DEATHS;
+                self.hook(view, &run, crashed).await?;
+            }
+            // The unit went another way meanwhile.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self) -> Result<Step, RunnerError> {
+        let (view, decision) = self.resolve();
+        match decision {
+            Decision::Stop => Ok(Step::Stopped),
+            Decision::RunHook(_) => self.hook_in_turn().await,
+            Decision::Deploy(run) => self.deploy(&run).await,
+            Decision::Commit(progress) => self.bookkeep(&view, &progress).await,
+            Decision::Wait { wake_at } => Ok(Step::Rest { wake_at }),
+            Decision::Idle { wake_at } => {
+                self.report_idle(&view);
+                Ok(Step::Rest { wake_at })
+            }
+        }
+    }
+
+    /// The newest view, and what it makes due.
+    fn resolve(&mut self) -> (View, Decision) {
+        let mut view = self.changes.view();
+        if let Some(rearmed) = self.rearmed {
+            match view.units.get_mut(&self.name) {
+                Some(unit) if unit.record.seq == rearmed.seq => {
+                    unit.record.update_status_due = rearmed.due;
+                }
+                _ => self.rearmed = None,
+            }
+        }
+        let decision = periapt_uniter::resolve(&view, &self.name, Timestamp::now());
+        (view, decision)
+    }
+
+    /// Waits for a place among the hooks that run, and then runs what is due by then.
+    async fn hook_in_turn(&mut self) -> Result<Step, RunnerError> {
+        let hooks: Arc<Semaphore> = Arc::clone(&self.world.hooks);
+        let Ok(_place) = hooks.acquire_owned().await else { return Ok(Step::Stopped) };
+        match self.resolve() {
+            (view, Decision::RunHook(run)) => self.hook(view, &run, false).await,
+            _ => Ok(Step::Acted),
+        }
+    }
+
+    async fn hook(&mut self, view: View, run: &HookRun, crashed: bool) -> Result<Step, RunnerError> {
+        let (unit, operation) = (self.name.clone(), run.operation());
+        let ran = if crashed {
+            hook::failed(run, Timestamp::now(), CRASHED.to_owned())
+        } else {
+            self.world.link.tell(ToKeeper::HookStarted { unit: unit.clone(), operation }).await;
+            self.leave(periapt_uniter::before_hook(run));
+            tracing::debug!(%unit, hook = %run.event, attempt = run.attempt, "running a hook");
+            hook::run(&self.world, view, run, &self.outbox).await
+        };
+        let step = self.commit_hook(run, ran).await;
+        self.world.link.tell(ToKeeper::HookEnded { unit, operation }).await;
+        step
+    }
+
+    async fn commit_hook(&mut self, run: &HookRun, mut ran: Ran) -> Result<Step, RunnerError> {
+        // The second time it is a failure that is committed; should that be refused, too, the unit waits.
+        for _ in 0..2 {
+            let progress = periapt_uniter::hook_ended(run, ran.end.clone(), Timestamp::now(), jitter());
+            if progress.only_rearms(run) && ran.outcome.effects.is_empty() {
+                let due = progress.record.update_status_due;
+                self.rearmed = Some(Rearmed { seq: run.record.seq, due });
+                return Ok(Step::Acted);
+            }
+            self.leave(progress.early.clone());
+            match self.commit(run.record.seq, &progress, ran.outcome.clone()).await? {
+                Committed::Done | Committed::Stale => return Ok(Step::Acted),
+                Committed::Refused(refusal) => {
+                    let failed = matches!(ran.end, HookEnd::Failed { .. });
+                    let message = format!("the hook's effects were refused: {}", refusal.message);
+                    ran = hook::refused(ran.outcome, &ran.end, message);
+                    if failed {
+                        return self.refused(&refusal).await;
+                    }
+                }
+            }
+        }
+        Ok(Step::Acted)
+    }
+
+    async fn deploy(&mut self, run: &DeployRun) -> Result<Step, RunnerError> {
+        let progress = match self.world.charms.get(run.charm.digest).await {
+            Ok(_loaded) => periapt_uniter::deployed(run),
+            Err(message) => periapt_uniter::deploy_failed(run, &message, Timestamp::now(), jitter()),
+        };
+        self.leave(progress.early.clone());
+        match self.commit(run.record.seq, &progress, Outcome::default()).await? {
+            Committed::Done | Committed::Stale => Ok(Step::Acted),
+            Committed::Refused(refusal) => self.refused(&refusal).await,
+        }
+    }
+
+    async fn bookkeep(&mut self, view: &View, progress: &Progress) -> Result<Step, RunnerError> {
+        let Some(seq) = view.units.get(&self.name).map(|unit| unit.record.seq) else {
+            return Ok(Step::Acted);
+        };
+        self.leave(progress.early.clone());
+        match self.commit(seq, progress, Outcome::default()).await? {
+            Committed::Done | Committed::Stale => Ok(Step::Acted),
+            Committed::Refused(refusal) => self.refused(&refusal).await,
+        }
+    }
+
+    async fn commit(
+        &mut self,
+        seq: u64,
+        progress: &Progress,
+        outcome: Outcome,
+    ) -> Result<Committed, RunnerError> {
+        let committed = commit(&self.world, &self.name, &self.outbox, seq, progress, outcome).await?;
+        if matches!(committed, Committed::Done) {
+            self.refusals.succeeded();
+        }
+        Ok(committed)
+    }
+
+    /// A refused commit is dropped: what made the controller refuse it is on its way in the stream.
+    async fn refused(&mut self, refusal: &Refusal) -> Result<Step, RunnerError> {
+        let wait = self.refusals.failed();
+        tracing::warn!(unit = %self.name, %refusal, ?wait, "a commit was refused");
+        tokio::select! {
+            () = self.changes.next() => {}
+            () = sleep(wait) => {}
+        }
+        Ok(Step::Acted)
+    }
+
+    fn report_idle(&mut self, view: &View) {
+        let seq = view.units.get(&self.name).map(|unit| unit.record.seq);
+        if self.idle_at != seq {
+            self.idle_at = seq;
+            self.leave(periapt_uniter::idle_effect(view, &self.name));
+        }
+    }
+
+    fn leave(&self, effects: impl IntoIterator<Item = EarlyEffect>) {
+        let now = Timestamp::now();
+        self.outbox.push(effects.into_iter().map(|effect| (now, effect)));
+    }
+
+    async fn rest(&mut self, wake_at: Option<Timestamp>) {
+        let wait = wake_at.map_or(CLOCK_CHECK, |at| clock::until(at).min(CLOCK_CHECK));
+        tokio::select! {
+            () = self.changes.next() => {}
+            () = sleep(wait) => {}
+        }
+    }
+}
+
+/// Spreads waits; nothing secret hangs on it, so a system without randomness gets the middle.
+fn jitter() -> Jitter {
+    getrandom::u64().map_or(Jitter::NONE, Jitter::from_random)
+}
