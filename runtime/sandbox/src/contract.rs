@@ -1,0 +1,44 @@
+//! The contract with charms: each host function takes its arguments out of the guest, calls the hook's context,
+//! and hands the answer back. What a call does is none of this room's business.
+
+mod config;
+mod door;
+mod event;
+mod identity;
+mod leadership;
+mod log;
+mod ports;
+mod relations;
+mod status;
+mod tools;
+mod weight;
+
+use wasmtime::component::Linker;
+
+use crate::state::HookState;
+
+pub(crate) use bindings::{CharmPre, periapt::charm::types};
+pub(crate) use event::invocation;
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../host-api/wit",
+        world: "charm",
+        exports: { default: async },
+    });
+}
+
+/// Links all interfaces of the contract.
+pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
+    config::link(&mut linker.instance("periapt:charm/config@0.1.0")?)?;
+    identity::link(&mut linker.instance("periapt:charm/identity@0.1.0")?)?;
+    leadership::link(&mut linker.instance("periapt:charm/leadership@0.1.0")?)?;
+    log::link(&mut linker.instance("periapt:charm/log@0.1.0")?)?;
+    ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
+    relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
+    status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
+    tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;
+    // Only types, which components import all the same.
+    linker.instance("periapt:charm/types@0.1.0")?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! How a call gets from the guest to the hook's context.
+
+use std::sync::Arc;
+
+use periapt_hook::{Answer, CallError, CallTime, HookContext};
+use wasmtime::{
+    StoreContextMut,
+    component::{ComponentNamedList, ComponentType, Lift, LinkerInstance, Lower},
+};
+
+use super::{types, weight::Weight};
+use crate::state::HookState;
+
+/// Links a function that is answered at once.
+pub(super) fn link<P, R>(
+    interface: &mut LinkerInstance<'_, HookState>,
+    name: &str,
+    call: fn(&mut HookContext, CallTime, P) -> R,
+) -> wasmtime::Result<()>
+where
+    P: ComponentNamedList + Lift + Weight + 'static,
+    R: ComponentType + Lower + Weight + Send + Sync + 'static,
+{
+    interface.func_wrap(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
+        let state = store.data();
+        state.meter.call(arguments.weight())?;
+        let answer = state.gate.call(|context, now| call(context, now, arguments));
+        state.meter.bytes(answer.weight());
+        let meter = Arc::clone(&state.meter);
+        meter.settle(&mut store)?;
+        Ok((answer,))
+    })
+}
+
+/// Links a function that answers nothing.
+pub(super) fn link_silent<P>(
+    interface: &mut LinkerInstance<'_, HookState>,
+    name: &str,
+    call: fn(&mut HookContext, CallTime, P),
+) -> wasmtime::Result<()>
+where
+    P: ComponentNamedList + Lift + Weight + 'static,
+{
+    interface.func_wrap(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
+        let state = store.data();
+        state.meter.call(arguments.weight())?;
+        state.gate.call(|context, now| call(context, now, arguments));
+        let meter = Arc::clone(&state.meter);
+        meter.settle(&mut store)
+    })
+}
+
+/// Links a function that may rest on leadership: if the lease is too short, it is renewed first.
+pub(super) fn link_leader<P, R>(
+    interface: &mut LinkerInstance<'_, HookState>,
+    name: &str,
+    call: fn(&mut HookContext, CallTime, &P) -> Answer<R>,
+) -> wasmtime::Result<()>
+where
+    P: ComponentNamedList + Lift + Weight + Send + Sync + 'static,
+    R: ComponentType + Lower + Weight + Send + Sync + 'static,
+{
+    interface.func_wrap_async(name, move |mut store: StoreContextMut<'_, HookState>, arguments: P| {
+        Box::new(async move {
+            let (gate, meter) = (Arc::clone(&store.data().gate), Arc::clone(&store.data().meter));
+            meter.call(arguments.weight())?;
+            let answer = match gate.call(|context, now| call(context, now, &arguments)) {
+                Answer::Ready(answer) => answer,
+                Answer::NeedsLease => {
+                    let services = Arc::clone(&store.data().services);
+                    let lease = services.renew_lease().await;
+                    gate.call(|context, now| {
+                        context.lease_renewed(lease);
+                        match call(context, now, &arguments) {
+                            Answer::Ready(answer) => Ok(answer),
+                            // A renewal decides the call that asked for it.
+                            Answer::NeedsLease => Err(wasmtime::Error::msg("leadership stayed undecided")),
+                        }
+                    })?
+                }
+            };
+            meter.bytes(answer.weight());
+            meter.settle(&mut store)?;
+            Ok((answer,))
+        })
+    })
+}
+
+impl From<CallError> for types::Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::InvalidArgument(text) => Self::InvalidArgument(text),
+            CallError::NotFound(text) => Self::NotFound(text),
+            CallError::PermissionDenied(text) => Self::PermissionDenied(text),
+            CallError::NotLeader(text) => Self::NotLeader(text),
+            CallError::Conflict(text) => Self::Conflict(text),
+            CallError::AlreadyExists(text) => Self::AlreadyExists(text),
+            CallError::LimitExceeded(text) => Self::LimitExceeded(text),
+            CallError::NotGranted(text) => Self::NotGranted(text),
+            CallError::NotReady(text) => Self::NotReady(text),
+            CallError::TryAgain(text) => Self::TryAgain(text),
+            CallError::WrongContext(text) => Self::WrongContext(text),
+            CallError::NotSupported(text) => Self::NotSupported(text),
+            CallError::Failed(text) => Self::Failed(text),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Events as the contract says them.
+
+use periapt_host_api::{
+    UnitName,
+    event::{Event, RelationContext},
+};
+
+use super::types;
+
+/// What the handler is called with.
+pub(crate) fn invocation(event: &Event, attempt: u32) -> types::Invocation {
+    types::Invocation { event: event_of(event), attempt }
+}
+
+fn event_of(event: &Event) -> types::Event {
+    match event {
+        Event::Install => types::Event::Install,
+        Event::Start => types::Event::Start,
+        Event::Stop => types::Event::Stop,
+        Event::Remove => types::Event::Remove,
+        Event::ConfigChanged => types::Event::ConfigChanged,
+        Event::UpgradeCharm => types::Event::UpgradeCharm,
+        Event::UpdateStatus => types::Event::UpdateStatus,
+        Event::LeaderElected => types::Event::LeaderElected,
+        Event::LeaderSettingsChanged => types::Event::LeaderSettingsChanged,
+        Event::RelationCreated(relation) => types::Event::RelationCreated(relation_event(relation)),
+        Event::RelationJoined { relation, remote_unit } => {
+            types::Event::RelationJoined(types::RelationJoinedEvent {
+                endpoint: relation.endpoint.to_string(),
+                relation: relation.relation.0,
+                remote_application: relation.remote_application.to_string(),
+                remote_unit: remote_unit.to_string(),
+            })
+        }
+        Event::RelationChanged { relation, remote_unit } => {
+            types::Event::RelationChanged(types::RelationChangedEvent {
+                endpoint: relation.endpoint.to_string(),
+                relation: relation.relation.0,
+                remote_application: relation.remote_application.to_string(),
+                remote_unit: remote_unit.as_ref().map(UnitName::to_string),
+            })
+        }
+        Event::RelationDeparted { relation, remote_unit, departing_unit } => {
+            types::Event::RelationDeparted(types::RelationDepartedEvent {
+                endpoint: relation.endpoint.to_string(),
+                relation: relation.relation.0,
+                remote_application: relation.remote_application.to_string(),
+                remote_unit: remote_unit.to_string(),
+                departing_unit: departing_unit.to_string(),
+            })
+        }
+        Event::RelationBroken(relation) => types::Event::RelationBroken(relation_event(relation)),
+    }
+}
+
+fn relation_event(relation: &RelationContext) -> types::RelationEvent {
+    types::RelationEvent {
+        endpoint: relation.endpoint.to_string(),
+        relation: relation.relation.0,
+        remote_application: relation.remote_application.to_string(),
+    }
+}

@@ -1,0 +1,19 @@
+//! `hook-tools`
+
+use wasmtime::component::LinkerInstance;
+
+use super::{bindings::periapt::charm::hook_tools::Output, door};
+use crate::state::HookState;
+
+/// One call's arguments.
+type Arguments = (String, Vec<String>, Option<Vec<u8>>);
+
+pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::Result<()> {
+    door::link_leader(interface, "run", |context, now, (name, arguments, stdin): &Arguments| {
+        context.run_tool(now, name, arguments, stdin.as_deref()).map(|output| Output {
+            exit_code: output.exit_code,
+            stdout: output.stdout.into(),
+            stderr: output.stderr.into(),
+        })
+    })
+}

@@ -1,0 +1,164 @@
+//! How many bytes a value brings across the border. Calls are charged by it.
+
+use super::{
+    bindings::periapt::charm::{
+        config::Value,
+        hook_tools::Output,
+        log::Level,
+        ports::{OpenedPorts, Ports},
+        relations::{Bag, OwnBag},
+        status::{ApplicationStatus, StatusInfo, WorkloadStatus},
+    },
+    types::Error,
+};
+
+/// The size of a value: its texts, and a little for each part.
+pub(super) trait Weight {
+    fn weight(&self) -> u64;
+}
+
+/// What a text, a list or an element costs beside its content: lengths and pointers.
+const PART: u64 = 8;
+
+impl Weight for String {
+    fn weight(&self) -> u64 {
+        PART + self.len() as u64
+    }
+}
+
+impl Weight for u8 {
+    fn weight(&self) -> u64 {
+        1
+    }
+}
+
+impl<T: Weight> Weight for Vec<T> {
+    fn weight(&self) -> u64 {
+        PART + self.iter().map(Weight::weight).sum::<u64>()
+    }
+}
+
+impl<T: Weight> Weight for Option<T> {
+    fn weight(&self) -> u64 {
+        self.as_ref().map_or(0, Weight::weight)
+    }
+}
+
+impl<T: Weight, E: Weight> Weight for Result<T, E> {
+    fn weight(&self) -> u64 {
+        match self {
+            Ok(value) => value.weight(),
+            Err(error) => error.weight(),
+        }
+    }
+}
+
+macro_rules! constant {
+    ($($type:ty),*) => {
+        $(impl Weight for $type {
+            fn weight(&self) -> u64 {
+                PART
+            }
+        })*
+    };
+}
+
+constant!((), bool, u32, Level, OwnBag, Ports, WorkloadStatus);
+
+macro_rules! tuple {
+    ($($part:ident)*) => {
+        impl<$($part: Weight),*> Weight for ($($part,)*) {
+            #[expect(non_snake_case, reason = "the parts are named after their types")]
+            fn weight(&self) -> u64 {
+                let ($($part,)*) = self;
+                0 $(+ $part.weight())*
+            }
+        }
+    };
+}
+
+tuple!(A);
+tuple!(A B);
+tuple!(A B C);
+
+impl Weight for Value {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Text(text) | Self::Secret(text) => text.weight(),
+            Self::Integer(_) | Self::Number(_) | Self::Boolean(_) => PART,
+        }
+    }
+}
+
+impl Weight for Bag {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Unit(name) | Self::Application(name) => name.weight(),
+        }
+    }
+}
+
+impl Weight for OpenedPorts {
+    fn weight(&self) -> u64 {
+        self.ports.weight() + self.endpoints.weight()
+    }
+}
+
+impl Weight for StatusInfo {
+    fn weight(&self) -> u64 {
+        PART + self.message.weight() + self.data.weight()
+    }
+}
+
+impl Weight for ApplicationStatus {
+    fn weight(&self) -> u64 {
+        self.application.weight() + self.units.weight()
+    }
+}
+
+impl Weight for Output {
+    fn weight(&self) -> u64 {
+        PART + self.stdout.len() as u64 + self.stderr.len() as u64
+    }
+}
+
+impl Weight for Error {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::InvalidArgument(text)
+            | Self::NotFound(text)
+            | Self::PermissionDenied(text)
+            | Self::NotLeader(text)
+            | Self::Conflict(text)
+            | Self::AlreadyExists(text)
+            | Self::LimitExceeded(text)
+            | Self::NotGranted(text)
+            | Self::NotReady(text)
+            | Self::TryAgain(text)
+            | Self::WrongContext(text)
+            | Self::NotSupported(text)
+            | Self::Failed(text) => text.weight(),
+            Self::Other((code, text)) => code.weight() + text.weight(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_every_text_counts() {
+        let changes = (7_u32, OwnBag::Unit, vec![("key".to_owned(), "x".repeat(1000))]);
+        assert!(changes.weight() > 1003);
+        let answer: Result<Vec<String>, Error> = Err(Error::Failed("y".repeat(500)));
+        assert!(answer.weight() > 500);
+        let output = Output { exit_code: 0, stdout: vec![0; 300], stderr: vec![0; 200] };
+        assert!(output.weight() > 500);
+    }
+
+    #[test]
+    fn empty_elements_are_not_free() {
+        assert!(vec![String::new(); 1000].weight() >= 8000);
+    }
+}

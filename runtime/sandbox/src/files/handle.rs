@@ -1,0 +1,355 @@
+//! What a hook holds open.
+
+use std::{collections::BTreeMap, fs::File, sync::Arc, time::Duration};
+
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags,
+};
+
+use super::{
+    CharmFiles,
+    path::{self, Place},
+    stream::Source,
+    tree::{DirectoryId, Entry, MemoryFile, Quota, ROOT, Tree},
+};
+use crate::clock::HookClock;
+
+/// Handles that a hook may hold at once: each one to the charm's files is a descriptor of the process, which
+/// has a few thousand for all hooks in flight.
+const MAX_HANDLES: usize = 64;
+
+/// Which tree something is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mount {
+    Charm,
+    Tmp,
+}
+
+/// Something open.
+#[derive(Debug, Clone)]
+pub(super) enum Handle {
+    Directory { mount: Mount, id: DirectoryId },
+    File { source: Source, number: u64, writable: bool },
+}
+
+/// A hook's files.
+#[derive(Debug)]
+pub(crate) struct Files {
+    charm: CharmFiles,
+    tmp: Tree,
+    quota: Arc<Quota>,
+    handles: BTreeMap<u32, Handle>,
+    listings: BTreeMap<u32, Listing>,
+    next: u32,
+    /// Numbers of files in `/tmp`, never used again.
+    next_file: u64,
+    pub(super) clock: Arc<HookClock>,
+}
+
+/// A directory's listing as it was when it was asked for, read to some point.
+pub(super) type Listing = std::vec::IntoIter<(DescriptorType, Box<str>)>;
+
+impl Files {
+    pub(crate) fn new(charm: CharmFiles, bytes: u64, files: u64, clock: Arc<HookClock>) -> Self {
+        Self {
+            charm,
+            tmp: Tree::new(clock.time_of_day()),
+            quota: Quota::new(bytes, files),
+            handles: BTreeMap::new(),
+            listings: BTreeMap::new(),
+            next: 0,
+            next_file: 1,
+            clock,
+        }
+    }
+
+    /// The directories that a hook finds open: number and path.
+    pub(super) fn preopened(&mut self) -> Result<Vec<(u32, &'static str)>, ErrorCode> {
+        let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
+        let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
+        Ok(vec![(charm, "/charm"), (tmp, "/tmp")])
+    }
+
+    fn open(&mut self, handle: Handle) -> Result<u32, ErrorCode> {
+        let number = self.number()?;
+        self.handles.insert(number, handle);
+        Ok(number)
+    }
+
+    pub(super) fn open_listing(&mut self, listing: Listing) -> Result<u32, ErrorCode> {
+        let number = self.number()?;
+        self.listings.insert(number, listing);
+        Ok(number)
+    }
+
+    fn number(&mut self) -> Result<u32, ErrorCode> {
+        if self.handles.len() + self.listings.len() >= MAX_HANDLES {
+            return Err(ErrorCode::InsufficientMemory);
+        }
+        self.next = self.next.checked_add(1).ok_or(ErrorCode::InsufficientMemory)?;
+        Ok(self.next)
+    }
+
+    pub(super) fn close(&mut self, number: u32) {
+        self.handles.remove(&number);
+        self.listings.remove(&number);
+    }
+
+    pub(super) fn handle(&self, number: u32) -> Result<&Handle, ErrorCode> {
+        self.handles.get(&number).ok_or(ErrorCode::BadDescriptor)
+    }
+
+    pub(super) fn listing(&mut self, number: u32) -> Result<&mut Listing, ErrorCode> {
+        self.listings.get_mut(&number).ok_or(ErrorCode::BadDescriptor)
+    }
+
+    pub(super) fn directory(&self, number: u32) -> Result<(Mount, DirectoryId), ErrorCode> {
+        match self.handle(number)? {
+            Handle::Directory { mount, id } => Ok((*mount, *id)),
+            Handle::File { .. } => Err(ErrorCode::NotDirectory),
+        }
+    }
+
+    /// A directory of `/tmp`; the charm's cannot be changed.
+    pub(super) fn own_directory(&self, number: u32) -> Result<DirectoryId, ErrorCode> {
+        match self.directory(number)? {
+            (Mount::Tmp, id) => Ok(id),
+            (Mount::Charm, _) => Err(ErrorCode::ReadOnly),
+        }
+    }
+
+    /// A file of `/tmp` that was opened for writing.
+    pub(super) fn writable(&self, number: u32) -> Result<&Arc<MemoryFile>, ErrorCode> {
+        match self.handle(number)? {
+            Handle::File { source: Source::Memory(file), writable: true, .. } => Ok(file),
+            Handle::File { .. } => Err(ErrorCode::NotPermitted),
+            Handle::Directory { .. } => Err(ErrorCode::IsDirectory),
+        }
+    }
+
+    pub(super) fn readable(&self, number: u32) -> Result<&Source, ErrorCode> {
+        match self.handle(number)? {
+            Handle::File { source, .. } => Ok(source),
+            Handle::Directory { .. } => Err(ErrorCode::IsDirectory),
+        }
+    }
+
+    pub(super) fn tree(&self, mount: Mount) -> &Tree {
+        match mount {
+            Mount::Charm => &self.charm.tree,
+            Mount::Tmp => &self.tmp,
+        }
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.clock.time_of_day()
+    }
+
+    /// What a path leads to.
+    pub(super) fn find(&self, number: u32, path: &str) -> Result<(Mount, Entry), ErrorCode> {
+        let (mount, base) = self.directory(number)?;
+        Ok((mount, path::find(self.tree(mount), base, path)?))
+    }
+
+    /// Opens what is there, or makes it.
+    pub(super) fn open_at(
+        &mut self,
+        number: u32,
+        path: &str,
+        how: OpenFlags,
+        access: DescriptorFlags,
+    ) -> Result<u32, ErrorCode> {
+        let (mount, base) = self.directory(number)?;
+        let changes = access.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY)
+            || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+        if mount == Mount::Charm && changes {
+            return Err(ErrorCode::ReadOnly);
+        }
+        let entry = match path::find(self.tree(mount), base, path) {
+            Ok(_) if how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => return Err(ErrorCode::Exist),
+            Err(ErrorCode::NoEntry)
+                if how.contains(OpenFlags::CREATE) && !how.contains(OpenFlags::DIRECTORY) =>
+            {
+                self.create(base, path)?
+            }
+            found => found?,
+        };
+        if how.contains(OpenFlags::DIRECTORY) && !matches!(entry, Entry::Directory(_)) {
+            return Err(ErrorCode::NotDirectory);
+        }
+        let writable = access.contains(DescriptorFlags::WRITE);
+        let handle = match entry {
+            Entry::Directory(_) if writable || how.contains(OpenFlags::TRUNCATE) => {
+                return Err(ErrorCode::IsDirectory);
+            }
+            Entry::Directory(id) => Handle::Directory { mount, id },
+            Entry::Memory(file) => {
+                if how.contains(OpenFlags::TRUNCATE) {
+                    file.resize(0, self.now())?;
+                }
+                Handle::File { number: file.number, source: Source::Memory(file), writable }
+            }
+            Entry::Disk(entry) => {
+                let file = File::open(&entry.path).map_err(|_| ErrorCode::Io)?;
+                Handle::File { number: entry.number, source: Source::Disk(Arc::new(file)), writable }
+            }
+        };
+        self.open(handle)
+    }
+
+    fn create(&mut self, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
+        let Place::Name { parent, name, must_be_directory: false } = path::resolve(&self.tmp, base, path)?
+        else {
+            return Err(ErrorCode::IsDirectory);
+        };
+        self.quota.take_file()?;
+        // From here on the file gives back what was taken, should anything fail.
+        let file = MemoryFile::new(self.next_file, &self.quota, self.now());
+        self.next_file += 1;
+        let now = self.now();
+        self.tmp.insert(parent, name, Entry::Memory(Arc::clone(&file)), now)?;
+        Ok(Entry::Memory(file))
+    }
+
+    pub(super) fn create_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        let base = self.own_directory(number)?;
+        let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
+            return Err(ErrorCode::Exist);
+        };
+        self.quota.take_file()?;
+        let now = self.now();
+        let made = self.tmp.make_directory(parent, name, now);
+        if made.is_err() {
+            self.quota.give_file();
+        }
+        made.map(|_| ())
+    }
+
+    pub(super) fn remove_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        let base = self.own_directory(number)?;
+        let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
+            return Err(ErrorCode::Invalid);
+        };
+        match self.tmp.directory(parent)?.entries.get(name) {
+            Some(Entry::Directory(_)) => {}
+            Some(_) => return Err(ErrorCode::NotDirectory),
+            None => return Err(ErrorCode::NoEntry),
+        }
+        let now = self.now();
+        self.tmp.remove(parent, name, now)?;
+        self.quota.give_file();
+        Ok(())
+    }
+
+    pub(super) fn unlink(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        let base = self.own_directory(number)?;
+        let Place::Name { parent, name, must_be_directory } = path::resolve(&self.tmp, base, path)? else {
+            return Err(ErrorCode::IsDirectory);
+        };
+        match self.tmp.directory(parent)?.entries.get(name) {
+            Some(Entry::Directory(_)) => return Err(ErrorCode::IsDirectory),
+            Some(_) if must_be_directory => return Err(ErrorCode::NotDirectory),
+            Some(_) => {}
+            None => return Err(ErrorCode::NoEntry),
+        }
+        let now = self.now();
+        self.tmp.remove(parent, name, now)?;
+        Ok(())
+    }
+
+    /// Moves a name; what stands at the new one is replaced, as POSIX has it.
+    pub(super) fn rename(&mut self, from: (u32, &str), to: (u32, &str)) -> Result<(), ErrorCode> {
+        let place = |files: &Self, (number, path): (u32, &str)| {
+            let base = files.own_directory(number)?;
+            match path::resolve(&files.tmp, base, path)? {
+                Place::Name { parent, name, .. } => Ok((parent, name.to_owned())),
+                Place::Directory(_) => Err(ErrorCode::Invalid),
+            }
+        };
+        let (from, old) = place(self, from)?;
+        let (to, new) = place(self, to)?;
+        let moved = self.tmp.directory(from)?.entries.get(old.as_str()).cloned().ok_or(ErrorCode::NoEntry)?;
+        if (from, &old) == (to, &new) {
+            return Ok(());
+        }
+        let now = self.now();
+        let replaced = self.tmp.directory(to)?.entries.get(new.as_str()).cloned();
+        match (&moved, &replaced) {
+            (_, None) => {}
+            (Entry::Directory(_), Some(Entry::Directory(_))) => {
+                self.tmp.remove(to, &new, now)?;
+                self.quota.give_file();
+            }
+            (Entry::Directory(_), Some(_)) => return Err(ErrorCode::NotDirectory),
+            (_, Some(Entry::Directory(_))) => return Err(ErrorCode::IsDirectory),
+            (_, Some(_)) => {
+                self.tmp.remove(to, &new, now)?;
+            }
+        }
+        self.tmp.rename((from, &old), (to, &new), now)
+    }
+
+    /// A listing, sorted by name.
+    pub(super) fn list(&self, number: u32) -> Result<Listing, ErrorCode> {
+        let (mount, id) = self.directory(number)?;
+        let entries = &self.tree(mount).directory(id)?.entries;
+        let listing: Vec<_> = entries.iter().map(|(name, entry)| (kind(entry), name.clone())).collect();
+        Ok(listing.into_iter())
+    }
+
+    /// What `stat` says of an entry.
+    pub(super) fn stat(&self, mount: Mount, entry: &Entry) -> Result<DescriptorStat, ErrorCode> {
+        let (size, modified, accessed) = match entry {
+            Entry::Directory(id) => {
+                let changed = self.tree(mount).directory(*id)?.changed;
+                (0, changed, changed)
+            }
+            Entry::Memory(file) => {
+                let size = file.size();
+                let content = file.content();
+                (size, content.modified, content.accessed)
+            }
+            Entry::Disk(file) => (file.size, Duration::ZERO, Duration::ZERO),
+        };
+        Ok(stat(kind(entry), size, modified, accessed))
+    }
+
+    /// What `stat` says of a handle.
+    pub(super) fn stat_handle(&self, number: u32) -> Result<DescriptorStat, ErrorCode> {
+        match self.handle(number)? {
+            Handle::Directory { mount, id } => self.stat(*mount, &Entry::Directory(*id)),
+            Handle::File { source: Source::Memory(file), .. } => {
+                self.stat(Mount::Tmp, &Entry::Memory(Arc::clone(file)))
+            }
+            Handle::File { source: Source::Disk(file), .. } => {
+                let size = file.metadata().map_err(|_| ErrorCode::Io)?.len();
+                Ok(stat(DescriptorType::RegularFile, size, Duration::ZERO, Duration::ZERO))
+            }
+        }
+    }
+}
+
+/// The kind of an entry.
+pub(super) fn kind(entry: &Entry) -> DescriptorType {
+    match entry {
+        Entry::Directory(_) => DescriptorType::Directory,
+        Entry::Memory(_) | Entry::Disk(_) => DescriptorType::RegularFile,
+    }
+}
+
+fn stat(type_: DescriptorType, size: u64, modified: Duration, accessed: Duration) -> DescriptorStat {
+    let datetime = |time: Duration| {
+        Some(wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime {
+            seconds: time.as_secs(),
+            nanoseconds: time.subsec_nanos(),
+        })
+    };
+    DescriptorStat {
+        type_,
+        link_count: 1,
+        size,
+        data_access_timestamp: datetime(accessed),
+        data_modification_timestamp: datetime(modified),
+        status_change_timestamp: datetime(modified),
+    }
+}

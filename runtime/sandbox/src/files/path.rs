@@ -1,0 +1,126 @@
+//! Looking up a path, which a guest wrote.
+
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::tree::{DirectoryId, Entry, Tree};
+
+/// Bytes of a path and of one of its names: POSIX's usual bounds.
+const MAX_PATH: usize = 4_096;
+const MAX_NAME: usize = 255;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(super) enum Place<'a> {
+    /// The directory that the look-up began at, or one above its end (`a/..`).
+    Directory(DirectoryId),
+    /// A name in a directory; whether it is taken is another question.
+    Name { parent: DirectoryId, name: &'a str, must_be_directory: bool },
+}
+
+/// Follows a path from a directory. It cannot lead above where it began: that is what a handle to a directory
+/// allows. There are no symbolic links to follow.
+pub(super) fn resolve<'a>(tree: &Tree, base: DirectoryId, path: &'a str) -> Result<Place<'a>, ErrorCode> {
+    if path.is_empty() {
+        return Err(ErrorCode::NoEntry);
+    }
+    if path.len() > MAX_PATH {
+        return Err(ErrorCode::NameTooLong);
+    }
+    if path.starts_with('/') {
+        return Err(ErrorCode::NotPermitted);
+    }
+    if path.contains('\0') {
+        return Err(ErrorCode::Invalid);
+    }
+    let mut stack = vec![base];
+    let mut names = path.split('/').filter(|name| !name.is_empty() && *name != ".").peekable();
+    while let Some(name) = names.next() {
+        let here = *stack.last().ok_or(ErrorCode::NotPermitted)?;
+        if name == ".." {
+            stack.pop();
+            if stack.is_empty() {
+                return Err(ErrorCode::NotPermitted);
+            }
+            continue;
+        }
+        if name.len() > MAX_NAME {
+            return Err(ErrorCode::NameTooLong);
+        }
+        if names.peek().is_none() {
+            let must_be_directory = path.ends_with('/') || path.ends_with("/.");
+            return Ok(Place::Name { parent: here, name, must_be_directory });
+        }
+        match tree.directory(here)?.entries.get(name) {
+            Some(Entry::Directory(id)) => stack.push(*id),
+            Some(_) => return Err(ErrorCode::NotDirectory),
+            None => return Err(ErrorCode::NoEntry),
+        }
+    }
+    stack.last().map(|id| Place::Directory(*id)).ok_or(ErrorCode::NotPermitted)
+}
+
+/// What a path leads to.
+pub(super) fn find(tree: &Tree, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
+    match resolve(tree, base, path)? {
+        Place::Directory(id) => Ok(Entry::Directory(id)),
+        Place::Name { parent, name, must_be_directory } => match tree.directory(parent)?.entries.get(name) {
+            Some(Entry::Directory(id)) => Ok(Entry::Directory(*id)),
+            Some(_) if must_be_directory => Err(ErrorCode::NotDirectory),
+            Some(file) => Ok(file.clone()),
+            None => Err(ErrorCode::NoEntry),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{super::tree::ROOT, *};
+
+    fn check(base: &str, path: &str) -> Result<String, ErrorCode> {
+        let mut tree = Tree::new(Duration::ZERO);
+        let a = tree.make_directory(ROOT, "a", Duration::ZERO).unwrap();
+        let b = tree.make_directory(a, "b", Duration::ZERO).unwrap();
+        let name = |id| {
+            if id == ROOT {
+                "/"
+            } else if id == a {
+                "/a"
+            } else {
+                "/a/b"
+            }
+        };
+        let base = [ROOT, a, b].into_iter().find(|id| name(*id) == base).unwrap();
+        resolve(&tree, base, path).map(|place| match place {
+            Place::Directory(id) => name(id).to_owned(),
+            Place::Name { parent, name: last, .. } => format!("{}:{last}", name(parent)),
+        })
+    }
+
+    #[test]
+    fn paths_lead_where_posix_says() {
+        assert_eq!(check("/", "x"), Ok("/:x".into()));
+        assert_eq!(check("/", "./a//x"), Ok("/a:x".into()));
+        assert_eq!(check("/", "a/b/../x"), Ok("/a:x".into()));
+        assert_eq!(check("/", "a/.."), Ok("/".into()));
+        assert_eq!(check("/", "."), Ok("/".into()));
+        assert_eq!(check("/", "a/b/"), Ok("/a:b".into()));
+        assert_eq!(check("/", "a/none/x"), Err(ErrorCode::NoEntry));
+        assert_eq!(check("/", ""), Err(ErrorCode::NoEntry));
+    }
+
+    #[test]
+    fn no_path_leads_above_its_base() {
+        for path in ["..", "../a", "b/../..", "./../x", "/etc/passwd", "b/../../a"] {
+            assert_eq!(check("/a", path), Err(ErrorCode::NotPermitted), "{path}");
+        }
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        assert_eq!(check("/", &"x".repeat(256)), Err(ErrorCode::NameTooLong));
+        assert_eq!(check("/", &"./".repeat(3000)), Err(ErrorCode::NameTooLong));
+        assert_eq!(check("/", "a\0b"), Err(ErrorCode::Invalid));
+    }
+}

@@ -1,0 +1,113 @@
+//! Streams over files.
+
+use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
+
+use bytes::Bytes;
+use wasmtime_wasi::p2::{
+    InputStream, OutputStream, Pollable, StreamError, StreamResult, bindings::filesystem::types::ErrorCode,
+};
+
+use super::tree::MemoryFile;
+use crate::{clock::HookClock, meter::Meter};
+
+/// The largest piece that one call reads or writes: bounds what the host allocates for it.
+pub(super) const MAX_PIECE: usize = 64 << 10;
+
+/// A file that can be read.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    Memory(Arc<MemoryFile>),
+    Disk(Arc<File>),
+}
+
+impl Source {
+    /// At most `length` bytes from `offset`; none at the end.
+    pub(super) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, ErrorCode> {
+        let length = length.min(MAX_PIECE);
+        match self {
+            Self::Memory(file) => Ok(file.read(offset, length)),
+            // On the hook's own thread: a piece of a local file is read in microseconds, and handing it to
+            // another thread would take longer.
+            Self::Disk(file) => {
+                let mut bytes = vec![0; length];
+                let read = file.read_at(&mut bytes, offset).map_err(|_| ErrorCode::Io)?;
+                bytes.truncate(read);
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+pub(super) fn failed(error: ErrorCode) -> StreamError {
+    StreamError::LastOperationFailed(error.into())
+}
+
+/// Reads a file from a position on.
+pub(super) struct FileReader {
+    pub(super) source: Source,
+    pub(super) position: u64,
+    pub(super) meter: Arc<Meter>,
+}
+
+impl InputStream for FileReader {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
+        let bytes = self.source.read(self.position, size).map_err(failed)?;
+        self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
+        if bytes.is_empty() {
+            return Err(StreamError::Closed);
+        }
+        self.position = self.position.saturating_add(bytes.len() as u64);
+        Ok(bytes.into())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for FileReader {
+    async fn ready(&mut self) {}
+}
+
+/// Where a writer writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Position {
+    At(u64),
+    End,
+}
+
+/// Writes a file in memory.
+pub(super) struct FileWriter {
+    pub(super) file: Arc<MemoryFile>,
+    pub(super) position: Position,
+    pub(super) clock: Arc<HookClock>,
+    pub(super) meter: Arc<Meter>,
+}
+
+impl OutputStream for FileWriter {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
+        let offset = match self.position {
+            Position::At(offset) => offset,
+            Position::End => self.file.size(),
+        };
+        self.file.write(offset, &bytes, self.clock.time_of_day()).map_err(failed)?;
+        if let Position::At(offset) = &mut self.position {
+            *offset = offset.saturating_add(bytes.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(MAX_PIECE)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for FileWriter {
+    async fn ready(&mut self) {}
+}

@@ -1,0 +1,83 @@
+//! Counts host calls, and what they cost the host beyond the hook's own instructions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wasmtime::{AsContextMut, Trap};
+
+use crate::fuel::{BYTE_FUEL, HOST_CALL_FUEL};
+
+/// One hook's count of host calls. Calls that know their store pay at once ([`Meter::settle`]); those that do
+/// not (streams, files, random bytes) leave a debt, which the next call or tick of the epoch collects.
+///
+/// The hook runs on one fiber, so the atomics are never contended; they make the meter shareable with the
+/// resources that outlive a call.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limit: u64,
+    calls: AtomicU64,
+    debt: AtomicU64,
+}
+
+/// The hook made more host calls than its budget allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {limit} host calls")]
+pub(crate) struct TooManyCalls {
+    pub(crate) limit: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, calls: AtomicU64::new(0), debt: AtomicU64::new(0) }
+    }
+
+    /// Counts one call that moves so many bytes.
+    pub(crate) fn call(&self, bytes: u64) -> Result<(), TooManyCalls> {
+        self.bytes(bytes.saturating_mul(BYTE_FUEL).saturating_add(HOST_CALL_FUEL));
+        let before = self.calls.fetch_add(1, Ordering::Relaxed);
+        if before >= self.limit { Err(TooManyCalls { limit: self.limit }) } else { Ok(()) }
+    }
+
+    /// Adds to the debt without counting a call: the answer's size, known only afterwards.
+    pub(crate) fn bytes(&self, fuel: u64) {
+        // Saturation cannot be had atomically; the sum of all debts of a hook stays far below 2^64, because
+        // each is bounded by what one call may move and the calls are counted.
+        self.debt.fetch_add(fuel, Ordering::Relaxed);
+    }
+
+    /// Host calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Takes what is owed out of the store's fuel; out of fuel if that is not enough.
+    pub(crate) fn settle(&self, mut store: impl AsContextMut) -> wasmtime::Result<()> {
+        let debt = self.debt.swap(0, Ordering::Relaxed);
+        if debt == 0 {
+            return Ok(());
+        }
+        let mut store = store.as_context_mut();
+        let fuel = store.get_fuel()?;
+        store.set_fuel(fuel.saturating_sub(debt))?;
+        if debt > fuel { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_call_after_the_last_allowed_one_is_refused() {
+        let meter = Meter::new(2);
+        assert_eq!(meter.call(0), Ok(()));
+        assert_eq!(meter.call(0), Ok(()));
+        assert_eq!(meter.call(0), Err(TooManyCalls { limit: 2 }));
+    }
+
+    #[test]
+    fn a_call_owes_its_crossing_and_its_bytes() {
+        let meter = Meter::new(10);
+        meter.call(1000).unwrap();
+        assert_eq!(meter.debt.load(Ordering::Relaxed), HOST_CALL_FUEL + 1000 * BYTE_FUEL);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a hook writes to its standard streams goes to its log, line by line (`hook-model.md` E-2).
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use periapt_hook::OutputStream as Stream;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::{
+    cli::{IsTerminal, StdoutStream},
+    p2::{OutputStream, Pollable, StreamError, StreamResult},
+};
+
+use crate::{meter::Meter, state::Gate};
+
+/// A line longer than this is logged in pieces: what a stream may hold back until its end of line comes.
+const MAX_LINE: usize = 16 << 10;
+
+/// How much of the end of stderr is kept, to tell why a hook trapped: a panic's message is there.
+const TAIL: usize = 4 << 10;
+
+/// What one write may bring.
+const MAX_WRITE: usize = 64 << 10;
+
+/// One standard stream of a hook.
+#[derive(Clone)]
+pub(crate) struct Output {
+    stream: Stream,
+    gate: Arc<Gate>,
+    meter: Arc<Meter>,
+    text: Arc<Mutex<Text>>,
+}
+
+#[derive(Default)]
+struct Text {
+    /// The last line, as far as it was written.
+    line: Vec<u8>,
+    /// The end of all that was written.
+    tail: Vec<u8>,
+}
+
+impl Output {
+    pub(crate) fn new(stream: Stream, gate: &Arc<Gate>, meter: &Arc<Meter>) -> Self {
+        let (gate, meter) = (Arc::clone(gate), Arc::clone(meter));
+        Self { stream, gate, meter, text: Arc::default() }
+    }
+
+    /// Logs a last line that was not ended.
+    pub(crate) fn finish(&self) {
+        let line = std::mem::take(&mut self.text().line);
+        if !line.is_empty() {
+            self.log(&line);
+        }
+    }
+
+    /// The end of what was written.
+    pub(crate) fn tail(&self) -> String {
+        String::from_utf8_lossy(&self.text().tail).into_owned()
+    }
+
+    fn push(&self, bytes: &[u8]) -> StreamResult<()> {
+        self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
+        for line in self.text().push(bytes) {
+            self.log(&line);
+        }
+        Ok(())
+    }
+
+    fn log(&self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        self.gate.call(|context, now| context.output_line(now, self.stream, &text));
+    }
+
+    fn text(&self) -> MutexGuard<'_, Text> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Text {
+    /// Takes what was written and gives the lines that are complete.
+    fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or_default());
+        let surplus = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..surplus);
+
+        let mut lines = Vec::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (piece, ended) = match piece.strip_suffix(b"\n") {
+                Some(piece) => (piece, true),
+                None => (piece, false),
+            };
+            self.line.extend_from_slice(piece);
+            while self.line.len() > MAX_LINE {
+                let rest = self.line.split_off(MAX_LINE);
+                lines.push(std::mem::replace(&mut self.line, rest));
+            }
+            if ended {
+                lines.push(std::mem::take(&mut self.line));
+            }
+        }
+        lines
+    }
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+impl OutputStream for Output {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push(&bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(MAX_WRITE)
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Output {
+    async fn ready(&mut self) {}
+}
+
+/// For the interfaces of other WASI releases, which the trait demands; none is linked.
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.push(bytes).map(|()| bytes.len()).map_err(io::Error::other))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(writes: &[&str], lines: &[&str], rest: &str) {
+        let mut text = Text::default();
+        let found: Vec<_> = writes.iter().flat_map(|write| text.push(write.as_bytes())).collect();
+        let found: Vec<_> = found.iter().map(|line| String::from_utf8_lossy(line)).collect();
+        assert_eq!(found, lines);
+        assert_eq!(String::from_utf8_lossy(&text.line), rest);
+    }
+
+    #[test]
+    fn lines_are_put_together_from_whatever_pieces_were_written() {
+        check(&["one\ntwo\nth", "ree\n", "four"], &["one", "two", "three"], "four");
+        check(&["\n\n"], &["", ""], "");
+        check(&[""], &[], "");
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let long = "x".repeat(MAX_LINE + 1);
+        check(&[&long], &[&long[..MAX_LINE]], "x");
+    }
+
+    #[test]
+    fn only_the_end_is_kept() {
+        let mut text = Text::default();
+        text.push(&vec![b'a'; TAIL]);
+        text.push(b"end");
+        assert_eq!(text.tail.len(), TAIL);
+        assert!(text.tail.ends_with(b"aend"));
+    }
+}

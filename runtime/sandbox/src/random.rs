@@ -1,0 +1,94 @@
+//! The hook's own chance: independent ChaCha20 streams from one seed, so that what one consumer draws never
+//! changes what another gets (`design.md` section 9).
+
+use std::{convert::Infallible, sync::Arc};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng as _, SeedableRng as _, TryCryptoRng, TryRng};
+
+use crate::meter::Meter;
+
+/// 32 bytes that all randomness of one attempt comes from. The operating system draws them; tests and
+/// exploration pass printed ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed(pub [u8; 32]);
+
+/// Not its value: whoever knows the seed knows the passwords that the hook made.
+impl std::fmt::Debug for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seed(..)")
+    }
+}
+
+/// What draws from the seed. A number that was ever used keeps its meaning, or replays would differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// `wasi:random/random`.
+    Secure = 1,
+    /// `wasi:random/insecure`.
+    Insecure = 2,
+    /// `wasi:random/insecure-seed`.
+    InsecureSeed = 3,
+}
+
+impl Seed {
+    pub(crate) fn stream(&self, stream: Stream) -> ChaCha20Rng {
+        let mut source = ChaCha20Rng::from_seed(self.0);
+        source.set_stream(stream as u64);
+        source
+    }
+
+    /// A hash seed for a guest's maps.
+    pub(crate) fn insecure_seed(&self) -> u128 {
+        let mut source = self.stream(Stream::InsecureSeed);
+        u128::from(source.next_u64()) << 64 | u128::from(source.next_u64())
+    }
+}
+
+/// A source whose bytes the hook pays for.
+pub(crate) struct Metered {
+    pub(crate) source: ChaCha20Rng,
+    pub(crate) meter: Arc<Meter>,
+}
+
+impl TryRng for Metered {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.meter.bytes(4);
+        Ok(self.source.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.meter.bytes(8);
+        Ok(self.source.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.meter.bytes(bytes.len() as u64);
+        self.source.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Metered {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_of_one_seed_differ_and_repeat() {
+        let seed = Seed([7; 32]);
+        let draw = |stream| seed.stream(stream).next_u64();
+        assert_eq!(draw(Stream::Secure), draw(Stream::Secure));
+        assert_ne!(draw(Stream::Secure), draw(Stream::Insecure));
+        assert_ne!(draw(Stream::Secure), draw(Stream::InsecureSeed));
+        assert_ne!(seed.insecure_seed(), Seed([8; 32]).insecure_seed());
+    }
+
+    #[test]
+    fn a_seed_is_not_printed() {
+        assert_eq!(format!("{:?}", Seed([7; 32])), "Seed(..)");
+    }
+}

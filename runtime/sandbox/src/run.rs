@@ -1,0 +1,204 @@
+//! One hook, from its inputs to its report.
+
+use std::{sync::Arc, time::Instant};
+
+use periapt_hook::{Gathered, HookContext, OutputStream};
+use periapt_host_api::journal::HookCosts;
+use wasmtime::{Store, UpdateDeadline, component::ResourceTable};
+
+use crate::{
+    Budgets, Busy, HookError, HookErrorKind, HookServices, Prepared, Sandbox, Seed,
+    clock::HookClock,
+    contract::{self, types},
+    diagnosis::{self, Evidence, Verdict},
+    files::Files,
+    limits::{self, Limiter},
+    meter::Meter,
+    output::Output,
+    state::{Gate, HookState},
+    wasi,
+};
+
+/// What one hook runs with.
+pub struct RunInputs {
+    /// Its context: event, snapshot, lease.
+    pub context: HookContext,
+    /// Where its randomness comes from.
+    pub seed: Seed,
+    /// What it may use.
+    pub budgets: Budgets,
+    /// The world outside.
+    pub services: Arc<dyn HookServices>,
+}
+
+impl std::fmt::Debug for RunInputs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunInputs").field("budgets", &self.budgets).finish_non_exhaustive()
+    }
+}
+
+/// How a hook ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The handler returned ok.
+    Handled,
+    /// The charm has no handler for the event.
+    Unhandled,
+    /// It failed; of what it gathered only what left it early counts.
+    Failed(HookError),
+}
+
+/// What a hook leaves behind.
+#[derive(Debug)]
+pub struct HookReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it asked for, and the rest of what left it early.
+    pub gathered: Gathered,
+    /// What it cost.
+    pub costs: HookCosts,
+}
+
+impl Sandbox {
+    /// Runs one hook in a fresh instance. Dropping the future ends the hook wherever it is.
+    ///
+    /// # Errors
+    /// [`Busy`]: the pool has no room. Nothing was run; the caller tries again with a new context.
+    pub async fn run_hook(&self, prepared: &Prepared, inputs: RunInputs) -> Result<HookReport, Busy> {
+        let RunInputs { context, seed, budgets, services } = inputs;
+        let began = Instant::now();
+        let environment = context.environment();
+        let invocation = contract::invocation(context.event(), context.attempt());
+        let gate = Gate::new(context, Arc::clone(&services));
+        let meter = Arc::new(Meter::new(budgets.host_calls));
+        let stdout = Output::new(OutputStream::Stdout, &gate, &meter);
+        let stderr = Output::new(OutputStream::Stderr, &gate, &meter);
+        let clock = Arc::new(HookClock::new(services.now().at, budgets.fuel));
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits::MAX_RESOURCES);
+        let state = HookState {
+            gate: Arc::clone(&gate),
+            services,
+            limiter: Limiter::new(budgets.memory.min(self.options().largest_memory)),
+            files: Files::new(
+                prepared.files.clone(),
+                budgets.tmp_bytes,
+                budgets.tmp_files,
+                Arc::clone(&clock),
+            ),
+            clock,
+            table,
+            wasi: wasi::context(&environment, seed, &meter, stdout.clone(), stderr.clone()),
+            meter: Arc::clone(&meter),
+        };
+        let mut store = Store::new(self.engine(), state);
+        let ended = match configure(&mut store, &budgets) {
+            Ok(()) => call(&mut store, prepared, &invocation, &budgets).await,
+            Err(error) => Ended::Engine { error, started: false },
+        };
+
+        stdout.finish();
+        stderr.finish();
+        // What is still owed belongs to the costs; a hook that ends in debt beyond its budget is past it.
+        let settled = meter.settle(&mut store);
+        let fuel = budgets.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
+        let limiter = &store.data().limiter;
+        let (memory, memory_limit) = (limiter.used(), limiter.limit());
+        let tail = stderr.tail();
+        let evidence = |started| Evidence {
+            budgets: &budgets,
+            memory_refused: limiter.refused(),
+            memory_limit,
+            stderr: &tail,
+            started,
+        };
+        let diagnose = |error, started| match diagnosis::diagnose(&error, &evidence(started)) {
+            Verdict::Failed(error) => Ok(Outcome::Failed(error)),
+            Verdict::Busy => Err(Busy),
+        };
+        let outcome = match (ended, settled) {
+            (Ended::Returned(Err(failure)), _) => Outcome::Failed(failure_of(&failure)),
+            (Ended::Returned(Ok(_)), Err(error)) => diagnose(error, true)?,
+            (Ended::Returned(Ok(types::Outcome::Handled)), Ok(())) => Outcome::Handled,
+            (Ended::Returned(Ok(types::Outcome::Unhandled)), Ok(())) => Outcome::Unhandled,
+            (Ended::Engine { error, started }, _) => diagnose(error, started)?,
+            (Ended::TimedOut, _) => Outcome::Failed(diagnosis::timed_out(&budgets)),
+        };
+
+        // The store holds the other ways to the context.
+        drop(store);
+        drop((stdout, stderr));
+        #[expect(
+            clippy::expect_used,
+            reason = "store and streams, which held the other references, are gone"
+        )]
+        let context = Arc::into_inner(gate).expect("the last reference").into_context();
+        let gathered = context.finish();
+        let costs = HookCosts {
+            fuel,
+            memory,
+            wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            host_calls: meter.calls(),
+            log_bytes: gathered.log_bytes,
+        };
+        Ok(HookReport { outcome, gathered, costs })
+    }
+}
+
+/// How the engine came back.
+enum Ended {
+    Returned(Result<types::Outcome, types::Failure>),
+    Engine { error: wasmtime::Error, started: bool },
+    TimedOut,
+}
+
+/// Sets all bounds that lie in the store.
+fn configure(store: &mut Store<HookState>, budgets: &Budgets) -> wasmtime::Result<()> {
+    limits::bound_store(store);
+    store.limiter(|state| &mut state.limiter);
+    store.set_fuel(budgets.fuel)?;
+    // Epochs only give way. They are also the time to collect what calls without a store have run up: a
+    // hook that spends its time in them must not outlive its budget.
+    store.epoch_deadline_callback(|mut store| {
+        let meter = Arc::clone(&store.data().meter);
+        meter.settle(&mut store)?;
+        Ok(UpdateDeadline::Yield(1))
+    });
+    store.set_epoch_deadline(1);
+    Ok(())
+}
+
+/// Instantiates the charm and calls its handler, within the wall budget.
+async fn call(
+    store: &mut Store<HookState>,
+    prepared: &Prepared,
+    invocation: &types::Invocation,
+    budgets: &Budgets,
+) -> Ended {
+    let mut started = false;
+    let run = async {
+        let charm = prepared.charm.instantiate_async(&mut *store).await?;
+        started = true;
+        charm.periapt_charm_handler().call_handle(store, invocation).await
+    };
+    match tokio::time::timeout(budgets.wall, run).await {
+        Ok(Ok(returned)) => Ended::Returned(returned),
+        Ok(Err(error)) => Ended::Engine { error, started },
+        Err(_) => Ended::TimedOut,
+    }
+}
+
+/// What the handler itself says.
+fn failure_of(failure: &types::Failure) -> HookError {
+    let message = match failure.message.trim() {
+        "" => format!("failed with code {}", failure.code),
+        message => {
+            let end = message.floor_char_boundary(MAX_FAILURE);
+            message.get(..end).unwrap_or_default().to_owned()
+        }
+    };
+    HookError::new(HookErrorKind::Failed, message)
+}
+
+/// How much of a failure's message is kept; a status shows it.
+const MAX_FAILURE: usize = 2 << 10;

@@ -1,0 +1,140 @@
+//! The sandbox: one per process, shared by all hooks.
+
+use std::{io, path::Path, sync::Arc};
+
+use wasmtime::{
+    Engine,
+    component::{Component, Linker},
+};
+
+use crate::{
+    ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, Options, PrepareError, artifact,
+    contract::{self, CharmPre},
+    engine,
+    files::CharmFiles,
+    state::HookState,
+    ticker::Ticker,
+    wasi,
+};
+
+/// The engine with all that hooks share. Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    engine: Engine,
+    linker: Linker<HookState>,
+    compatibility: CompatibilityHash,
+    options: Options,
+    _ticker: Ticker,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The engine refused its settings, or the system has no room for its pool.
+    #[error("the engine cannot be built: {0:#}")]
+    Engine(wasmtime::Error),
+    /// The thread that raises the epoch could not be started.
+    #[error("the epoch's thread cannot be started")]
+    Ticker(#[from] io::Error),
+}
+
+/// A component that does not compile: it is no component, or uses what the sandbox switches off.
+#[derive(Debug, thiserror::Error)]
+#[error("the component cannot be compiled: {0:#}")]
+pub struct CompileError(wasmtime::Error);
+
+impl Sandbox {
+    /// Builds the engine and links what charms may import.
+    pub fn new(options: Options) -> Result<Self, BuildError> {
+        let engine = engine::build(&options).map_err(BuildError::Engine)?;
+        let mut linker = Linker::new(&engine);
+        contract::link(&mut linker).map_err(BuildError::Engine)?;
+        wasi::link(&mut linker).map_err(BuildError::Engine)?;
+        let ticker = Ticker::start(engine.weak(), options.tick)?;
+        let compatibility = CompatibilityHash::of(&engine);
+        let shared = Shared { engine, linker, compatibility, options, _ticker: ticker };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// What compiled components of this sandbox depend on; a part of their names.
+    pub fn compatibility_hash(&self) -> CompatibilityHash {
+        self.shared.compatibility
+    }
+
+    /// Compiles a component to native code. It takes as long as the component likes, and as much memory: only
+    /// the compile helper calls it, a process with limits of its own.
+    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
+        self.shared.engine.precompile_component(component).map_err(CompileError)
+    }
+
+    /// Maps a compiled component whose MAC is right.
+    pub fn load(
+        &self,
+        directory: &Path,
+        id: &ArtifactId,
+        key: &ArtifactKey,
+    ) -> Result<Loaded, ArtifactError> {
+        artifact::load(self, directory, id, key).map(Loaded)
+    }
+
+    /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is
+    /// one's own.
+    pub fn compile_in_process(&self, component: &[u8]) -> Result<Loaded, CompileError> {
+        Component::from_binary(&self.shared.engine, component).map(Loaded).map_err(CompileError)
+    }
+
+    /// Resolves a component's imports, once for all its hooks. `files`: the charm's unpacked archive, which
+    /// must not change while it is in use.
+    pub fn prepare(&self, loaded: &Loaded, files: Option<&Path>) -> Result<Prepared, PrepareError> {
+        let instance = self.shared.linker.instantiate_pre(&loaded.0).map_err(PrepareError::Unfit)?;
+        let charm = CharmPre::new(instance).map_err(PrepareError::Unfit)?;
+        let files = match files {
+            Some(directory) => CharmFiles::scan(directory).map_err(PrepareError::Files)?,
+            None => CharmFiles::none(),
+        };
+        Ok(Prepared { charm, files })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.shared.engine
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+}
+
+/// Says nothing of what is inside.
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("compatibility", &self.compatibility_hash()).finish_non_exhaustive()
+    }
+}
+
+/// A component in native code.
+#[derive(Clone)]
+pub struct Loaded(Component);
+
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Loaded(..)")
+    }
+}
+
+/// A component that is ready to run, with its charm's files. One per component is kept, however many units
+/// it has; cheap to clone.
+#[derive(Clone)]
+pub struct Prepared {
+    pub(crate) charm: CharmPre<HookState>,
+    pub(crate) files: CharmFiles,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Prepared(..)")
+    }
+}

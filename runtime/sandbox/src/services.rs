@@ -1,0 +1,27 @@
+//! What a hook needs from whoever runs it: the agent, or a laboratory on virtual time.
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+use periapt_hook::{CallTime, LeaseState};
+use periapt_host_api::{Timestamp, commit::EarlyEffect};
+
+/// A future in a box.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The world outside of one hook.
+pub trait HookServices: Send + Sync + 'static {
+    /// The time, for people and for leases. (The hook's own clocks are its own.)
+    fn now(&self) -> CallTime;
+
+    /// Renews the unit's lease, waiting for at most five seconds, and tells what is held after that.
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState>;
+
+    /// Takes what leaves the hook early, in order, as it is made. It must not block: what cannot be sent now
+    /// is kept by the receiver, whose memory is bounded because the hook's early effects are.
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>);
+
+    /// Waits while the hook sleeps. On virtual time this moves the clock instead.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}

@@ -1,0 +1,74 @@
+//! What a hook's store holds.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use periapt_hook::{CallTime, HookContext};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::{
+    HookServices,
+    clock::HookClock,
+    files::{Files, FilesView},
+    limits::Limiter,
+    meter::Meter,
+};
+
+/// The data of one hook's store.
+pub(crate) struct HookState {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) services: Arc<dyn HookServices>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) limiter: Limiter,
+    pub(crate) clock: Arc<HookClock>,
+    pub(crate) files: Files,
+    pub(crate) table: ResourceTable,
+    pub(crate) wasi: WasiCtx,
+}
+
+impl HookState {
+    /// For the linker of `wasi:filesystem`.
+    pub(crate) fn files(&mut self) -> FilesView<'_> {
+        FilesView { files: &mut self.files, table: &mut self.table, meter: &self.meter }
+    }
+}
+
+impl WasiView for HookState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// The way to the hook's context, for host functions and for the streams that a hook writes to.
+pub(crate) struct Gate {
+    context: Mutex<HookContext>,
+    services: Arc<dyn HookServices>,
+}
+
+impl Gate {
+    pub(crate) fn new(context: HookContext, services: Arc<dyn HookServices>) -> Arc<Self> {
+        Arc::new(Self { context: Mutex::new(context), services })
+    }
+
+    /// Makes a call, and sends on what leaves the hook early.
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&mut HookContext, CallTime) -> R) -> R {
+        let mut context = self.lock();
+        let answer = call(&mut context, self.services.now());
+        let early = context.drain_early();
+        drop(context);
+        if !early.is_empty() {
+            self.services.early(early);
+        }
+        answer
+    }
+
+    /// The context, when the hook is over.
+    pub(crate) fn into_context(self) -> HookContext {
+        self.context.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HookContext> {
+        // A call that panicked has left the context as it was between two calls: its behaviours change it last.
+        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
