@@ -52,6 +52,7 @@ macro_rules! entities {
         /// One entry of a view; it carries its key.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
+        #[expect(clippy::large_enum_variant, reason = "units are the largest, and what most frames carry")]
         pub enum ViewEntity {
             /// The model itself.
             Model(ModelView),

@@ -24,8 +24,14 @@ pub struct MemoryStore {
 struct State {
     revision: Revision,
     entities: BTreeMap<Vec<u8>, Vec<u8>>,
-    records: BTreeMap<(Vec<u8>, RecordPosition), (Timestamp, Vec<u8>)>,
+    records: BTreeMap<RecordKey, RecordValue>,
 }
+
+/// The sequence, and the place in it.
+type RecordKey = (Vec<u8>, RecordPosition);
+
+/// The record's own time, and its content.
+type RecordValue = (Timestamp, Vec<u8>);
 
 impl MemoryStore {
     /// An empty store with an identity of the caller's choice.
@@ -80,27 +86,27 @@ impl Store for MemoryStore {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
-        let found =
-            self.with(|state| {
-                let rows = state.records.iter().filter(|((of, _), _)| of == prefix);
-                let record =
-                    |((_, position), (at, body)): (&(Vec<u8>, RecordPosition), &(Timestamp, Vec<u8>))| {
-                        Record { position: *position, at: *at, body: body.clone() }
-                    };
-                match order {
-                    Order::OldestFirst { after } => rows
-                        .filter(|((_, position), _)| after.is_none_or(|after| *position > after))
-                        .take(limit)
-                        .map(record)
-                        .collect(),
-                    Order::NewestFirst { before } => rows
-                        .rev()
-                        .filter(|((_, position), _)| before.is_none_or(|before| *position < before))
-                        .take(limit)
-                        .map(record)
-                        .collect(),
-                }
-            });
+        let found = self.with(|state| {
+            let rows = state.records.iter().filter(|((of, _), _)| of == prefix);
+            let record = |((_, position), (at, body)): (&RecordKey, &RecordValue)| Record {
+                position: *position,
+                at: *at,
+                body: body.clone(),
+            };
+            match order {
+                Order::OldestFirst { after } => rows
+                    .filter(|((_, position), _)| after.is_none_or(|after| *position > after))
+                    .take(limit)
+                    .map(record)
+                    .collect(),
+                Order::NewestFirst { before } => rows
+                    .rev()
+                    .filter(|((_, position), _)| before.is_none_or(|before| *position < before))
+                    .take(limit)
+                    .map(record)
+                    .collect(),
+            }
+        });
         ready(Ok(found)).boxed()
     }
 

@@ -22,7 +22,6 @@ impl suite::Subject for InMemory {
 }
 
 #[test]
-#[expect(clippy::unwrap_used, reason = "a store in memory never waits")]
 fn passes_the_suite_of_stores() {
     suite::run(InMemory).now_or_never().unwrap();
 }
