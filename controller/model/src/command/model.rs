@@ -13,7 +13,7 @@ use crate::{
     access,
     changes::Changes,
     config,
-    entity::{EntityKey, Model, ModelKey},
+    entity::{EntityKey, Model, ModelKey, Work},
     input::Environment,
     root::Root,
     transaction::Transaction,
@@ -40,7 +40,6 @@ pub(crate) fn add(
         name: name.clone(),
         owner: owner.clone(),
         life: Life::Alive,
-        force: None,
         config: ModelConfig::default(),
         created_at: env.now,
         life_since: env.now,
@@ -56,9 +55,12 @@ pub(crate) fn destroy(tx: &mut Transaction<'_>, force: Option<Force>) -> Result<
         model.life = Life::Dying;
         model.life_since = tx.now();
     }
-    // Force may come later than the first request, and is not taken back by a milder one.
-    model.force = force.or(model.force);
     tx.put(model);
+    if let Some(force) = force {
+        // Force may come later than the first request.
+        let due = tx.force_due(force);
+        tx.add_work(Work::ForceModel, Some(due));
+    }
     let waits_for = windup::waits_for(&tx.state);
     Ok(Answer::Removal { gone: false, waits_for })
 }

@@ -1,8 +1,6 @@
 //! Models.
 
-use periapt_host_api::{
-    ModelName, ModelUuid, Timestamp, UserName, command::Force, settings::ModelConfig, status::Life,
-};
+use periapt_host_api::{ModelName, ModelUuid, Timestamp, UserName, settings::ModelConfig, status::Life};
 use serde::{Deserialize, Serialize};
 
 /// A model.
@@ -17,8 +15,6 @@ pub struct Model {
     pub owner: UserName,
     /// Alive or dying.
     pub life: Life,
-    /// How its destruction is forced; none: its units are waited for.
-    pub force: Option<Force>,
     /// What the engine reads.
     pub config: ModelConfig,
     /// When it was made.

@@ -80,6 +80,8 @@ pub enum Work {
         /// Which.
         relation: RelationId,
     },
+    /// Remove all units of a dying model without their agents.
+    ForceModel,
     /// Remove the bags of a relation that is gone.
     RemoveBags {
         /// Which.

@@ -18,13 +18,14 @@ use crate::{
 /// How many scopes of a unit are touched in one commit: each may end a relation, and with it an application.
 const SCOPES_PER_STEP: usize = 20;
 
-/// How many entities a unit's first step takes, at most: its scopes marked, its ports, its machine.
-const DESTROY_ROOM: usize = 45;
+/// How many entities one step of a unit's end takes, at most: scopes that it leaves, relations that end with
+/// that, itself, its machine, charm and application.
+pub(crate) const REMOVE_ROOM: usize = 50;
 
 /// Destroys units as far as the commit has room; the worker goes on with the rest.
 pub(crate) fn destroy_all(tx: &mut Transaction<'_>, units: Vec<UnitName>, force: Option<Force>) {
     let mut rest = units.into_iter();
-    while tx.has_room(DESTROY_ROOM) {
+    while tx.has_room(REMOVE_ROOM) {
         let Some(name) = rest.next() else { return };
         if let Some(unit) = tx.state.unit(&name).cloned() {
             destroy(tx, &unit, force);

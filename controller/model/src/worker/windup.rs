@@ -27,7 +27,6 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
     if tx.state.model().life == Life::Alive {
         return;
     }
-    let force = tx.state.model().force;
     let alive: Vec<_> =
         tx.state.applications().filter(|application| application.life == Life::Alive).cloned().collect();
     for application in alive {
@@ -36,12 +35,21 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
         }
         // The end of another may have been the end of this one.
         if let Some(application) = tx.state.application(&application.name).cloned() {
-            life::application::destroy(tx, &application, force);
+            life::application::destroy(tx, &application, None);
         }
     }
     if is_empty(&tx.state) {
         delete_rest(tx);
     }
+}
+
+/// One step of a forced destruction: removes units as far as the commit has room; true when none is left.
+pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
+    while tx.state.model().life != Life::Alive && tx.has_room(life::unit::REMOVE_ROOM) {
+        let Some(unit) = tx.state.units().next().map(|unit| unit.name.clone()) else { return true };
+        life::unit::force_step(tx, &unit);
+    }
+    tx.state.model().life == Life::Alive || tx.state.unit_count() == 0
 }
 
 fn delete_rest(tx: &mut Transaction<'_>) {

@@ -1,0 +1,143 @@
+//! What holds after every command.
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{StoreId, command::Caller, relation::BagOwner, status::Life};
+use periapt_model::{ModelState, Root, entity::Work, view};
+
+use crate::world::World;
+
+pub(crate) fn check(before: &Root, world: &World) {
+    for (_, state) in world.root.models() {
+        references(state);
+        lives(state);
+    }
+    stored_entities_make_the_same_state(world);
+    frames_lead_to_the_view(before, world);
+}
+
+/// Nothing refers to what is not there.
+fn references(state: &ModelState) {
+    for unit in state.units() {
+        assert!(state.application(unit.name.application()).is_some(), "{} has no application", unit.name);
+        if let Some(machine) = unit.machine {
+            assert!(state.machine(&machine).is_some(), "{} has no machine", unit.name);
+            assert!(state.units_on(&machine).any(|on| on.name == unit.name), "{} is not indexed", unit.name);
+        }
+        if let Some(principal) = &unit.principal {
+            assert!(state.unit(principal).is_some(), "{} has no principal", unit.name);
+        }
+        for relation in state.scopes_of(&unit.name) {
+            assert!(state.membership(relation, &unit.name).is_some(), "{} is not in {relation}", unit.name);
+        }
+        if let Some(charm) = unit.record.charm {
+            assert!(state.charm(&charm.digest).is_some(), "the charm of {} is gone", unit.name);
+        }
+    }
+    for machine in state.machines() {
+        assert!(state.unit_count_on(&machine.id) > 0, "machine {} is empty", machine.id);
+    }
+    for application in state.applications() {
+        assert!(state.charm(&application.charm.digest).is_some(), "{} has no charm", application.name);
+        if let Some(leader) = &application.leader {
+            assert!(state.unit(&leader.unit).is_some(), "{} leads and is gone", leader.unit);
+            assert!(leader.term <= application.last_term);
+        }
+    }
+    for relation in state.relations() {
+        for (unit, _) in state.members(&relation.id) {
+            let unit = state.unit(unit).unwrap_or_else(|| panic!("{unit} is a member and gone"));
+            assert!(relation.end_of(unit.name.application()).is_some());
+            assert!(state.scopes_of(&unit.name).any(|id| *id == relation.id));
+        }
+    }
+    let being_removed: BTreeSet<_> = state
+        .work()
+        .filter_map(|item| match &item.work {
+            Work::RemoveBags { relation } => Some(*relation),
+            _ => None,
+        })
+        .collect();
+    for relation in state.relations_with_bags() {
+        let known = state.relation(relation).is_some() || being_removed.contains(relation);
+        assert!(known || state.model().life != Life::Alive, "bags of {relation} are left over");
+        for bag in state.bags(relation) {
+            assert!(bag.version > 0);
+            assert!(bag.settings.values().all(|value| !value.is_empty()), "an empty value was kept");
+            let Some(relation) = state.relation(relation) else { continue };
+            let application = match &bag.key.owner {
+                BagOwner::Unit(unit) => unit.application(),
+                BagOwner::Application(application) => application,
+            };
+            assert!(relation.end_of(application).is_some());
+        }
+    }
+}
+
+/// Nothing that is dying is forgotten.
+fn lives(state: &ModelState) {
+    for application in state.applications().filter(|application| application.life != Life::Alive) {
+        let waits = state.units_of(&application.name).next().is_some()
+            || state.relations_of(&application.name).any(|relation| relation.life != Life::Dead)
+            || state.work().next().is_some();
+        assert!(waits, "{} is dying and waits for nothing", application.name);
+    }
+    for relation in state.relations() {
+        match relation.life {
+            Life::Alive => {}
+            Life::Dying => assert!(state.member_count(&relation.id) > 0, "{} waits for nobody", relation.id),
+            Life::Dead => {
+                assert_eq!(state.member_count(&relation.id), 0);
+                let remembered = |unit: &std::sync::Arc<periapt_model::entity::Unit>| {
+                    unit.record.relations.contains_key(&relation.id)
+                };
+                assert!(state.units().any(remembered), "{} is dead and kept for nobody", relation.id);
+            }
+        }
+    }
+    for unit in state.units().filter(|unit| unit.life == Life::Dead) {
+        let in_work = state
+            .work()
+            .any(|item| matches!(&item.work, Work::UnitScopes { unit: name } if *name == unit.name));
+        assert!(in_work, "{} is dead and nobody removes it", unit.name);
+    }
+}
+
+/// What a store holds is enough: indexes and derived sets come out the same.
+fn stored_entities_make_the_same_state(world: &World) {
+    let stored = world.stored.iter().map(|(key, entity)| (key.clone(), entity.clone()));
+    let loaded = Root::from_entities(stored, world.root.revision()).unwrap();
+    assert_eq!(loaded.models().count(), world.root.models().count());
+    for caller in callers(&world.root, world) {
+        assert_eq!(view(&loaded, &caller), view(&world.root, &caller));
+    }
+    for ((_, left), (_, right)) in loaded.models().zip(world.root.models()) {
+        assert!(left.units().eq(right.units()));
+        assert!(left.unplaced().eq(right.unplaced()));
+        assert!(left.work().eq(right.work()));
+        for unit in left.units() {
+            assert!(left.scopes_of(&unit.name).eq(right.scopes_of(&unit.name)));
+            assert!(left.subordinates_of(&unit.name).eq(right.subordinates_of(&unit.name)));
+        }
+    }
+}
+
+/// Frames, applied, equal the view; and a state that looks the same gives the same view.
+fn frames_lead_to_the_view(before: &Root, world: &World) {
+    for caller in callers(before, world) {
+        let Caller::Runner { model, .. } = &caller else { continue };
+        let (mut mirror, now) = (view(before, &caller), view(&world.root, &caller));
+        if before.looks_the_same(&world.root, &caller, model) {
+            let same = periapt_host_api::view::View { revision: now.revision, ..mirror.clone() };
+            assert_eq!(same, now, "it looked the same, and is not");
+        }
+        let frame = mirror.frame_to(&now, StoreId(Default::default()));
+        mirror.apply(frame).unwrap();
+        assert_eq!(mirror, now);
+    }
+}
+
+fn callers(root: &Root, world: &World) -> Vec<Caller> {
+    let agents: Vec<_> = root.agents().map(|agent| agent.name.clone()).collect();
+    agents.into_iter().map(|agent| Caller::Runner { agent, model: world.model }).collect()
+}

@@ -1,0 +1,23 @@
+//! The model from outside: commands in sequence, checked after each against what must always hold.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod commits;
+mod config;
+mod deploy;
+mod invariants;
+mod leases;
+mod machines;
+mod properties;
+mod refresh;
+mod relations;
+mod removal;
+mod scopes;
+mod status;
+mod views;
+mod world;

@@ -1,0 +1,246 @@
+//! Random sequences of commands, commits and time keep what must always hold ([`crate::invariants`]), and end in
+//! an empty model once everything is removed by force.
+
+use periapt_host_api::{
+    RelationId,
+    command::{Command, ControllerCommand, Force, Placement, RelationSelector, ResolveMode},
+    commit::EarlyEffect,
+    event::Event,
+    status::{Life, WorkloadStatus},
+};
+use periapt_model::WorkerCommand;
+use proptest::prelude::*;
+
+use crate::world::{World, deploy_command};
+
+/// Small numbers that pick among what is there.
+#[derive(Debug, Clone)]
+enum Step {
+    Deploy(u8, u8),
+    AddUnits(u8, u8),
+    PlaceOnMachine(u8, u8),
+    RemoveUnit(u8, Option<u8>),
+    RemoveApplication(u8, Option<u8>),
+    Integrate(u8, u8),
+    RemoveRelation(u8, Option<u8>),
+    Refresh(u8, u8),
+    Start(u8),
+    Fail(u8),
+    Resolve(u8),
+    Enter(u8, u8),
+    Leave(u8, u8),
+    Write(u8, u8, u8),
+    WriteAsLeader(u8, u8, u8),
+    Say(u8, u8),
+    Terminate(u8),
+    Claim(u8),
+    Connect(bool, bool),
+    Attach(bool),
+    Advance(u8),
+    Settle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let n = any::<u8>;
+    let force = || prop::option::of(0..90_u8);
+    prop_oneof![
+        1 => (n(), 0..4_u8).prop_map(|(a, b)| Step::Deploy(a, b)),
+        1 => (n(), 1..4_u8).prop_map(|(a, b)| Step::AddUnits(a, b)),
+        1 => (n(), n()).prop_map(|(a, b)| Step::PlaceOnMachine(a, b)),
+        2 => (n(), force()).prop_map(|(a, b)| Step::RemoveUnit(a, b)),
+        1 => (n(), force()).prop_map(|(a, b)| Step::RemoveApplication(a, b)),
+        3 => (n(), n()).prop_map(|(a, b)| Step::Integrate(a, b)),
+        1 => (n(), force()).prop_map(|(a, b)| Step::RemoveRelation(a, b)),
+        1 => (n(), n()).prop_map(|(a, b)| Step::Refresh(a, b)),
+        4 => n().prop_map(Step::Start),
+        1 => n().prop_map(Step::Fail),
+        1 => n().prop_map(Step::Resolve),
+        8 => (n(), n()).prop_map(|(a, b)| Step::Enter(a, b)),
+        3 => (n(), n()).prop_map(|(a, b)| Step::Leave(a, b)),
+        3 => (n(), n(), 0..3_u8).prop_map(|(a, b, c)| Step::Write(a, b, c)),
+        2 => (n(), n(), 0..3_u8).prop_map(|(a, b, c)| Step::WriteAsLeader(a, b, c)),
+        1 => (n(), 0..3_u8).prop_map(|(a, b)| Step::Say(a, b)),
+        3 => n().prop_map(Step::Terminate),
+        2 => n().prop_map(Step::Claim),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Connect(a, b)),
+        1 => any::<bool>().prop_map(Step::Attach),
+        2 => (1..90_u8).prop_map(Step::Advance),
+        3 => Just(Step::Settle),
+    ]
+}
+
+const NAMES: [&str; 4] = ["app", "db", "logging", "other"];
+
+fn name(pick: u8) -> &'static str {
+    NAMES[usize::from(pick) % NAMES.len()]
+}
+
+fn agent(first: bool) -> &'static str {
+    if first { "a1" } else { "a2" }
+}
+
+fn pick<T>(items: Vec<T>, pick: u8) -> Option<T> {
+    let count = items.len();
+    items.into_iter().nth(usize::from(pick).checked_rem(count)?)
+}
+
+/// A unit that has a machine.
+fn placed(world: &World, by: u8) -> Option<String> {
+    let units = world.state().units().filter(|unit| unit.machine.is_some());
+    pick(units.map(|unit| unit.name.to_string()).collect(), by)
+}
+
+fn relation_of(world: &World, unit: &str, by: u8) -> Option<RelationId> {
+    let application = crate::world::unit(unit).application().clone();
+    pick(world.state().relations_of(&application).map(|relation| relation.id).collect(), by)
+}
+
+fn forced(force: Option<u8>) -> Option<Force> {
+    force.map(|seconds| Force { max_wait: u32::from(seconds) })
+}
+
+/// Refusals are fine: what counts is that the state holds together.
+fn take(world: &mut World, step: Step) -> Option<()> {
+    match step {
+        Step::Deploy(by, units) => {
+            let (charm, units) = match name(by) {
+                "app" | "other" => (world.upload_app(), units),
+                "db" => (world.upload(crate::world::DB), units),
+                _ => (world.upload(crate::world::LOGGING), 0),
+            };
+            world.run(deploy_command(charm, name(by), u32::from(units))).ok()?;
+        }
+        Step::AddUnits(by, count) => {
+            let application = name(by).parse().unwrap();
+            world.run(Command::AddUnits { application, count: u32::from(count), placement: vec![] }).ok()?;
+        }
+        Step::PlaceOnMachine(by, machine) => {
+            let machines = world.state().machines().map(|machine| machine.id).collect();
+            let placement = vec![Placement::Machine(pick(machines, machine)?)];
+            let application = name(by).parse().unwrap();
+            world.run(Command::AddUnits { application, count: 1, placement }).ok()?;
+        }
+        Step::RemoveUnit(by, force) => {
+            let unit = pick(world.state().units().map(|unit| unit.name.clone()).collect(), by)?;
+            world.run(Command::RemoveUnit { unit, force: forced(force) }).ok()?;
+        }
+        Step::RemoveApplication(by, force) => {
+            let application = name(by).parse().unwrap();
+            world.run(Command::RemoveApplication { application, force: forced(force) }).ok()?;
+        }
+        Step::Integrate(a, b) => {
+            world.integrate(name(a), name(b)).ok()?;
+        }
+        Step::RemoveRelation(by, force) => {
+            let id = pick(world.state().relations().map(|relation| relation.id).collect(), by)?;
+            let relation = RelationSelector::Id(id);
+            world.run(Command::RemoveRelation { relation, force: forced(force) }).ok()?;
+        }
+        Step::Refresh(by, version) => {
+            let metadata = format!("{}\n# {}", crate::world::APP, version % 2);
+            let charm = world.upload(&metadata);
+            let application = name(by).parse().unwrap();
+            world.run(Command::Refresh { application, charm, force: version % 3 == 0 }).ok()?;
+        }
+        Step::Start(by) => {
+            let unit = placed(world, by)?;
+            world.start(&unit);
+        }
+        Step::Fail(by) => {
+            let unit = placed(world, by)?;
+            world.fail(&unit, Event::ConfigChanged);
+        }
+        Step::Resolve(by) => {
+            let unit = pick(world.state().units().map(|unit| unit.name.clone()).collect(), by)?;
+            world.run(Command::Resolve { unit, mode: ResolveMode::Retry }).ok()?;
+        }
+        Step::Enter(by, relation) => {
+            let unit = placed(world, by)?;
+            let relation = relation_of(world, &unit, relation)?;
+            world.enter(&unit, relation).ok()?;
+        }
+        Step::Leave(by, relation) => {
+            let unit = placed(world, by)?;
+            let relation = relation_of(world, &unit, relation)?;
+            world.leave(&unit, relation).ok()?;
+        }
+        Step::Write(by, relation, value) => {
+            let unit = placed(world, by)?;
+            let relation = relation_of(world, &unit, relation)?;
+            let value = if value == 0 { String::new() } else { value.to_string() };
+            let write = |commit: &mut periapt_host_api::commit::UnitCommit| {
+                commit.effects.bags.entry(relation).or_default().unit.insert("k".into(), value);
+            };
+            world.commit(&unit, write).ok()?;
+        }
+        Step::WriteAsLeader(by, relation, value) => {
+            let unit = placed(world, by)?;
+            let relation = relation_of(world, &unit, relation)?;
+            let application = crate::world::unit(&unit).application().clone();
+            let term = world.root.leader_term(&world.model, &application);
+            let write = |commit: &mut periapt_host_api::commit::UnitCommit| {
+                commit.leader_term = term;
+                let bags = commit.effects.bags.entry(relation).or_default();
+                bags.application.insert("k".into(), value.to_string());
+                commit.effects.leader_settings.insert("k".into(), value.to_string());
+            };
+            world.commit(&unit, write).ok()?;
+        }
+        Step::Say(by, message) => {
+            let unit = placed(world, by)?;
+            let message = message.to_string();
+            let item = world.item(&unit, EarlyEffect::UnitStatus { status: WorkloadStatus::Active, message });
+            world.commit(&unit, |commit| commit.early.push(item)).ok()?;
+        }
+        Step::Terminate(by) => {
+            let dying = world.state().units().filter(|unit| unit.life == Life::Dying);
+            let unit = pick(dying.map(|unit| unit.name.to_string()).collect(), by)?;
+            world.terminate(&unit).ok()?;
+        }
+        Step::Claim(by) => {
+            let unit = placed(world, by)?;
+            world.claim(&unit, 60).ok()?;
+        }
+        Step::Connect(first, up) => {
+            let agent = agent(first).parse().unwrap();
+            world.work(if up {
+                WorkerCommand::AgentConnected(agent)
+            } else {
+                WorkerCommand::AgentDisconnected(agent)
+            });
+        }
+        Step::Attach(first) => {
+            world.attach(agent(first));
+        }
+        Step::Advance(seconds) => world.advance(u32::from(seconds)),
+        Step::Settle => world.settle(),
+    }
+    Some(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_lives_hold_together_and_can_be_ended(steps in prop::collection::vec(step(), 1..80)) {
+        let mut world = World::new();
+        world.agent("a2");
+        for name in ["app", "db", "logging"] {
+            let by = NAMES.iter().position(|known| *known == name).unwrap();
+            take(&mut world, Step::Deploy(u8::try_from(by).unwrap(), 2));
+        }
+        world.settle();
+        for step in steps {
+            take(&mut world, step);
+            world.status();
+        }
+        // A way on from everywhere: whatever hangs can be removed by force.
+        let model = world.model;
+        let force = Some(Force { max_wait: 5 });
+        world.control(ControllerCommand::DestroyModel { model, force }).unwrap();
+        world.settle();
+        world.advance(90);
+        world.settle();
+        prop_assert!(world.root.model(&model).is_none(), "the model did not go");
+    }
+}

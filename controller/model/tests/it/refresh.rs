@@ -1,0 +1,137 @@
+//! Another charm for an application, and `resolved`.
+
+use periapt_host_api::{
+    CharmDigest, ErrorCode, Refusal,
+    command::{Command, ResolveMode},
+    event::Event,
+    settings::OptionValue,
+};
+
+use crate::world::{APP, DB, LOGGING, World, unit};
+
+fn refresh(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
+    world.run(Command::Refresh { application: "app".parse().unwrap(), charm, force }).map(|_| ())
+}
+
+fn set(world: &mut World, key: &str, value: &str) {
+    let set = [(key.to_owned(), value.to_owned())].into();
+    world.run(Command::SetConfig { application: "app".parse().unwrap(), set, reset: vec![] }).unwrap();
+}
+
+#[test]
+fn a_refresh_bumps_the_version_and_keeps_the_settings_that_fit() {
+    // M-7
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    set(&mut world, "port", "81");
+    set(&mut world, "title", "t");
+    set(&mut world, "debug", "true");
+    let config = "
+options:
+  port: {type: string, description: d}
+  title: {type: string, description: d}
+";
+    let next = world.upload_with(APP, Some(config));
+    let before = world.application("app").clone();
+    refresh(&mut world, next, false).unwrap();
+    let after = world.application("app");
+    assert_eq!(after.charm.digest, next);
+    assert_eq!(after.charm.modified_version, before.charm.modified_version + 1);
+    assert_ne!(after.config_hash, before.config_hash);
+    let kept: Vec<_> = after.config.iter().collect();
+    assert_eq!(kept, [(&"title".to_owned(), &OptionValue::Text("t".into()))]);
+}
+
+#[test]
+fn a_charm_stays_until_the_last_unit_has_left_it() {
+    // M-15
+    let mut world = World::new();
+    let first = world.upload_app();
+    world.deploy(first, "app", 1);
+    world.start("app/0");
+    let second = world.upload(APP);
+    refresh(&mut world, second, false).unwrap();
+    assert!(world.state().charm(&first).is_some(), "app/0 still runs it");
+    let shown = &world.status().applications["app"].units["app/0"];
+    assert_eq!(shown.upgrading_from, first.to_string());
+    world.start("app/0");
+    assert!(world.state().charm(&first).is_none());
+    let back = world.commit("app/0", |commit| commit.record.charm.as_mut().unwrap().digest = first);
+    assert_eq!(back.unwrap_err().code, ErrorCode::Stale, "a charm that the model no longer has");
+}
+
+#[test]
+fn the_same_charm_is_refused_unless_force_is_new() {
+    let mut world = World::new();
+    let charm = world.upload_app();
+    world.deploy(charm, "app", 0);
+    let refusal = refresh(&mut world, charm, false).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::AlreadyExists);
+    assert_eq!(refusal.message, "cannot refresh application \"app\": already running charm \"local:app-0\"");
+    let version = world.application("app").charm.modified_version;
+    refresh(&mut world, charm, true).unwrap();
+    assert!(world.application("app").force_charm);
+    assert_eq!(world.application("app").charm.modified_version, version);
+    assert!(refresh(&mut world, charm, true).is_err());
+}
+
+#[test]
+fn e09_limits_and_endpoints_in_use_must_hold() {
+    // U-37
+    let mut world = World::new();
+    world.deploy_app("app", 0);
+    world.deploy_db("db", 0);
+    world.deploy_db("db2", 0);
+    world.integrate("app", "db").unwrap();
+    world.integrate("app", "db2").unwrap();
+    let limited = world.upload(&APP.replace("{interface: sql}", "{interface: sql, limit: 1}"));
+    let refusal = refresh(&mut world, limited, false).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::QuotaExceeded);
+    assert!(refusal.message.contains("maximum relation limit of 1 for app:db"));
+    let without = world.upload(&APP.replace("db: {interface: sql}", "database: {interface: sql}"));
+    let refusal = refresh(&mut world, without, true).unwrap_err();
+    assert_eq!(
+        refusal.message,
+        "cannot refresh application \"app\": would break relation \"app:db db:server\""
+    );
+    refresh(&mut world, limited, true).unwrap();
+}
+
+#[test]
+fn another_kind_of_charm_is_refused() {
+    let mut world = World::new();
+    world.deploy_app("app", 0);
+    let logging = world.upload(LOGGING);
+    assert!(refresh(&mut world, logging, true).unwrap_err().message.contains("subordinacy"));
+    let db = world.upload(DB);
+    assert!(refresh(&mut world, db, false).unwrap_err().message.contains("\"db\" is not \"app\""));
+    assert_eq!(refresh(&mut world, CharmDigest::of(b"?"), false).unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn new_peer_endpoints_get_their_relation() {
+    let mut world = World::new();
+    world.deploy_app("app", 0);
+    let next = world.upload(&APP.replace("peers:", "peers:\n  gossip: {interface: gossip}"));
+    refresh(&mut world, next, false).unwrap();
+    let peers: Vec<String> = world.state().relations().map(|relation| relation.describe()).collect();
+    assert_eq!(peers, ["app:ring", "app:gossip"]);
+}
+
+#[test]
+fn c16_a_unit_that_is_not_in_error_is_not_resolved() {
+    // U-31
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.start("app/0");
+    let resolve = |mode| Command::Resolve { unit: unit("app/0"), mode };
+    let refusal = world.run(resolve(ResolveMode::Retry)).unwrap_err();
+    assert_eq!(refusal.message, "unit \"app/0\" is not in an error state");
+    world.fail("app/0", Event::ConfigChanged);
+    world.run(resolve(ResolveMode::NoRetry)).unwrap();
+    assert_eq!(world.view("a1").units[&unit("app/0")].resolved, Some(ResolveMode::NoRetry));
+    let refusal = world.run(resolve(ResolveMode::Retry)).unwrap_err();
+    assert_eq!(refusal.message, "cannot set resolved mode for unit \"app/0\": already resolved");
+    world.commit("app/0", |commit| commit.transitions.clear_resolved = true).unwrap();
+    assert_eq!(world.unit("app/0").resolved, None);
+}

@@ -1,0 +1,175 @@
+//! What a runner sees (`design.md` 3.3 and 7, `hook-model.md` 2.7).
+
+use periapt_host_api::{
+    RelationId,
+    agent::RunnerAnswer,
+    command::{Caller, Command, Placement, RelationSelector},
+    relation::{BagKey, BagOwner},
+    view::View,
+};
+use periapt_model::{assignments, view};
+
+use crate::world::{DB, World, deploy_command, unit};
+
+/// `app` on agent a1, `db` on agent a2, related; all units in scope.
+fn apart() -> (World, RelationId) {
+    let mut world = World::new();
+    world.agent("a2");
+    let (app, db) = (world.upload_app(), world.upload(DB));
+    for (charm, name, agent) in [(app, "app", "a1"), (db, "db", "a2")] {
+        let Command::Deploy(mut deploy) = deploy_command(charm, name, 2) else { unreachable!() };
+        deploy.placement = vec![Placement::Agent(agent.parse().unwrap()); 2];
+        world.run(Command::Deploy(deploy)).unwrap();
+        world.settle();
+    }
+    let id = world.integrate("app", "db").unwrap();
+    for name in ["app/0", "app/1", "db/0", "db/1"] {
+        world.start(name);
+        world.enter(name, id).unwrap();
+    }
+    (world, id)
+}
+
+fn owners(view: &View, relation: RelationId) -> Vec<String> {
+    let of_relation = view.bags.keys().filter(|key| key.relation == relation);
+    of_relation
+        .map(|key| match &key.owner {
+            BagOwner::Unit(unit) => unit.to_string(),
+            BagOwner::Application(application) => application.to_string(),
+        })
+        .collect()
+}
+
+fn write_application_bag(world: &mut World, name: &str, id: RelationId) {
+    let RunnerAnswer::Granted { term, .. } = world.claim(name, 60).unwrap() else { unreachable!() };
+    world
+        .commit(name, |commit| {
+            commit.leader_term = Some(term);
+            commit.effects.bags.entry(id).or_default().application.insert("k".into(), "v".into());
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_runner_sees_its_own_units_and_the_other_side_of_their_relations() {
+    let (world, id) = apart();
+    let view = world.view("a1");
+    let names: Vec<String> = view.units.keys().map(ToString::to_string).collect();
+    assert_eq!(names, ["app/0", "app/1"]);
+    assert_eq!(view.applications.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["app"]);
+    assert_eq!(view.outlines.len(), 4);
+    assert_eq!(view.charms.len(), 1);
+    assert!(view.machines.values().all(|machine| machine.agent.as_str() == "a1"));
+    assert_eq!(view.relations[&id].members.len(), 4);
+    assert_eq!(owners(&view, id), ["app/0", "app/1", "db/0", "db/1"]);
+    assert_eq!(view.machines.values().next().unwrap().boot_id, "boot-a1");
+}
+
+#[test]
+fn whoever_is_no_runner_of_the_model_sees_nothing() {
+    let (mut world, _) = apart();
+    let other = world.add_model("other");
+    let callers = [
+        world.user(),
+        Caller::Agent("a1".parse().unwrap()),
+        Caller::Runner { agent: "a1".parse().unwrap(), model: other },
+        Caller::Runner { agent: "a3".parse().unwrap(), model: world.model },
+    ];
+    for caller in callers {
+        let view = view(&world.root, &caller);
+        assert!(view.units.is_empty() && view.bags.is_empty() && view.relations.is_empty(), "{caller:?}");
+    }
+}
+
+#[test]
+fn units_of_the_own_application_elsewhere_are_hidden_but_for_peers() {
+    // 2.7, section 0
+    let (mut world, id) = apart();
+    let placement = vec![Placement::Agent("a2".parse().unwrap())];
+    world.run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement }).unwrap();
+    world.settle();
+    world.start("app/2");
+    world.enter("app/2", id).unwrap();
+    world.enter("app/2", RelationId(0)).unwrap();
+    let view = world.view("a1");
+    assert!(!owners(&view, id).contains(&"app/2".to_owned()));
+    assert!(!view.relations[&id].members.contains_key(&unit("app/2")));
+    assert_eq!(owners(&view, RelationId(0)), ["app/2"]);
+}
+
+#[test]
+fn becoming_leader_makes_the_own_applications_bag_visible() {
+    // design 3.3
+    let (mut world, id) = apart();
+    let placement = vec![Placement::Agent("a2".parse().unwrap())];
+    world.run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement }).unwrap();
+    world.settle();
+    world.start("app/2");
+    world.enter("app/2", id).unwrap();
+    write_application_bag(&mut world, "app/2", id);
+    let key = BagKey { relation: id, owner: BagOwner::Application("app".parse().unwrap()) };
+    assert!(!world.view("a1").bags.contains_key(&key), "nobody here leads");
+    assert!(world.view("a2").bags.contains_key(&key));
+    world.advance(61);
+    let before = world.view("a1");
+    world.claim("app/0", 60).unwrap();
+    let after = world.view("a1");
+    assert!(after.bags.contains_key(&key));
+    let (puts, _) = before.difference(&after);
+    assert!(
+        puts.iter().any(|put| matches!(put, periapt_host_api::view::ViewEntity::Bag(bag) if bag.key == key))
+    );
+    // Its units no longer lead; but it hosts db, whose units see app's bag from the other side.
+    assert!(world.view("a2").bags.contains_key(&key));
+}
+
+#[test]
+fn bags_of_former_members_stay_until_the_relation_is_removed() {
+    //
+    let (mut world, id) = apart();
+    for name in ["db/0", "db/1"] {
+        world.run(Command::RemoveUnit { unit: unit(name), force: None }).unwrap();
+        world.terminate(name).unwrap();
+    }
+    let view = world.view("a1");
+    assert_eq!(owners(&view, id), ["app/0", "app/1", "db/0", "db/1"]);
+    assert_eq!(view.relations[&id].members.len(), 2);
+    world.run(Command::RemoveRelation { relation: RelationSelector::Id(id), force: None }).unwrap();
+    for name in ["app/0", "app/1"] {
+        world.leave(name, id).unwrap();
+    }
+    assert!(owners(&world.view("a1"), id).is_empty());
+}
+
+#[test]
+fn in_a_container_scope_only_what_lives_here_is_seen() {
+    //
+    let mut world = World::new();
+    world.agent("a2");
+    world.deploy_app("app", 2);
+    world.deploy_logging("logging");
+    let id = world.integrate("app", "logging").unwrap();
+    for number in 0..2 {
+        let (app, logging) = (format!("app/{number}"), format!("logging/{number}"));
+        world.start(&app);
+        world.enter(&app, id).unwrap();
+        world.start(&logging);
+        world.enter(&logging, id).unwrap();
+    }
+    assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
+    assert_eq!(owners(&world.view("a2"), id), ["app/1", "logging/1"]);
+    assert_eq!(world.view("a1").units[&unit("app/0")].subordinates.len(), 1);
+}
+
+#[test]
+fn assignments_name_models_with_units_and_the_charms_that_these_need() {
+    let (mut world, _) = apart();
+    let old = world.application("app").charm.digest;
+    let new = world.upload(crate::world::APP);
+    world.run(Command::Refresh { application: "app".parse().unwrap(), charm: new, force: false }).unwrap();
+    let found = assignments(&world.root, &"a1".parse().unwrap());
+    let model = &found.models[&world.model];
+    assert_eq!(model.units, 2);
+    assert!(model.charms.contains(&old) && model.charms.contains(&new));
+    assert!(assignments(&world.root, &"a9".parse().unwrap()).models.is_empty());
+}

@@ -1,0 +1,443 @@
+//! A controller with a model, agents that answer for their units, and time that the test moves.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, Incarnation, MachineId, ModelUuid, Refusal, RelationId,
+    Revision, Timestamp, UnitName,
+    agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand},
+    charm::{CharmFiles, CharmMeta},
+    command::{Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement},
+    commit::{EarlyEffect, EarlyItem, UnitCommit},
+    event::Event,
+    record::{HookFailure, HookStep, Operation, RelationRecord},
+    status::{AgentStatus, FullStatus},
+    view::View,
+};
+use periapt_model::{
+    Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, Root, StatusContext,
+    UploadedCharm, WorkerCommand, due_work,
+    entity::{Application, Bag, Relation, Unit},
+    evaluate, full_status, view,
+};
+
+use crate::invariants;
+
+/// A principal with a peer relation, a database that it requires, and options of all types.
+pub(crate) const APP: &str = "
+name: app
+summary: s
+description: d
+requires:
+  db: {interface: sql}
+  logs: {interface: syslog}
+provides:
+  web: {interface: http, limit: 1}
+peers:
+  ring: {interface: ring}
+";
+const APP_CONFIG: &str = "
+options:
+  title: {type: string, default: hello, description: d}
+  note: {type: string, description: d}
+  port: {type: int, default: 80, description: d}
+  ratio: {type: float, description: d}
+  debug: {type: boolean, default: false, description: d}
+";
+
+/// What `app` requires.
+pub(crate) const DB: &str = "
+name: db
+summary: s
+description: d
+provides:
+  server: {interface: sql}
+";
+
+/// A subordinate that hangs itself on whatever is there.
+pub(crate) const LOGGING: &str = "
+name: logging
+summary: s
+description: d
+subordinate: true
+provides:
+  sink: {interface: syslog, scope: container}
+requires:
+  info: {interface: juju-info, scope: container}
+";
+
+pub(crate) struct World {
+    pub(crate) root: Root,
+    pub(crate) model: ModelUuid,
+    pub(crate) now: Timestamp,
+    pub(crate) lease_now_ms: u64,
+    /// What a store would hold.
+    pub(crate) stored: BTreeMap<EntityKey, Entity>,
+    pub(crate) records: Vec<RecordAppend>,
+    incarnations: BTreeMap<AgentName, Incarnation>,
+    asked: u64,
+}
+
+impl World {
+    /// A controller with a model and one agent.
+    pub(crate) fn new() -> Self {
+        let mut world = Self {
+            root: Root::default(),
+            model: ModelUuid(Default::default()),
+            now: "2026-01-01T00:00:00Z".parse().unwrap(),
+            lease_now_ms: 1_000_000,
+            stored: BTreeMap::new(),
+            records: Vec::new(),
+            incarnations: BTreeMap::new(),
+            asked: 0,
+        };
+        world.work(WorkerCommand::Initialize { name: "home".into() });
+        world.model = world.add_model("m");
+        world.agent("a1");
+        world
+    }
+
+    /// Asks anything, and checks what must always hold.
+    pub(crate) fn ask(&mut self, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
+        self.asked += 1;
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&self.asked.to_le_bytes());
+        let env = Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed };
+        let (changes, output) = evaluate(&self.root, caller, input, &env)?;
+        let before = self.root.clone();
+        self.take(changes);
+        invariants::check(&before, self);
+        Ok(output)
+    }
+
+    fn take(&mut self, changes: Changes) {
+        assert!(changes.puts.len() <= 100, "too many entities at once");
+        let revision = Revision(self.root.revision().0 + u64::from(!changes.stores_nothing()));
+        self.root = self.root.apply(&changes, revision);
+        for (key, entity) in changes.puts {
+            match entity {
+                Some(entity) => self.stored.insert(key, entity),
+                None => self.stored.remove(&key),
+            };
+        }
+        self.records.extend(changes.records);
+    }
+
+    pub(crate) fn user(&self) -> Caller {
+        Caller::User("admin".parse().unwrap())
+    }
+
+    pub(crate) fn runner(&self, agent: &str) -> Caller {
+        Caller::Runner { agent: agent.parse().unwrap(), model: self.model }
+    }
+
+    /// A command of an operator.
+    pub(crate) fn run(&mut self, command: Command) -> Result<Answer, Refusal> {
+        match self.ask(&self.user(), &Input::Model(self.model, command))? {
+            Output::Answer(answer) => Ok(answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn control(&mut self, command: ControllerCommand) -> Result<Answer, Refusal> {
+        match self.ask(&self.user(), &Input::Controller(command))? {
+            Output::Answer(answer) => Ok(answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn add_model(&mut self, name: &str) -> ModelUuid {
+        match self.control(ControllerCommand::AddModel { name: name.parse().unwrap() }).unwrap() {
+            Answer::Model { uuid } => uuid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn work(&mut self, command: WorkerCommand) {
+        self.ask(&Caller::Worker, &Input::Worker(command)).unwrap();
+    }
+
+    /// Does what is due until nothing is. Each step must change something.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..1000 {
+            let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms);
+            if commands.is_empty() {
+                return;
+            }
+            for command in commands {
+                // A model may be gone before its other steps come to their turn.
+                let _ = self.ask(&Caller::Worker, &Input::Worker(command));
+            }
+        }
+        panic!("the controller's work never ends");
+    }
+
+    pub(crate) fn advance(&mut self, seconds: u32) {
+        self.now += jiff::SignedDuration::from_secs(i64::from(seconds));
+        self.lease_now_ms += u64::from(seconds) * 1000;
+    }
+
+    /// Registers an agent and attaches its runner.
+    pub(crate) fn agent(&mut self, name: &str) {
+        let agent: AgentName = name.parse().unwrap();
+        let number = self.incarnations.len() + 1;
+        let register = Register {
+            addresses: vec![format!("10.0.0.{number}")],
+            boot_id: format!("boot-{name}"),
+            hostname: format!("host-{name}"),
+            availability_zone: String::new(),
+            version: "1".into(),
+            engine: "e".into(),
+        };
+        self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
+        self.attach(name);
+    }
+
+    pub(crate) fn attach(&mut self, agent: &str) -> Incarnation {
+        match self.runner_call(agent, RunnerCommand::Attach).unwrap() {
+            RunnerAnswer::Attached { incarnation } => {
+                self.incarnations.insert(agent.parse().unwrap(), incarnation);
+                incarnation
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn runner_call(&mut self, agent: &str, call: RunnerCommand) -> Result<RunnerAnswer, Refusal> {
+        match self.ask(&self.runner(agent), &Input::Runner(self.model, call))? {
+            Output::Runner(answer) => Ok(answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn upload(&mut self, metadata: &str) -> CharmDigest {
+        self.upload_with(metadata, None)
+    }
+
+    pub(crate) fn upload_with(&mut self, metadata: &str, config: Option<&str>) -> CharmDigest {
+        let files = CharmFiles {
+            metadata: Some(metadata.into()),
+            config: config.map(Into::into),
+            ..CharmFiles::default()
+        };
+        let digest = CharmDigest::of(format!("{metadata}{config:?}").as_bytes());
+        let component = CharmDigest::of(metadata.as_bytes());
+        let meta = CharmMeta::parse(&files).unwrap();
+        let charm = UploadedCharm { digest, component, meta, size: 1 };
+        self.ask(&self.user(), &Input::UploadCharm(charm)).unwrap();
+        digest
+    }
+
+    pub(crate) fn upload_app(&mut self) -> CharmDigest {
+        self.upload_with(APP, Some(APP_CONFIG))
+    }
+
+    /// Deploys under a name, and lets the assigner do its work.
+    pub(crate) fn deploy(&mut self, charm: CharmDigest, name: &str, units: u32) -> Vec<UnitName> {
+        let answer = self.run(deploy_command(charm, name, units)).unwrap();
+        self.settle();
+        match answer {
+            Answer::Application { units, .. } => units,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn deploy_app(&mut self, name: &str, units: u32) -> Vec<UnitName> {
+        let charm = self.upload_app();
+        self.deploy(charm, name, units)
+    }
+
+    pub(crate) fn deploy_db(&mut self, name: &str, units: u32) -> Vec<UnitName> {
+        let charm = self.upload(DB);
+        self.deploy(charm, name, units)
+    }
+
+    pub(crate) fn deploy_logging(&mut self, name: &str) {
+        let charm = self.upload(LOGGING);
+        self.deploy(charm, name, 0);
+    }
+
+    /// Relates two applications, `NAME` or `NAME:ENDPOINT`.
+    pub(crate) fn integrate(&mut self, first: &str, second: &str) -> Result<RelationId, Refusal> {
+        match self.run(Command::Integrate { first: selector(first), second: selector(second) })? {
+            Answer::Relation { id, .. } => Ok(id),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn state(&self) -> &ModelState {
+        self.root.model(&self.model).unwrap()
+    }
+
+    pub(crate) fn unit(&self, name: &str) -> &Unit {
+        self.state().unit(&unit(name)).unwrap_or_else(|| panic!("{name} is gone"))
+    }
+
+    pub(crate) fn has_unit(&self, name: &str) -> bool {
+        self.state().unit(&unit(name)).is_some()
+    }
+
+    pub(crate) fn application(&self, name: &str) -> &Application {
+        self.state().application(&name.parse().unwrap()).unwrap_or_else(|| panic!("{name} is gone"))
+    }
+
+    pub(crate) fn has_application(&self, name: &str) -> bool {
+        self.state().application(&name.parse::<ApplicationName>().unwrap()).is_some()
+    }
+
+    pub(crate) fn relation(&self, id: RelationId) -> &Relation {
+        self.state().relation(&id).unwrap_or_else(|| panic!("relation {id} is gone"))
+    }
+
+    pub(crate) fn bag(&self, relation: RelationId, of: &str) -> Option<&Bag> {
+        use periapt_host_api::relation::{BagKey, BagOwner};
+        let owner = match of.contains('/') {
+            true => BagOwner::Unit(unit(of)),
+            false => BagOwner::Application(of.parse().unwrap()),
+        };
+        self.state().bag(&BagKey { relation, owner }).map(AsRef::as_ref)
+    }
+
+    pub(crate) fn agent_of(&self, name: &str) -> String {
+        self.state().agent_of(self.unit(name)).expect("the unit has no machine").to_string()
+    }
+
+    /// A commit that changes nothing but the record's `seq`.
+    pub(crate) fn commit_of(&self, name: &str) -> UnitCommit {
+        let found = self.unit(name);
+        let agent = self.state().agent_of(found).expect("the unit has no machine");
+        let mut record = found.record.clone();
+        record.seq += 1;
+        UnitCommit {
+            unit: found.name.clone(),
+            seq: found.record.seq,
+            incarnation: self.incarnations[agent],
+            record,
+            effects: Default::default(),
+            transitions: Default::default(),
+            leader_term: None,
+            early: Vec::new(),
+            journal: None,
+        }
+    }
+
+    /// Commits for a unit what `edit` makes of an empty commit.
+    pub(crate) fn commit(
+        &mut self,
+        name: &str,
+        edit: impl FnOnce(&mut UnitCommit),
+    ) -> Result<RunnerAnswer, Refusal> {
+        let agent = self.agent_of(name);
+        let mut commit = self.commit_of(name);
+        edit(&mut commit);
+        self.runner_call(&agent, RunnerCommand::Commit(Box::new(commit)))
+    }
+
+    /// The next early item of a unit.
+    pub(crate) fn item(&self, name: &str, effect: EarlyEffect) -> EarlyItem {
+        EarlyItem { number: self.unit(name).early_number + 1, at: self.now, effect }
+    }
+
+    /// What a unit does until it is idle: it runs its application's charm, and is installed and started.
+    pub(crate) fn start(&mut self, name: &str) {
+        let charm = self.application(unit(name).application().as_str()).charm;
+        let idle = self.item(name, agent_status(AgentStatus::Idle, ""));
+        self.commit(name, |commit| {
+            commit.record.charm = Some(charm);
+            commit.record.installed = true;
+            commit.record.started = true;
+            commit.early.push(idle);
+        })
+        .unwrap();
+    }
+
+    /// A hook of the unit fails.
+    pub(crate) fn fail(&mut self, name: &str, event: Event) {
+        let message = format!("hook failed: \"{event}\"");
+        let error = self.item(name, agent_status(AgentStatus::Error, &message));
+        let failure = HookFailure { message, attempts: 1, failed_at: self.now, retry_after_ms: 5000 };
+        self.commit(name, |commit| {
+            commit.record.operation = Operation::Hook { event, step: HookStep::Failed(failure) };
+            commit.early.push(error);
+        })
+        .unwrap();
+    }
+
+    /// A unit enters a scope, as its uniter does it.
+    pub(crate) fn enter(&mut self, name: &str, id: RelationId) -> Result<RunnerAnswer, Refusal> {
+        let relation = self.relation(id).clone();
+        let own = unit(name).application().clone();
+        let entry = RelationRecord {
+            endpoint: relation.end_of(&own).unwrap().name.clone(),
+            remote_application: relation.other_end(&own).unwrap().application.clone(),
+            created: false,
+            members: BTreeMap::new(),
+            applications: BTreeMap::new(),
+            changed_pending: None,
+        };
+        self.commit(name, |commit| {
+            commit.record.relations.insert(id, entry);
+            commit.transitions.enter_scope.insert(id);
+        })
+    }
+
+    /// A unit leaves a scope after its broken hook.
+    pub(crate) fn leave(&mut self, name: &str, id: RelationId) -> Result<RunnerAnswer, Refusal> {
+        self.commit(name, |commit| {
+            commit.record.relations.remove(&id);
+            commit.transitions.leave_scope.insert(id);
+        })
+    }
+
+    /// All of a unit is wound up.
+    pub(crate) fn terminate(&mut self, name: &str) -> Result<RunnerAnswer, Refusal> {
+        self.commit(name, |commit| commit.transitions.terminate = true)
+    }
+
+    pub(crate) fn claim(&mut self, name: &str, seconds: u32) -> Result<RunnerAnswer, Refusal> {
+        let agent = self.agent_of(name);
+        let application = unit(name).application().clone();
+        self.runner_call(&agent, RunnerCommand::Claim(LeaseClaim { unit: unit(name), application, seconds }))
+    }
+
+    pub(crate) fn view(&self, agent: &str) -> View {
+        view(&self.root, &self.runner(agent))
+    }
+
+    pub(crate) fn status(&self) -> FullStatus {
+        let context =
+            StatusContext { now: self.now, version: "1".into(), engine: "e".into(), problems: Vec::new() };
+        full_status(&self.root, &self.model, &context).unwrap()
+    }
+}
+
+pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Command {
+    Command::Deploy(Deploy {
+        charm,
+        application: Some(name.parse().unwrap()),
+        units,
+        config: BTreeMap::new(),
+        placement: Vec::new(),
+        trust: false,
+    })
+}
+
+pub(crate) fn agent_status(status: AgentStatus, message: &str) -> EarlyEffect {
+    EarlyEffect::AgentStatus { status, message: message.into(), data: serde_json::Map::new() }
+}
+
+pub(crate) fn selector(text: &str) -> EndpointSelector {
+    let (application, endpoint) = match text.split_once(':') {
+        Some((application, endpoint)) => (application, Some(endpoint.parse().unwrap())),
+        None => (text, None),
+    };
+    EndpointSelector { application: application.parse().unwrap(), endpoint }
+}
+
+pub(crate) fn unit(name: &str) -> UnitName {
+    name.parse().unwrap()
+}
+
+pub(crate) fn on_machine(id: u32) -> Vec<Placement> {
+    vec![Placement::Machine(MachineId(id))]
+}
