@@ -71,9 +71,7 @@ fn f02_changed_follows_joined_whatever_else_happens_in_the_relation() {
     let mut world = World::started();
     world.relate(1, "db", Some("b"));
     world.join(1, "b/1", 1);
-    while world.committed.last().is_none_or(|event| event.kind() != "relation-joined") {
-        world.step();
-    }
+    world.step_until(|world| world.committed.last().is_some_and(|event| event.kind() == "relation-joined"));
     world.take_trace();
     world.write(1, "b", 4);
     world.join(1, "b/0", 1);
@@ -93,9 +91,7 @@ fn r24_a_unit_that_left_before_its_change_ran_is_still_told_in_full() {
     let mut world = World::started();
     world.relate(1, "db", Some("b"));
     world.join(1, "b/0", 1);
-    while world.committed.last().is_none_or(|event| event.kind() != "relation-joined") {
-        world.step();
-    }
+    world.step_until(|world| world.committed.last().is_some_and(|event| event.kind() == "relation-joined"));
     world.take_trace();
     world.relation(1).life = Life::Dying;
     world.leave(1, "b/0");
@@ -312,6 +308,18 @@ fn a_relation_removed_by_force_departs_and_breaks_all_the_same() {
     let mut world = related(&["b/0", "b/1"]);
     world.remove_by_force(1);
     check(&mut world, &["db-relation-departed b/0", "db-relation-departed b/1", "db-relation-broken"]);
+    assert!(world.record().relations.is_empty());
+}
+
+#[test]
+fn a_relation_removed_by_force_while_it_breaks_is_forgotten() {
+    let mut world = related(&[]);
+    world.relation(1).life = Life::Dying;
+    let run = world.due();
+    assert!(run.seen.relation_exists);
+    world.remove_by_force(1);
+    world.end(&run, HookEnd::Handled { status_set: false });
+    check(&mut world, &[]);
     assert!(world.record().relations.is_empty());
 }
 

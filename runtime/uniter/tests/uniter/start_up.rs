@@ -71,9 +71,9 @@ fn a08_a_unit_whose_application_is_not_in_view_waits() {
 #[test]
 fn a09_a_hook_without_handler_counts_as_success() {
     let mut world = World::new();
-    while !matches!(world.decide(), Decision::RunHook(run) if run.event == Event::ConfigChanged) {
-        assert!(world.step().is_none());
-    }
+    world.step_until(
+        |world| matches!(world.decide(), Decision::RunHook(run) if run.event == Event::ConfigChanged),
+    );
     let run = world.due();
     world.end(&run, HookEnd::Unhandled { status_set: false });
     assert_eq!(world.due().event, Event::Start);
@@ -162,9 +162,8 @@ fn b06_a_unit_without_a_record_begins_with_its_applications_present_charm() {
 #[test]
 fn u24_nothing_comes_between_the_first_config_changed_and_start() {
     let mut world = World::new();
-    while world.record().operation != (Operation::Hook { event: Event::Start, step: HookStep::Queued }) {
-        assert!(world.step().is_none());
-    }
+    let start = Operation::Hook { event: Event::Start, step: HookStep::Queued };
+    world.step_until(|world| world.record().operation == start);
     world.take_trace();
     world.relate(1, "db", Some("b"));
     world.configure("other");
@@ -195,9 +194,7 @@ fn d08_a_started_unit_starts_once_after_a_reboot_of_its_host() {
 #[test]
 fn u43_a_reboot_before_start_is_no_event() {
     let mut world = World::new();
-    while world.record().charm.is_none() {
-        world.step();
-    }
+    world.step_until(|world| world.record().charm.is_some());
     world.put_machine("boot-2", "addresses-1");
     check(&mut world, &["deploy 1", "install", "leader-elected", "config-changed", "start"]);
 }
