@@ -28,5 +28,5 @@ pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
 pub use status::{StatusContext, full_status, shown_application_status, shown_statuses};
 pub use summary::{agent_summaries, model_summary};
-pub use view::view;
+pub use view::{follow, view};
 pub use worker::due_work;

@@ -19,7 +19,10 @@ use crate::{
     root::{ModelState, Root},
 };
 
+mod follow;
 mod project;
+
+pub use follow::follow;
 
 /// One caller's view of its model. Whoever is no runner, or whose model is gone, sees nothing.
 pub fn view(root: &Root, caller: &Caller) -> View {
@@ -91,20 +94,24 @@ impl<'a> Own<'a> {
         ends.map(|end| end.application.clone()).chain(self.applications.iter().cloned()).collect()
     }
 
-    /// The relations of own applications. A dead one is there only for units that have hooks of it to run.
+    /// The relations of own applications.
     fn relations(&self) -> impl Iterator<Item = &'a Arc<Relation>> {
         let ids: BTreeSet<RelationId> = self
             .applications
             .iter()
             .flat_map(|name| self.state.relations_of(name))
-            .filter(|relation| {
-                relation.life != Life::Dead
-                    || self.units.values().any(|unit| unit.record.relations.contains_key(&relation.id))
-            })
+            .filter(|relation| self.has_part_in(relation))
             .map(|relation| relation.id)
             .collect();
         let state = self.state;
         ids.into_iter().filter_map(move |id| state.relation(&id))
+    }
+
+    /// A dead relation is there only for units that have hooks of it to run.
+    fn has_part_in(&self, relation: &Relation) -> bool {
+        relation.endpoints.iter().any(|end| self.applications.contains(&end.application))
+            && (relation.life != Life::Dead
+                || self.units.values().any(|unit| unit.record.relations.contains_key(&relation.id)))
     }
 
     fn add_relation(&self, relation: &Relation, view: &mut View) {

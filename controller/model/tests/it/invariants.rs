@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{StoreId, command::Caller, relation::BagOwner, status::Life};
-use periapt_model::{ModelState, Root, entity::Work, view};
+use periapt_model::{ModelState, Root, entity::Work, follow, view};
 
 use crate::world::World;
 
@@ -131,6 +131,8 @@ fn frames_lead_to_the_view(before: &Root, world: &World) {
             let same = periapt_host_api::view::View { revision: now.revision, ..mirror.clone() };
             assert_eq!(same, now, "it looked the same, and is not");
         }
+        let followed = follow(before, &mirror, &world.root, &caller);
+        assert_eq!(followed, now, "following the state leads elsewhere");
         let frame = mirror.frame_to(&now, StoreId(Default::default()));
         mirror.apply(frame).unwrap();
         assert_eq!(mirror, now);

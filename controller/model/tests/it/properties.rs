@@ -218,8 +218,16 @@ fn take(world: &mut World, step: Step) -> Option<()> {
     Some(())
 }
 
+/// A few dozen cases in an ordinary run; `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(48),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn random_lives_hold_together_and_can_be_ended(steps in prop::collection::vec(step(), 1..80)) {

@@ -1,0 +1,92 @@
+//! What differs between two states of one model. Shared parts are passed over unseen, so the cost is that of
+//! the difference.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use imbl::ordmap::DiffItem;
+use periapt_host_api::{RelationId, status::Life};
+
+use super::ModelState;
+use crate::entity::{Application, Bag, Unit};
+
+/// An entity as it was, and as it is.
+pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
+
+/// What differs between two states, as far as anybody sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Touched<'a> {
+    /// Something came or went that others are seen through: an application, a unit, a machine, a relation, a
+    /// charm.
+    pub(crate) structure: bool,
+    /// Applications that changed.
+    pub(crate) applications: Vec<Change<'a, Application>>,
+    /// Units that changed.
+    pub(crate) units: Vec<Change<'a, Unit>>,
+    /// Bags of which only the content changed.
+    pub(crate) bags: Vec<&'a Arc<Bag>>,
+    /// Relations that changed themselves, in their scope, or in which bags there are.
+    pub(crate) relations: BTreeSet<RelationId>,
+}
+
+impl ModelState {
+    /// What differs in `newer`, a later state of the same model.
+    pub(crate) fn touched<'a>(&'a self, newer: &'a Self) -> Touched<'a> {
+        let mut touched = Touched {
+            structure: self.charms.diff(&newer.charms).next().is_some()
+                || self.machines.diff(&newer.machines).next().is_some(),
+            ..Touched::default()
+        };
+        for item in self.applications.diff(&newer.applications) {
+            match item {
+                DiffItem::Update { old: (_, old), new: (_, new) } => touched.applications.push((old, new)),
+                DiffItem::Add(..) | DiffItem::Remove(..) => touched.structure = true,
+            }
+        }
+        for item in self.units.diff(&newer.units) {
+            match item {
+                DiffItem::Update { old: (_, old), new: (_, new) } => touched.units.push((old, new)),
+                DiffItem::Add(..) | DiffItem::Remove(..) => touched.structure = true,
+            }
+        }
+        for item in self.relations.diff(&newer.relations) {
+            match item {
+                // One that comes to be dead is gone for all but a few.
+                DiffItem::Update { old: (_, old), new: (id, new) }
+                    if old.life == new.life || new.life != Life::Dead =>
+                {
+                    touched.relations.insert(*id);
+                }
+                DiffItem::Update { .. } | DiffItem::Add(..) | DiffItem::Remove(..) => {
+                    touched.structure = true;
+                }
+            }
+        }
+        for item in self.members.diff(&newer.members) {
+            let (DiffItem::Add(id, _) | DiffItem::Update { new: (id, _), .. } | DiffItem::Remove(id, _)) =
+                item;
+            touched.relations.insert(*id);
+        }
+        self.touched_bags(newer, &mut touched);
+        touched
+    }
+
+    fn touched_bags<'a>(&'a self, newer: &'a Self, touched: &mut Touched<'a>) {
+        for item in self.bags.diff(&newer.bags) {
+            let (id, old, new) = match item {
+                DiffItem::Update { old: (id, old), new: (_, new) } => (id, old, new),
+                DiffItem::Add(id, _) | DiffItem::Remove(id, _) => {
+                    touched.relations.insert(*id);
+                    continue;
+                }
+            };
+            for item in old.diff(new) {
+                match item {
+                    DiffItem::Update { new: (_, bag), .. } => touched.bags.push(bag),
+                    DiffItem::Add(..) | DiffItem::Remove(..) => {
+                        touched.relations.insert(*id);
+                    }
+                }
+            }
+        }
+    }
+}

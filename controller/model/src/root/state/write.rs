@@ -1,0 +1,165 @@
+//! Putting entities in their places, and keeping the indexes in step.
+
+use std::sync::Arc;
+
+use super::ModelState;
+use crate::entity::{Entity, Member, Model, ModelKey, Unit};
+
+impl ModelState {
+    pub(in crate::root) fn set_model(&mut self, model: Arc<Model>) {
+        self.model = model;
+    }
+
+    /// The entity under a key.
+    pub(crate) fn get(&self, key: &ModelKey) -> Option<Entity> {
+        Some(match key {
+            ModelKey::Model => Entity::Model(Arc::clone(&self.model)),
+            ModelKey::Charm(digest) => Entity::ModelCharm(Arc::clone(self.charms.get(digest)?)),
+            ModelKey::Sequence(key) => Entity::Sequence(Arc::clone(self.sequences.get(key)?)),
+            ModelKey::Runner(agent) => Entity::Runner(Arc::clone(self.runners.get(agent)?)),
+            ModelKey::Application(name) => Entity::Application(Arc::clone(self.applications.get(name)?)),
+            ModelKey::Machine(id) => Entity::Machine(Arc::clone(self.machines.get(id)?)),
+            ModelKey::Unit(name) => Entity::Unit(Arc::clone(self.units.get(name)?)),
+            ModelKey::Relation(id) => Entity::Relation(Arc::clone(self.relations.get(id)?)),
+            ModelKey::Member(relation, unit) => Entity::from(Member {
+                relation: *relation,
+                unit: unit.clone(),
+                membership: self.membership(relation, unit)?,
+            }),
+            ModelKey::Bag(key) => Entity::Bag(Arc::clone(self.bag(key)?)),
+            ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
+        })
+    }
+
+    /// Puts an entity in its place or takes it away, and keeps what is derived from it in step.
+    pub(crate) fn put(&mut self, key: &ModelKey, entity: Option<&Entity>) {
+        match (key, entity) {
+            (ModelKey::Model, Some(Entity::Model(model))) => self.set_model(Arc::clone(model)),
+            (ModelKey::Charm(digest), Some(Entity::ModelCharm(charm))) => {
+                self.charms.insert(*digest, Arc::clone(charm));
+            }
+            (ModelKey::Sequence(key), Some(Entity::Sequence(sequence))) => {
+                self.sequences.insert(key.clone(), Arc::clone(sequence));
+            }
+            (ModelKey::Runner(agent), Some(Entity::Runner(runner))) => {
+                self.runners.insert(agent.clone(), Arc::clone(runner));
+            }
+            (ModelKey::Application(name), Some(Entity::Application(application))) => {
+                self.applications.insert(name.clone(), Arc::clone(application));
+            }
+            (ModelKey::Machine(id), Some(Entity::Machine(machine))) => {
+                if let Some(old) = self.machines.insert(*id, Arc::clone(machine)) {
+                    self.machines_of.remove(&old.agent, id);
+                }
+                self.machines_of.insert(machine.agent.clone(), *id);
+            }
+            (ModelKey::Unit(name), Some(Entity::Unit(unit))) => {
+                if let Some(old) = self.units.insert(name.clone(), Arc::clone(unit)) {
+                    if old.machine == unit.machine && old.principal == unit.principal {
+                        return;
+                    }
+                    self.forget_unit(&old);
+                }
+                self.note_unit(unit);
+            }
+            (ModelKey::Relation(id), Some(Entity::Relation(relation))) => {
+                // The ends of a relation never change.
+                self.relations.insert(*id, Arc::clone(relation));
+                for end in &relation.endpoints {
+                    self.relations_of.insert(end.application.clone(), *id);
+                }
+            }
+            (ModelKey::Member(relation, unit), Some(Entity::Member(member))) => {
+                self.members.entry(*relation).or_default().insert(unit.clone(), member.membership);
+                self.scopes_of.insert(unit.clone(), *relation);
+            }
+            (ModelKey::Bag(key), Some(Entity::Bag(bag))) => {
+                self.bags.entry(key.relation).or_default().insert(key.owner.clone(), Arc::clone(bag));
+            }
+            (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
+                self.work.insert(*id, Arc::clone(item));
+            }
+            (key, _) => self.delete(key),
+        }
+    }
+
+    fn delete(&mut self, key: &ModelKey) {
+        match key {
+            // A model goes with all its state: see the root.
+            ModelKey::Model => {}
+            ModelKey::Charm(digest) => {
+                self.charms.remove(digest);
+            }
+            ModelKey::Sequence(key) => {
+                self.sequences.remove(key);
+            }
+            ModelKey::Runner(agent) => {
+                self.runners.remove(agent);
+            }
+            ModelKey::Application(name) => {
+                self.applications.remove(name);
+            }
+            ModelKey::Machine(id) => {
+                if let Some(old) = self.machines.remove(id) {
+                    self.machines_of.remove(&old.agent, id);
+                }
+            }
+            ModelKey::Unit(name) => {
+                if let Some(old) = self.units.remove(name) {
+                    self.forget_unit(&old);
+                }
+            }
+            ModelKey::Relation(id) => {
+                if let Some(old) = self.relations.remove(id) {
+                    for end in &old.endpoints {
+                        self.relations_of.remove(&end.application, id);
+                    }
+                }
+            }
+            ModelKey::Member(relation, unit) => {
+                if let Some(members) = self.members.get_mut(relation) {
+                    members.remove(unit);
+                    if members.is_empty() {
+                        self.members.remove(relation);
+                    }
+                }
+                self.scopes_of.remove(unit, relation);
+            }
+            ModelKey::Bag(key) => {
+                if let Some(bags) = self.bags.get_mut(&key.relation) {
+                    bags.remove(&key.owner);
+                    if bags.is_empty() {
+                        self.bags.remove(&key.relation);
+                    }
+                }
+            }
+            ModelKey::Work(id) => {
+                self.work.remove(id);
+            }
+        }
+    }
+
+    fn note_unit(&mut self, unit: &Unit) {
+        match unit.machine {
+            Some(machine) => self.units_on.insert(machine, unit.name.clone()),
+            None => {
+                self.unplaced.insert(unit.name.clone());
+            }
+        }
+        if let Some(principal) = &unit.principal {
+            self.subordinates_of.insert(principal.clone(), unit.name.clone());
+        }
+    }
+
+    fn forget_unit(&mut self, unit: &Unit) {
+        match unit.machine {
+            Some(machine) => self.units_on.remove(&machine, &unit.name),
+            None => {
+                self.unplaced.remove(&unit.name);
+            }
+        }
+        if let Some(principal) = &unit.principal {
+            self.subordinates_of.remove(principal, &unit.name);
+        }
+    }
+}
