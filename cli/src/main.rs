@@ -1,1 +1,54 @@
-fn main() {}
+//! `periapt`: the one binary. Client commands, the controller, the agent, and `pack`.
+
+mod args;
+mod commands;
+mod context;
+mod data;
+mod duration;
+mod error;
+mod local;
+mod logging;
+mod output;
+mod process;
+mod prompt;
+mod service;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use commands::agent::Agent;
+use context::Context;
+use data::DataDir;
+use error::{Explain as _, Failure, Result};
+use output::note;
+
+/// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense.
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start(&cli);
+    // An agent's own processes: what they are is said by their arguments, and they make their own runtimes.
+    match &cli.command {
+        Command::Agent(Agent::Runner) => return periapt_agent::run_runner(),
+        Command::Agent(Agent::CompileHelper { limits }) => return periapt_agent::run_compile_helper(limits),
+        _ => {}
+    }
+    match run(cli) {
+        Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            note(format_args!("ERROR {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let context = Context { data: DataDir::from_environment()?, color: cli.color, quiet: cli.quiet };
+    let mut runtime = match cli.command.is_service() {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
+    runtime.block_on(commands::run(cli.command, &context))
+}

@@ -1,0 +1,119 @@
+//! The command line: what can be asked for.
+
+use clap::{Parser, Subcommand};
+
+use crate::{commands, output::ColorChoice};
+
+/// Juju's model for charms that you did not write and do not trust: their hooks run in a sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "periapt", version, propagate_version = true, max_term_width = 110, after_help = FIRST_STEPS)]
+pub(crate) struct Cli {
+    /// Colour the output
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+    /// Say only what was asked for
+    #[arg(short, long, global = true, conflicts_with_all = ["verbose", "debug"])]
+    pub(crate) quiet: bool,
+    /// Say more of what is going on
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Say all of it
+    #[arg(long, global = true)]
+    pub(crate) debug: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const FIRST_STEPS: &str = "\
+First steps:
+  periapt bootstrap                      a controller and an agent on this machine
+  periapt add-model blog
+  periapt deploy ./mysql.charm
+  periapt deploy ./wordpress.charm -n 3
+  periapt integrate wordpress mysql
+  periapt status --watch 1s";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    // Controllers.
+    Bootstrap(commands::bootstrap::Bootstrap),
+    /// Run a controller, or start one again that was bootstrapped here
+    #[command(subcommand)]
+    Controller(commands::controller::Controller),
+    Controllers(commands::controllers::Controllers),
+    DestroyController(commands::destroy_controller::DestroyController),
+    KillController(commands::destroy_controller::KillController),
+    /// Run an agent
+    #[command(subcommand)]
+    Agent(commands::agent::Agent),
+    Agents(commands::agents::Agents),
+
+    // Models.
+    AddModel(commands::model::AddModel),
+    Models(commands::model::Models),
+    Switch(commands::switch::Switch),
+    DestroyModel(commands::model::DestroyModel),
+    ModelConfig(commands::model_config::ModelConfig),
+
+    // Applications.
+    Deploy(commands::deploy::Deploy),
+    Refresh(commands::refresh::Refresh),
+    Config(commands::config::Config),
+    Trust(commands::config::Trust),
+    AddUnit(commands::units::AddUnit),
+    RemoveUnit(commands::units::RemoveUnit),
+    RemoveApplication(commands::units::RemoveApplication),
+    Expose(commands::expose::Expose),
+    Unexpose(commands::expose::Unexpose),
+    #[command(visible_alias = "relate")]
+    Integrate(commands::integrate::Integrate),
+    RemoveRelation(commands::integrate::RemoveRelation),
+    Machines(commands::machines::Machines),
+    RemoveMachine(commands::machines::RemoveMachine),
+
+    // What is.
+    Status(commands::status::Status),
+    ShowUnit(commands::show::ShowUnit),
+    ShowApplication(commands::show::ShowApplication),
+    Hooks(commands::hooks::Hooks),
+    DebugLog(commands::debug_log::DebugLog),
+    WaitFor(commands::wait_for::WaitFor),
+    #[command(visible_alias = "resolve")]
+    Resolved(commands::resolved::Resolved),
+
+    // Charms, and this program.
+    Pack(commands::pack::Pack),
+    Version(commands::version::Version),
+}
+
+impl Command {
+    /// Whether it runs until somebody ends it.
+    pub(crate) fn is_service(&self) -> bool {
+        matches!(
+            self,
+            Self::Controller(commands::controller::Controller::Run(_))
+                | Self::Agent(commands::agent::Agent::Run(_))
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn each_command_says_what_it_does() {
+        for command in Cli::command().get_subcommands() {
+            assert!(command.get_about().is_some(), "{} says nothing", command.get_name());
+        }
+    }
+}

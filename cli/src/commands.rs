@@ -1,0 +1,72 @@
+//! The commands: a module each, or one for a few that belong together. Each parses, calls, and prints.
+
+pub(crate) mod agent;
+pub(crate) mod agents;
+pub(crate) mod bootstrap;
+pub(crate) mod config;
+pub(crate) mod controller;
+pub(crate) mod controllers;
+pub(crate) mod debug_log;
+pub(crate) mod deploy;
+pub(crate) mod destroy_controller;
+pub(crate) mod expose;
+pub(crate) mod hooks;
+pub(crate) mod integrate;
+pub(crate) mod machines;
+pub(crate) mod model;
+pub(crate) mod model_config;
+pub(crate) mod pack;
+pub(crate) mod refresh;
+pub(crate) mod resolved;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod switch;
+pub(crate) mod units;
+pub(crate) mod version;
+pub(crate) mod wait_for;
+
+mod charm;
+mod removal;
+mod settings;
+
+use crate::{args::Command, context::Context, error::Result};
+
+/// Does what was asked.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
+    match command {
+        Command::Bootstrap(command) => command.run(context).await,
+        Command::Controller(command) => command.run(context).await,
+        Command::Controllers(command) => command.run(context).await,
+        Command::DestroyController(command) => command.run(context).await,
+        Command::KillController(command) => command.run(context),
+        Command::Agent(command) => command.run().await,
+        Command::Agents(command) => command.run(context).await,
+        Command::AddModel(command) => command.run(context).await,
+        Command::Models(command) => command.run(context).await,
+        Command::Switch(command) => command.run(context).await,
+        Command::DestroyModel(command) => command.run(context).await,
+        Command::ModelConfig(command) => command.run(context).await,
+        Command::Deploy(command) => command.run(context).await,
+        Command::Refresh(command) => command.run(context).await,
+        Command::Config(command) => command.run(context).await,
+        Command::Trust(command) => command.run(context).await,
+        Command::AddUnit(command) => command.run(context).await,
+        Command::RemoveUnit(command) => command.run(context).await,
+        Command::RemoveApplication(command) => command.run(context).await,
+        Command::Expose(command) => command.run(context).await,
+        Command::Unexpose(command) => command.run(context).await,
+        Command::Integrate(command) => command.run(context).await,
+        Command::RemoveRelation(command) => command.run(context).await,
+        Command::Machines(command) => command.run(context).await,
+        Command::RemoveMachine(command) => command.run(context).await,
+        Command::Status(command) => command.run(context).await,
+        Command::ShowUnit(command) => command.run(context).await,
+        Command::ShowApplication(command) => command.run(context).await,
+        Command::Hooks(command) => command.run(context).await,
+        Command::DebugLog(command) => command.run(context).await,
+        Command::WaitFor(command) => command.run(context).await,
+        Command::Resolved(command) => command.run(context).await,
+        Command::Pack(command) => command.run(context),
+        Command::Version(command) => command.run(context),
+    }
+}

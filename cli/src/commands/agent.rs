@@ -1,0 +1,111 @@
+//! `agent`: a process that runs units, on any machine that reaches the controller.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Subcommand};
+use periapt_agent::{Options, Program};
+use periapt_host_api::AgentName;
+
+use crate::{
+    error::{Explain as _, Failure, Result, with_source},
+    logging::LOG_VARIABLE,
+    service::{announce, cancelled_by_signal, leave_session},
+};
+
+/// What an agent's processes can be asked for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agent {
+    Run(Run),
+    /// An agent's process for one model: started by an agent, with a socket as its standard input
+    #[command(hide = true)]
+    Runner,
+    /// An agent's process that compiles one component: started by an agent
+    #[command(hide = true)]
+    CompileHelper {
+        /// Its limits.
+        limits: String,
+    },
+}
+
+/// Run an agent in the foreground
+///
+/// It registers with the controller, and from then on units are placed on it. It prints `ready NAME` once the
+/// controller has taken it, logs to standard error, and stops at SIGTERM or SIGINT: hooks in flight are abandoned,
+/// and run again when it is back.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1")]
+pub(crate) struct Run {
+    /// The controller's URL
+    #[arg(long, value_name = "URL")]
+    controller: String,
+    /// The agent's name, unique in its controller
+    #[arg(long)]
+    name: AgentName,
+    /// Where it keeps charms and compiled code; only one agent at a time uses it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// An address by which other machines reach this one, the preferred first
+    #[arg(long = "address", value_name = "ADDRESS", default_value = "127.0.0.1")]
+    addresses: Vec<String>,
+    /// Where this machine stands; charms see it
+    #[arg(long, value_name = "ZONE", default_value = "")]
+    availability_zone: String,
+    /// Leave the terminal's session
+    #[arg(long, hide = true)]
+    detach: bool,
+}
+
+impl Agent {
+    pub(crate) async fn run(self) -> Result<()> {
+        match self {
+            Self::Run(run) => run.run().await,
+            // `main` has started them, before there was a runtime.
+            Self::Runner | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
+        }
+    }
+}
+
+impl Run {
+    async fn run(self) -> Result<()> {
+        if self.detach {
+            leave_session();
+        }
+        let data = match self.data {
+            Some(data) => data,
+            None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),
+        };
+        let data = std::path::absolute(&data).explain(|| format!("{}", data.display()))?;
+        let options = Options {
+            addresses: self.addresses,
+            availability_zone: self.availability_zone,
+            ..Options::new(self.controller, self.name.clone(), data, program()?)
+        };
+        let agent = options.build().map_err(with_source)?;
+        let cancel = cancelled_by_signal()?;
+        let mut handle = agent.handle();
+        let name = self.name;
+        tokio::spawn(async move {
+            if handle.registered().await {
+                announce(&name);
+            }
+        });
+        tracing::info!("agent started");
+        agent.run(cancel).await.map_err(with_source)
+    }
+}
+
+/// How the agent starts its other processes: this program again, with nothing of this one's environment but what
+/// says how much to log.
+fn program() -> Result<Program> {
+    let path = std::env::current_exe().explain(|| "cannot find this program's own file".to_owned())?;
+    let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
+    Ok(Program {
+        path,
+        runner: arguments("runner"),
+        compile_helper: arguments("compile-helper"),
+        environment: std::env::var_os(LOG_VARIABLE)
+            .map(|value| (OsString::from(LOG_VARIABLE), value))
+            .into_iter()
+            .collect(),
+    })
+}

@@ -1,0 +1,47 @@
+//! `agents`: who runs units for a controller.
+
+use clap::Args;
+
+use crate::{
+    context::{Context, ControllerArg},
+    error::Result,
+    output::{OutputArgs, Table, Tone, to_the_second},
+};
+
+/// List a controller's agents
+#[derive(Debug, Args)]
+pub(crate) struct Agents {
+    #[command(flatten)]
+    controller: ControllerArg,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Agents {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let controller = context.controller(self.controller.controller.as_ref())?;
+        let agents = controller.client.agents().await?;
+        if agents.is_empty() {
+            context.say("no agents yet: `periapt agent run --controller URL --name NAME` runs one");
+        }
+        self.output.print(context.color, &agents, |agents| {
+            let mut table =
+                Table::new(["Agent", "State", "Address", "Version", "Machines", "Units", "Last seen"])
+                    .right(4)
+                    .right(5);
+            for agent in agents {
+                let state = if agent.alive { ("alive", Tone::Good) } else { ("down", Tone::Bad) };
+                table.row([
+                    agent.name.as_str().into(),
+                    state.into(),
+                    agent.addresses.first().map_or("", String::as_str).into(),
+                    (&agent.version).into(),
+                    agent.machines.into(),
+                    agent.units.into(),
+                    agent.last_seen.map(to_the_second).unwrap_or_default().into(),
+                ]);
+            }
+            table.render()
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! A charm on its way from this machine to a controller.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use indicatif::{ProgressBar, ProgressStyle};
+use periapt_archive::{COMPONENT, Inspected, MAX_ARCHIVE};
+use periapt_client::Client;
+use periapt_host_api::CharmDigest;
+
+use crate::error::{Explain as _, Failure, Result, with_source};
+
+/// How much is handed to the connection at a time.
+const PIECE: usize = 64 * 1024;
+
+/// An archive that can run.
+pub(crate) struct Charm {
+    /// All of it.
+    pub(crate) archive: Bytes,
+    /// What is in it.
+    pub(crate) inspected: Inspected,
+}
+
+impl Charm {
+    /// Reads an archive; or a charm's directory, packed here if it holds its component, else the one archive in it.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path).map_err(|error| {
+            Failure::new(format!("{}: {error}", path.display()))
+                .with_hint("name a charm's directory or a .charm file on this machine, such as ./mysql")
+        })?;
+        if !metadata.is_dir() {
+            return Self::read_archive(path, metadata.len());
+        }
+        let component = path.join(COMPONENT);
+        if component.exists() {
+            let packed = periapt_archive::pack(path, &component).map_err(with_source)?;
+            return Ok(Self { archive: packed.bytes.into(), inspected: packed.inspected });
+        }
+        let archive = only_archive(path)?;
+        let length = fs::metadata(&archive).explain(|| format!("{}", archive.display()))?.len();
+        Self::read_archive(&archive, length)
+    }
+
+    fn read_archive(path: &Path, length: u64) -> Result<Self> {
+        if length > MAX_ARCHIVE as u64 {
+            return Err(Failure::new(format!(
+                "{} has {length} bytes; a charm has at most {MAX_ARCHIVE}",
+                path.display()
+            )));
+        }
+        let bytes = fs::read(path).explain(|| format!("cannot read {}", path.display()))?;
+        let inspected = periapt_archive::inspect(&bytes).explain(|| format!("{}", path.display()))?;
+        Ok(Self { archive: bytes.into(), inspected })
+    }
+
+    /// Brings it to the controller, unless it is there. Shows how far it is on a terminal.
+    pub(crate) async fn upload(&self, client: &Client) -> Result<CharmDigest> {
+        let digest = self.inspected.digest;
+        if client.has_charm(&digest).await? {
+            tracing::info!(%digest, "the controller has this charm");
+            return Ok(digest);
+        }
+        let progress = progress(self.archive.len(), &self.inspected.meta.name);
+        let bar = progress.clone();
+        let mut rest = self.archive.clone();
+        let pieces = std::iter::from_fn(move || {
+            let piece = rest.split_to(rest.len().min(PIECE));
+            bar.inc(piece.len() as u64);
+            (!piece.is_empty()).then_some(Ok(piece))
+        });
+        let uploaded = client.upload_charm_stream(&digest, stream::iter(pieces)).await;
+        progress.finish_and_clear();
+        Ok(uploaded?.digest)
+    }
+}
+
+/// Hidden where standard error is no terminal.
+fn progress(length: usize, name: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("Uploading {msg} {wide_bar} {bytes}/{total_bytes} {eta}");
+    let bar = ProgressBar::new(length as u64).with_message(name.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn only_archive(directory: &Path) -> Result<PathBuf> {
+    let failed = || format!("cannot read {}", directory.display());
+    let mut archives = Vec::new();
+    for entry in fs::read_dir(directory).explain(failed)? {
+        let path = entry.explain(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "charm") {
+            archives.push(path);
+        }
+    }
+    archives.sort();
+    match archives.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => {
+            Err(Failure::new(format!("{} holds neither {COMPONENT} nor a .charm file", directory.display()))
+                .with_hint(format!(
+                    "build the charm for WebAssembly, then `periapt pack {} --wasm MODULE`",
+                    directory.display()
+                )))
+        }
+        several => {
+            let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::new(format!("{} holds several charms: name one", directory.display()))
+                .with_hint(names.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(path: &Path) -> String {
+        Charm::read(path).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_directory_must_hold_a_component_or_one_archive() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path();
+        assert!(refused(path).contains("neither charm.wasm nor a .charm file"), "{}", refused(path));
+        fs::write(path.join("a.charm"), "").unwrap();
+        fs::write(path.join("b.charm"), "").unwrap();
+        assert!(refused(path).contains("several charms"), "{}", refused(path));
+        fs::remove_file(path.join("b.charm")).unwrap();
+        assert!(refused(path).contains("a.charm: not a charm archive"), "{}", refused(path));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told() {
+        let text = refused(Path::new("/nonexistent/mysql"));
+        assert!(text.starts_with("/nonexistent/mysql: "), "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! `config` and `trust`: an application's settings.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName,
+    api::{ApplicationDetails, SettingDetails, SettingSource},
+    command::Command,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::settings;
+use crate::{
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    output::{Format, OutputArgs, Sink},
+};
+
+/// Show or change an application's settings
+///
+/// Without a key all options are shown with their types, defaults and values; with one only its value. All changes
+/// of one call happen together or not at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt config wordpress
+  periapt config wordpress port
+  periapt config wordpress blog-title=Cats port=8080
+  periapt config wordpress --reset port,debug
+  periapt config wordpress --file settings.yaml")]
+pub(crate) struct Config {
+    /// The application
+    application: ApplicationName,
+    /// A key to show, or KEY=VALUE to set (KEY=@FILE for a file's content)
+    #[arg(value_name = "KEY[=VALUE]")]
+    arguments: Vec<String>,
+    /// Options that go back to their defaults
+    #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
+    reset: Vec<String>,
+    /// A YAML file of settings
+    #[arg(long)]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Trust an application with what its charm asks for
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt trust wordpress\n  periapt trust wordpress --remove")]
+pub(crate) struct Trust {
+    /// The application
+    application: ApplicationName,
+    /// Take the trust back
+    #[arg(long)]
+    remove: bool,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Listing {
+    application: String,
+    application_config: BTreeMap<&'static str, Setting>,
+    charm: String,
+    settings: BTreeMap<String, Setting>,
+}
+
+#[derive(Debug, Serialize)]
+struct Setting {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+    description: String,
+    source: SettingSource,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+}
+
+impl Config {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let (mut set, keys) = settings::pairs_and_keys(&self.arguments)?;
+        if let Some(file) = &self.file {
+            let from_file = settings::from_file(file, Some(self.application.as_str()))?;
+            for (key, value) in from_file {
+                set.entry(key).or_insert(value);
+            }
+        }
+        let changes = !set.is_empty() || !self.reset.is_empty() || self.file.is_some();
+        match (keys.as_slice(), changes) {
+            (_, true) if !keys.is_empty() => {
+                Err(Failure::new("showing and setting cannot be mixed in one call"))
+            }
+            (_, true) => {
+                if let Some(both) = self.reset.iter().find(|key| set.contains_key(*key)) {
+                    return Err(Failure::new(format!("{both} cannot be set and reset in one call")));
+                }
+                let model = context.model(&self.model)?;
+                let Self { application, reset, .. } = self;
+                model.command(Command::SetConfig { application, set, reset }).await?;
+                Ok(())
+            }
+            ([], _) => self.show(context, None).await,
+            ([key], _) => self.show(context, Some(key)).await,
+            _ => Err(Failure::new("one key at a time can be shown")),
+        }
+    }
+
+    async fn show(&self, context: &Context, key: Option<&str>) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let details = model.client().application(&model.selector, &self.application).await?;
+        match key {
+            Some(key) => {
+                let setting = details.settings.get(key).ok_or_else(|| {
+                    Failure::new(format!("application {} has no option {key}", self.application))
+                        .with_hint(format!("`periapt config {}` lists its options", self.application))
+                })?;
+                let text = setting.value.as_ref().map(ToString::to_string).unwrap_or_default();
+                Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
+            }
+            None => {
+                // Juju has no table of this: its default form is YAML.
+                let format = match self.output.format {
+                    Format::Tabular => Format::Yaml,
+                    other => other,
+                };
+                let output = OutputArgs { format, ..self.output.clone() };
+                output.print(context.color, &listing(details), |_| String::new())
+            }
+        }
+    }
+}
+
+impl Trust {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        model.command(Command::SetTrust { application: self.application, trust: !self.remove }).await?;
+        Ok(())
+    }
+}
+
+fn listing(details: ApplicationDetails) -> Listing {
+    let trust = Setting {
+        default: Some(false.into()),
+        description: "Does this application have access to what its charm asks for".to_owned(),
+        source: if details.trust { SettingSource::User } else { SettingSource::Default },
+        r#type: "boolean",
+        value: Some(details.trust.into()),
+    };
+    Listing {
+        application: details.name.to_string(),
+        application_config: BTreeMap::from([("trust", trust)]),
+        charm: details.charm_name,
+        settings: details.settings.into_iter().map(|(key, setting)| (key, shown(setting))).collect(),
+    }
+}
+
+fn shown(setting: SettingDetails) -> Setting {
+    Setting {
+        default: setting.default.map(|value| value.to_json()),
+        description: setting.description,
+        source: setting.source,
+        r#type: setting.kind.as_str(),
+        value: setting.value.map(|value| value.to_json()),
+    }
+}

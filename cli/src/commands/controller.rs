@@ -1,0 +1,175 @@
+//! `controller`: the process itself, and starting again what was bootstrapped here.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Subcommand};
+use periapt_controller::Options;
+
+use crate::{
+    context::Context,
+    data::{ClientData, ControllerName, LocalAgent},
+    error::{Explain as _, Failure, Result, with_source},
+    local,
+    service::{announce, cancelled_by_signal, leave_session},
+};
+
+/// What can be done with a controller's process.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Controller {
+    Run(Run),
+    Start(Start),
+    Stop(Stop),
+}
+
+/// Run a controller in the foreground
+///
+/// It prints `ready URL` once it answers, logs to standard error, and stops at SIGTERM or SIGINT: what is
+/// committed is kept, and requests in progress are answered first.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  periapt controller run --data /srv/periapt --listen 127.0.0.1:17070 --name prod"
+)]
+pub(crate) struct Run {
+    /// Where it keeps its store and its blobs; only one controller at a time uses it
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Where it listens; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:17070")]
+    listen: SocketAddr,
+    /// The name that it takes at its first start
+    #[arg(long, default_value = "local")]
+    name: ControllerName,
+    /// Leave the terminal's session
+    #[arg(long, hide = true)]
+    detach: bool,
+}
+
+/// Start a controller again that was bootstrapped on this machine, and its agent
+///
+/// Whichever of the two is running is left alone. The controller takes the address that it had, so that agents on
+/// other machines find it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt controller start\n  periapt controller start staging")]
+pub(crate) struct Start {
+    /// The controller, if not the current one
+    name: Option<ControllerName>,
+    /// Where it listens from now on
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+/// Stop a controller that was bootstrapped on this machine, and its agent
+///
+/// Nothing is lost: `periapt controller start` starts both again.
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// The controller, if not the current one
+    name: Option<ControllerName>,
+}
+
+impl Controller {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self {
+            Self::Run(run) => run.run().await,
+            Self::Start(start) => start.run(context).await,
+            Self::Stop(stop) => stop.run(context),
+        }
+    }
+}
+
+impl Run {
+    async fn run(self) -> Result<()> {
+        if self.detach {
+            leave_session();
+        }
+        let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
+        std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
+        let engine = periapt_sandbox::engine_version();
+        let options =
+            Options::in_directory(self.name.as_str(), &data, self.listen, engine).map_err(with_source)?;
+        let cancel = cancelled_by_signal()?;
+        let service = options.build().await.map_err(with_source)?;
+        let handle = service.handle();
+        announce(&format_args!("http://{}", handle.address()));
+        tracing::info!(address = %handle.address(), data = %data.display(), "controller started");
+        service.run(cancel).await.map_err(with_source)
+    }
+}
+
+impl Start {
+    async fn run(self, context: &Context) -> Result<()> {
+        let known = context.controller(self.name.as_ref())?;
+        let (name, mut entry) = (known.name, known.entry);
+        let url_before = entry.url.clone();
+        let Some(mut processes) = entry.local.clone() else { return Err(elsewhere(&name)) };
+        let directory = context.data.controller(&name);
+        if processes.controller.is_running() {
+            context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
+        } else {
+            let listen = match self.listen {
+                Some(listen) => listen,
+                None => address_of(&entry.url)?,
+            };
+            let started = local::start_controller(&name, &directory, listen).await.map_err(|failure| {
+                failure.with_hint(format!(
+                    "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
+                     port, of which agents on other machines must be told",
+                    directory.controller_log().display()
+                ))
+            })?;
+            processes.controller = started.process;
+            entry.url = started.at;
+            context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
+        }
+        let moved = entry.url != url_before;
+        entry.local = Some(processes.clone());
+        store(context, &name, &entry)?;
+        if let Some(agent) = &processes.agent {
+            let name_of_agent = agent.name.clone();
+            if moved {
+                agent.process.end(std::time::Duration::from_secs(15))?;
+            }
+            if !agent.process.is_running() {
+                let process = local::start_agent(&name_of_agent, &directory, &entry.url).await?;
+                processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
+                entry.local = Some(processes);
+                store(context, &name, &entry)?;
+                context.say(format_args!("Agent \"{name_of_agent}\" started"));
+            }
+            local::alive(&entry.url, &name_of_agent).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Stop {
+    fn run(self, context: &Context) -> Result<()> {
+        let controller = context.controller(self.name.as_ref())?;
+        let Some(processes) = &controller.entry.local else { return Err(elsewhere(&controller.name)) };
+        for killed in local::end(processes)? {
+            context.say(format_args!("The {killed} did not end by itself, and was killed"));
+        }
+        context.say(format_args!("Controller \"{}\" is stopped", controller.name));
+        Ok(())
+    }
+}
+
+fn store(context: &Context, name: &ControllerName, entry: &crate::data::ControllerEntry) -> Result<()> {
+    ClientData::update(&context.data, |data| {
+        let known = data.controllers.get_mut(name).ok_or_else(|| crate::context::unknown_controller(name))?;
+        known.url = entry.url.clone();
+        known.local = entry.local.clone();
+        Ok(())
+    })
+}
+
+fn elsewhere(name: &ControllerName) -> Failure {
+    Failure::new(format!("controller {name} was not bootstrapped on this machine"))
+        .with_hint("its process is started and stopped where it runs")
+}
+
+/// The address in a URL that `bootstrap` wrote down.
+fn address_of(url: &str) -> Result<SocketAddr> {
+    let address = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
+    address.parse().explain(|| format!("{url} names no address"))
+}

@@ -1,0 +1,190 @@
+//! `debug-log`: what units, agents and the controller say.
+
+use std::io::IsTerminal as _;
+
+use clap::{Args, ValueEnum};
+use futures_util::StreamExt as _;
+use periapt_host_api::{
+    api::LogQuery,
+    logs::{LogLevel, LogLine},
+};
+
+use super::status::glob;
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::{Sink, Tone, painted, to_json},
+};
+
+/// Show a model's log
+///
+/// Shows the newest lines, and on a terminal those that come. Entities are named as in the log (unit-mysql-0), as
+/// units (mysql/0) or as applications (mysql).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt debug-log
+  periapt debug-log --replay --no-tail
+  periapt debug-log -n 100 --include mysql --level WARNING")]
+pub(crate) struct DebugLog {
+    /// Go on with new lines as they come
+    #[arg(long, conflicts_with = "no_tail")]
+    tail: bool,
+    /// Stop after the lines that are there
+    #[arg(long)]
+    no_tail: bool,
+    /// All lines that are there
+    #[arg(long, conflicts_with = "lines")]
+    replay: bool,
+    /// How many of the newest lines
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    lines: Option<u32>,
+    /// Stop after this many lines
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+    /// Only lines of this entity; may be repeated
+    #[arg(short, long, value_name = "ENTITY")]
+    include: Vec<String>,
+    /// No lines of this entity; may be repeated
+    #[arg(short = 'x', long, value_name = "ENTITY")]
+    exclude: Vec<String>,
+    /// Only lines this important or more
+    #[arg(short, long, value_parser = level)]
+    level: Option<LogLevel>,
+    /// Show dates, too
+    #[arg(long)]
+    date: bool,
+    /// Show milliseconds, too
+    #[arg(long)]
+    ms: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// The forms of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// A JSON object per line
+    Json,
+}
+
+impl DebugLog {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let follow = self.tail || (!self.no_tail && std::io::stdout().is_terminal());
+        let query = LogQuery {
+            tail: self.lines,
+            replay: self.replay,
+            follow,
+            include: self.include.clone(),
+            level: self.level,
+        };
+        let mut lines = model.client().logs(&model.selector, &query).await?;
+        let mut sink = Sink::new(None, context.color)?;
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        while left > 0 {
+            let Some(line) = lines.next().await else { break };
+            let line = line?;
+            if self.exclude.iter().any(|entity| is_of(&line, entity)) {
+                continue;
+            }
+            let text = match self.format {
+                Format::Text => self.text(&line),
+                Format::Json => to_json(&line)?,
+            };
+            sink.write(&text)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// As Juju writes it. Lines are strangers' texts: what could steer a terminal is shown, not obeyed.
+    fn text(&self, line: &LogLine) -> String {
+        let format = match (self.date, self.ms) {
+            (false, false) => "%H:%M:%S",
+            (false, true) => "%H:%M:%S%.3f",
+            (true, false) => "%Y-%m-%d %H:%M:%S",
+            (true, true) => "%Y-%m-%d %H:%M:%S%.3f",
+        };
+        let tone = match line.level {
+            LogLevel::Error => Tone::Bad,
+            LogLevel::Warning => Tone::Busy,
+            LogLevel::Info => Tone::Good,
+            LogLevel::Debug | LogLevel::Trace => Tone::Faint,
+        };
+        format!(
+            "{}: {} {} {} {}\n",
+            line.entity,
+            line.at.strftime(format),
+            painted(line.level.as_str(), tone),
+            line.module,
+            harmless(&line.message)
+        )
+    }
+}
+
+fn level(text: &str) -> Result<LogLevel, String> {
+    text.parse().map_err(|()| format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"))
+}
+
+/// Whether a line is of an entity, which is named as in the log, as a unit or as an application.
+fn is_of(line: &LogLine, entity: &str) -> bool {
+    let tag = match entity.split_once('/') {
+        Some((application, number)) => format!("unit-{application}-{number}"),
+        None => entity.to_owned(),
+    };
+    let application = line.entity.strip_prefix("unit-").and_then(|unit| unit.rsplit_once('-'));
+    glob(&tag, &line.entity) || application.is_some_and(|(application, _)| glob(entity, application))
+}
+
+/// Line breaks and tabs are a log's own.
+fn harmless(message: &str) -> String {
+    let keep = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    message.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn line() -> LogLine {
+        LogLine {
+            entity: "unit-my-sql-0".into(),
+            at: "2026-01-02T03:04:05.678Z".parse().unwrap(),
+            level: LogLevel::Info,
+            module: "unit.my-sql/0.install".into(),
+            message: "made \u{1b}[2J\ttables\nand more".into(),
+        }
+    }
+
+    fn check(arguments: &[&str], expected: &str) {
+        let cli = Cli::parse_from(["periapt", "debug-log"].iter().chain(arguments));
+        let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
+        assert_eq!(anstream::adapter::strip_str(&command.text(&line())).to_string(), expected);
+    }
+
+    #[test]
+    fn a_line_is_written_as_juju_writes_it_and_steers_no_terminal() {
+        let rest = "INFO unit.my-sql/0.install made \u{fffd}[2J\ttables\nand more\n";
+        check(&[], &format!("unit-my-sql-0: 03:04:05 {rest}"));
+        check(&["--date", "--ms"], &format!("unit-my-sql-0: 2026-01-02 03:04:05.678 {rest}"));
+    }
+
+    #[test]
+    fn an_entity_is_a_tag_a_unit_or_an_application() {
+        for entity in ["unit-my-sql-0", "my-sql/0", "my-sql", "unit-my-*"] {
+            assert!(is_of(&line(), entity), "{entity}");
+        }
+        for entity in ["my-sql/1", "my", "controller", "sql"] {
+            assert!(!is_of(&line(), entity), "{entity}");
+        }
+    }
+}

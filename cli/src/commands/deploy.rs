@@ -1,0 +1,103 @@
+//! `deploy`: an application from a charm.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use periapt_host_api::{
+    AgentName, ApplicationName, MachineId,
+    command::{Answer, Command, Deploy as DeployCommand, Placement},
+};
+
+use super::{charm::Charm, settings};
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+};
+
+/// Deploy a charm as an application
+///
+/// The charm is a directory with charmcraft.yaml and charm.wasm, or an archive that `periapt pack` made.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt deploy ./mysql
+  periapt deploy ./wordpress.charm blog -n 3 --config blog-title=Cats --config port=8080
+  periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
+  periapt deploy ./proxy --to 3")]
+pub(crate) struct Deploy {
+    /// The charm: a directory or a .charm file
+    #[arg(value_name = "CHARM")]
+    charm: PathBuf,
+    /// The application's name, if not the charm's
+    application: Option<ApplicationName>,
+    /// How many units; a subordinate has none of its own
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    num_units: Option<u32>,
+    /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
+    /// Where units go: a machine's number, or agent=NAME for a new machine there; commas between several
+    #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
+    to: Vec<Placement>,
+    /// Trust the application with what its charm asks for
+    #[arg(long)]
+    trust: bool,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Deploy {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let charm = Charm::read(&self.charm)?;
+        let meta = &charm.inspected.meta;
+        let name = self.application.as_ref().map_or(meta.name.as_str(), ApplicationName::as_str);
+        let config = settings::from_options(&self.config, Some(name))?;
+        let digest = charm.upload(model.client()).await?;
+        context.say(format_args!(
+            "Deploying \"{name}\" from local charm \"{}\", digest {}",
+            meta.name,
+            digest.short()
+        ));
+        let units = self.num_units.unwrap_or(if meta.subordinate { 0 } else { 1 });
+        let command = DeployCommand {
+            charm: digest,
+            application: self.application,
+            units,
+            config,
+            placement: self.to,
+            trust: self.trust,
+        };
+        if let Answer::Application { units, .. } = model.command(Command::Deploy(command)).await? {
+            let units: Vec<_> = units.iter().map(ToString::to_string).collect();
+            if !units.is_empty() {
+                context.say(format_args!("Added {}", units.join(", ")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `3`, or `agent=NAME`.
+pub(crate) fn placement(text: &str) -> std::result::Result<Placement, String> {
+    if let Some(agent) = text.strip_prefix("agent=") {
+        return AgentName::new(agent).map(Placement::Agent).map_err(|error| error.to_string());
+    }
+    text.parse::<MachineId>()
+        .map(Placement::Machine)
+        .map_err(|_| format!("{text:?} is no place: write a machine's number, or agent=NAME"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_machine_or_an_agent() {
+        assert_eq!(placement("3"), Ok(Placement::Machine(MachineId(3))));
+        assert_eq!(placement("agent=w1"), Ok(Placement::Agent(AgentName::new("w1").unwrap())));
+        for bad in ["", "-1", "lxd:3", "agent=", "agent"] {
+            assert!(placement(bad).is_err(), "{bad}");
+        }
+    }
+}

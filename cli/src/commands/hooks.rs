@@ -1,0 +1,75 @@
+//! `hooks`: the journal: what ran, how it ended, and what it cost.
+
+mod summary;
+
+use clap::Args;
+use periapt_host_api::{
+    UnitName,
+    api::{Journal, JournalEntry},
+    journal::HookOutcome,
+};
+
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::{OutputArgs, Table, Tone, to_the_second},
+};
+
+/// Show which hooks ran, how they ended, and what they cost
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt hooks wordpress/0\n  periapt hooks --summary")]
+pub(crate) struct Hooks {
+    /// The unit; all of the model's, if none is named
+    unit: Option<UnitName>,
+    /// How often each hook ran and how long it took, instead of each run
+    #[arg(long)]
+    summary: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Hooks {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let journal = model.client().journal(&model.selector, self.unit.as_ref()).await?;
+        match self.summary {
+            true => self.output.print(context.color, &summary::of(&journal), |rows| summary::table(rows)),
+            false => self.output.print(context.color, &journal, table),
+        }
+    }
+}
+
+fn table(journal: &Journal) -> String {
+    let heading = ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls"];
+    let mut table = [4, 5, 6, 7, 8].into_iter().fold(Table::new(heading), Table::right);
+    for JournalEntry { unit, record } in &journal.entries {
+        let costs = &record.costs;
+        table.row([
+            to_the_second(record.started_at).into(),
+            unit.to_string().into(),
+            hook(record).into(),
+            outcome(&record.outcome).into(),
+            record.attempt.into(),
+            costs.wall_us.to_string().into(),
+            costs.fuel.to_string().into(),
+            format!("{} KiB", costs.memory / 1024).into(),
+            costs.host_calls.to_string().into(),
+        ]);
+    }
+    table.render()
+}
+
+fn hook(record: &periapt_host_api::journal::JournalRecord) -> String {
+    record.event.to_string()
+}
+
+fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
+    match outcome {
+        HookOutcome::Handled => ("ok", Tone::Good),
+        HookOutcome::Unhandled => ("no handler", Tone::Faint),
+        HookOutcome::Skipped => ("skipped", Tone::Busy),
+        HookOutcome::Failed { .. } => ("failed", Tone::Bad),
+    }
+}

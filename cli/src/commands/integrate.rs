@@ -1,0 +1,116 @@
+//! `integrate` and `remove-relation`.
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, EndpointName, RelationId,
+    command::{Answer, Command, EndpointSelector, RelationSelector},
+};
+
+use super::removal::{ForceArgs, report};
+use crate::{
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+};
+
+/// Relate two applications
+///
+/// An endpoint may be left out where only one fits.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt integrate wordpress mysql\n  periapt integrate wordpress:db mysql:db"
+)]
+pub(crate) struct Integrate {
+    /// One application
+    #[arg(value_name = "APPLICATION[:ENDPOINT]", value_parser = endpoint)]
+    first: EndpointSelector,
+    /// The other
+    #[arg(value_name = "APPLICATION[:ENDPOINT]", value_parser = endpoint)]
+    second: EndpointSelector,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Remove a relation
+///
+/// The units of both sides see each other depart first. `periapt status --relations` shows relations.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt remove-relation wordpress mysql\n  periapt remove-relation wordpress:db mysql:db\n  periapt remove-relation 4"
+)]
+pub(crate) struct RemoveRelation {
+    /// Its two ends, or its number
+    #[arg(value_name = "APPLICATION[:ENDPOINT]|NUMBER", required = true, num_args = 1..=2)]
+    ends: Vec<String>,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Integrate {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let command = Command::Integrate { first: self.first, second: self.second };
+        if let Answer::Relation { id, endpoints } = model.command(command).await? {
+            let ends: Vec<_> = endpoints.iter().map(ToString::to_string).collect();
+            tracing::info!(%id, ends = ends.join(" "), "related");
+        }
+        Ok(())
+    }
+}
+
+impl RemoveRelation {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let relation = relation(&self.ends)?;
+        let model = context.model(&self.model)?;
+        let force = self.force.force();
+        let answer = model.command(Command::RemoveRelation { relation, force }).await?;
+        report(context, &format!("relation {}", self.ends.join(" ")), &answer);
+        Ok(())
+    }
+}
+
+/// `APPLICATION` or `APPLICATION:ENDPOINT`.
+fn endpoint(text: &str) -> Result<EndpointSelector, String> {
+    let (application, endpoint) = match text.split_once(':') {
+        Some((application, endpoint)) => (application, Some(endpoint)),
+        None => (text, None),
+    };
+    Ok(EndpointSelector {
+        application: ApplicationName::new(application).map_err(|error| error.to_string())?,
+        endpoint: endpoint.map(EndpointName::new).transpose().map_err(|error| error.to_string())?,
+    })
+}
+
+fn relation(ends: &[String]) -> Result<RelationSelector> {
+    let parse = |text: &String| endpoint(text).map_err(Failure::new);
+    match ends {
+        [id] => id.parse::<RelationId>().map(RelationSelector::Id).map_err(|_| {
+            Failure::new(format!("{id:?} is no relation's number; a relation is named by both its ends"))
+        }),
+        [first, second] => Ok(RelationSelector::Endpoints(parse(first)?, parse(second)?)),
+        _ => Err(Failure::new("a relation has two ends")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_relation_is_named_by_its_number_or_by_its_ends() {
+        assert_eq!(relation(&words(&["4"])).unwrap(), RelationSelector::Id(RelationId(4)));
+        let RelationSelector::Endpoints(first, second) = relation(&words(&["blog:db", "mysql"])).unwrap()
+        else {
+            panic!("two ends were given")
+        };
+        assert_eq!(first.endpoint.unwrap().as_str(), "db");
+        assert_eq!((second.application.as_str(), second.endpoint), ("mysql", None));
+        assert!(relation(&words(&["blog"])).is_err());
+        assert!(relation(&words(&["blog:", "mysql"])).is_err());
+    }
+}

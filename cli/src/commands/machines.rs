@@ -1,0 +1,58 @@
+//! `machines` and `remove-machine`.
+
+use clap::Args;
+use periapt_host_api::{MachineId, command::Command};
+
+use super::{removal::ForceArgs, status::tabular, units::said};
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::OutputArgs,
+    prompt::PromptArg,
+};
+
+/// List a model's machines
+#[derive(Debug, Args)]
+pub(crate) struct Machines {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Remove machines that have no units
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt remove-machine 3\n  periapt remove-machine 3 --force")]
+pub(crate) struct RemoveMachine {
+    /// The machines' numbers
+    #[arg(required = true)]
+    machines: Vec<MachineId>,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    prompt: PromptArg,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Machines {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let machines = model.client().machines(&model.selector).await?;
+        self.output.print(context.color, &machines, |machines| tabular::machines(machines).render())
+    }
+}
+
+impl RemoveMachine {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let names: Vec<_> = self.machines.iter().map(ToString::to_string).collect();
+        self.prompt.confirm(&format!("This command will remove machine(s) {}.", names.join(", ")))?;
+        let force = self.force.force();
+        let command = |machine: &MachineId| Command::RemoveMachine { machine: *machine, force };
+        let commands = self.machines.iter().map(command).collect();
+        model
+            .commands(commands, |index, answer| said(context, "machine", &self.machines, index, &answer))
+            .await
+    }
+}

@@ -1,0 +1,197 @@
+//! `add-model`, `models`, `destroy-model`.
+
+use std::time::Duration;
+
+use clap::Args;
+use periapt_client::{Client, ClientError};
+use periapt_host_api::{
+    ErrorCode, ModelName, ModelUuid,
+    api::ModelSelector,
+    command::{Answer, ControllerCommand, ModelSummary},
+    status::Life,
+};
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use super::removal::ForceArgs;
+use crate::{
+    context::{Context, ControllerArg, ModelArg, ModelRef},
+    duration,
+    error::{Failure, Result},
+    output::{OutputArgs, Table, Tone, to_the_second},
+    prompt::PromptArg,
+};
+
+/// Make a model, and make it the current one
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt add-model blog")]
+pub(crate) struct AddModel {
+    /// Its name: lower-case letters, digits and inner dashes
+    name: ModelName,
+    /// Stay with the model that is the current one now
+    #[arg(long)]
+    no_switch: bool,
+    #[command(flatten)]
+    controller: ControllerArg,
+}
+
+/// List a controller's models
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    #[command(flatten)]
+    controller: ControllerArg,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Destroy a model with all that is in it
+///
+/// Units run their stop and remove hooks. The command returns when the model is gone.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
+pub(crate) struct DestroyModel {
+    /// The model
+    #[arg(value_name = "[CONTROLLER:]MODEL")]
+    model: ModelRef,
+    #[command(flatten)]
+    force: ForceArgs,
+    /// Return at once
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait until the model is gone
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
+    timeout: Duration,
+    #[command(flatten)]
+    prompt: PromptArg,
+}
+
+impl AddModel {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let controller = context.controller(self.controller.controller.as_ref())?;
+        let command = ControllerCommand::AddModel { name: self.name.clone() };
+        let answer = controller.client.controller_command(command).await?;
+        if !self.no_switch {
+            controller.select(&context.data, Some(self.name.clone()))?;
+        }
+        let uuid = match answer {
+            Answer::Model { uuid } => format!(" ({uuid})"),
+            _ => String::new(),
+        };
+        context
+            .say(format_args!("Added model \"{}\"{uuid} on controller \"{}\"", self.name, controller.name));
+        Ok(())
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Listing {
+    models: Vec<ModelSummary>,
+    current_model: Option<ModelName>,
+}
+
+impl Models {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let controller = context.controller(self.controller.controller.as_ref())?;
+        let models = controller.client.models().await?;
+        if models.is_empty() {
+            context.say("no models yet: `periapt add-model NAME` makes one");
+        }
+        let listing = Listing { models, current_model: controller.entry.current_model.clone() };
+        self.output.print(context.color, &listing, |listing| {
+            format!("Controller: {}\n\n{}", controller.name, table(listing))
+        })
+    }
+}
+
+fn table(listing: &Listing) -> String {
+    let mut table = Table::new(["Model", "Owner", "Status", "Machines", "Applications", "Units", "Created"])
+        .right(3)
+        .right(4)
+        .right(5);
+    for model in &listing.models {
+        let current = listing.current_model.as_ref() == Some(&model.name);
+        let status = match model.life {
+            Life::Alive => ("available", Tone::Good),
+            Life::Dying | Life::Dead => ("destroying", Tone::Busy),
+        };
+        table.row([
+            format!("{}{}", model.name, if current { "*" } else { "" }).into(),
+            model.owner.as_str().into(),
+            status.into(),
+            model.machines.into(),
+            model.applications.into(),
+            model.units.into(),
+            to_the_second(model.created_at).into(),
+        ]);
+    }
+    table.render()
+}
+
+impl DestroyModel {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let named = ModelArg { model: Some(self.model) };
+        let model = context.model(&named)?;
+        let client = model.client();
+        let summary = client.model(&model.selector).await?;
+        let (name, uuid) = (&summary.name, summary.uuid);
+        self.prompt.confirm(&format!(
+            "This command will destroy the model \"{name}\" with its {} application(s), {} unit(s) and {} \
+             machine(s).",
+            summary.applications, summary.units, summary.machines
+        ))?;
+        let force = self.force.force();
+        client.controller_command(ControllerCommand::DestroyModel { model: uuid, force }).await?;
+        // Commands must not go to a model that is on its way out.
+        if model.controller.entry.current_model.as_ref() == Some(name) {
+            model.controller.select(&context.data, None)?;
+        }
+        if self.no_wait {
+            context.say(format_args!("Destroying model \"{name}\""));
+            return Ok(());
+        }
+        gone(client, Some(uuid), Instant::now() + self.timeout).await?;
+        context.say(format_args!("Model \"{name}\" is destroyed"));
+        Ok(())
+    }
+}
+
+/// Waits until one model, or all of a controller's, are gone. A stream of all models' lives does not exist.
+pub(crate) async fn gone(client: &Client, model: Option<ModelUuid>, deadline: Instant) -> Result<()> {
+    let mut pause = Duration::from_millis(20);
+    loop {
+        let left = match model {
+            None => client.models().await?,
+            Some(uuid) => match client.model(&ModelSelector::Uuid(uuid)).await {
+                Ok(summary) => vec![summary],
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Vec::new(),
+                Err(error) => return Err(error.into()),
+            },
+        };
+        let Some(first) = left.first() else { return Ok(()) };
+        if Instant::now() + pause > deadline {
+            let waits = waits_for(client, first.uuid).await;
+            return Err(Failure::new(format!(
+                "model {} is not gone yet: {} unit(s), {} application(s) left{waits}",
+                first.name, first.units, first.applications
+            ))
+            .with_hint("it goes on winding up; --force does not wait for units for ever"));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+/// What the first things that wait are waiting for.
+async fn waits_for(client: &Client, model: ModelUuid) -> String {
+    let Ok(status) = client.status(&ModelSelector::Uuid(model)).await else { return String::new() };
+    let mut reasons = Vec::new();
+    for (name, application) in &status.applications {
+        reasons.extend(application.waits_for.iter().map(|reason| format!("{name}: {reason}")));
+        for (name, unit) in &application.units {
+            reasons.extend(unit.waits_for.iter().map(|reason| format!("{name}: {reason}")));
+        }
+    }
+    reasons.truncate(5);
+    reasons.iter().map(|reason| format!("\n  {reason}")).collect()
+}

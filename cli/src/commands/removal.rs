@@ -1,0 +1,40 @@
+//! What all removals have in common.
+
+use std::time::Duration;
+
+use clap::Args;
+use periapt_host_api::command::{Answer, Force};
+
+use crate::{context::Context, duration};
+
+/// Whether to wait for ever.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ForceArgs {
+    /// Remove it without its agent, if that takes too long
+    #[arg(long)]
+    force: bool,
+    /// With --force: how long that is
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "force")]
+    max_wait: Option<Duration>,
+}
+
+impl ForceArgs {
+    /// As the controller is told.
+    pub(crate) fn force(&self) -> Option<Force> {
+        self.force.then(|| match self.max_wait {
+            Some(wait) => Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) },
+            None => Force::default(),
+        })
+    }
+}
+
+/// Says how far a removal is.
+pub(crate) fn report(context: &Context, what: &str, answer: &Answer) {
+    match answer {
+        Answer::Removal { gone: true, .. } => context.say(format_args!("removed {what}")),
+        Answer::Removal { gone: false, waits_for } if !waits_for.is_empty() => {
+            context.say(format_args!("removing {what}, which waits for {}", waits_for.join(", ")));
+        }
+        _ => context.say(format_args!("removing {what}")),
+    }
+}

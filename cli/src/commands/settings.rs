@@ -1,0 +1,158 @@
+//! Settings as people give them: `KEY=VALUE`, `KEY=@FILE`, or a YAML file.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::Value;
+
+use crate::error::{Explain as _, Failure, Result};
+
+/// Reads what `--config` was given: pairs, and files that hold settings for one application. Later ones win.
+pub(crate) fn from_options(
+    options: &[String],
+    application: Option<&str>,
+) -> Result<BTreeMap<String, String>> {
+    let mut settings = BTreeMap::new();
+    for option in options {
+        match option.split_once('=') {
+            Some((key, value)) => {
+                settings.insert(key_of(key)?, value_of(value)?);
+            }
+            None => settings.extend(from_file(Path::new(option), application)?),
+        }
+    }
+    Ok(settings)
+}
+
+/// Reads a file: settings by key, or by application and key as `periapt config` prints them.
+pub(crate) fn from_file(path: &Path, application: Option<&str>) -> Result<BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    let document: BTreeMap<String, Value> =
+        periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
+    from_document(document, application).explain(|| format!("{}", path.display()))
+}
+
+fn from_document(
+    mut document: BTreeMap<String, Value>,
+    application: Option<&str>,
+) -> Result<BTreeMap<String, String>> {
+    let nested = document.values().any(Value::is_object);
+    let of_application = application.and_then(|name| document.remove(name));
+    let settings = match (of_application, document.remove("settings")) {
+        (Some(Value::Object(settings)), _) | (None, Some(Value::Object(settings))) => settings,
+        _ if nested => {
+            return Err(Failure::new(match application {
+                Some(name) => format!("it holds no settings for application {name}"),
+                None => "it holds settings by application, and no application is named".to_owned(),
+            }));
+        }
+        _ => document.into_iter().collect(),
+    };
+    let mut read = BTreeMap::new();
+    for (key, value) in settings {
+        // As printed by `config`: what was set is under `value`, and defaults are not settings.
+        let value = match value {
+            Value::Object(mut described) if described.contains_key("type") => {
+                let source = described.get("source").and_then(Value::as_str);
+                let was_set = matches!(source, Some("user") | None);
+                match described.remove("value").filter(|_| was_set) {
+                    Some(value) => value,
+                    None => continue,
+                }
+            }
+            other => other,
+        };
+        let text = match value {
+            Value::String(text) => text,
+            Value::Bool(truth) => truth.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Null => continue,
+            Value::Array(_) | Value::Object(_) => {
+                return Err(Failure::new(format!("{key} is neither a text nor a number nor a truth value")));
+            }
+        };
+        read.insert(key, text);
+    }
+    Ok(read)
+}
+
+/// `KEY=VALUE` pairs, and keys that stand alone.
+pub(crate) fn pairs_and_keys(arguments: &[String]) -> Result<(BTreeMap<String, String>, Vec<String>)> {
+    let (mut pairs, mut keys) = (BTreeMap::new(), Vec::new());
+    for argument in arguments {
+        match argument.split_once('=') {
+            Some((key, value)) => {
+                if pairs.insert(key_of(key)?, value_of(value)?).is_some() {
+                    return Err(Failure::new(format!("{key} is set twice")));
+                }
+            }
+            None => keys.push(argument.clone()),
+        }
+    }
+    Ok((pairs, keys))
+}
+
+fn key_of(key: &str) -> Result<String> {
+    match key.trim() {
+        "" => Err(Failure::new("a setting without a key: write KEY=VALUE")),
+        key => Ok(key.to_owned()),
+    }
+}
+
+/// `@FILE` stands for the file's content, `@@` for a value that begins with `@`.
+fn value_of(value: &str) -> Result<String> {
+    match value.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+        Some(path) => fs::read_to_string(path).explain(|| format!("cannot read {path}")),
+        None => Ok(value.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(yaml: &str, application: Option<&str>) -> Result<BTreeMap<String, String>> {
+        from_document(periapt_host_api::yaml::parse(yaml).unwrap(), application)
+    }
+
+    fn check(yaml: &str, application: Option<&str>, expected: &[(&str, &str)]) {
+        let expected = expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        assert_eq!(read(yaml, application).unwrap(), expected, "{yaml}");
+    }
+
+    #[test]
+    fn a_file_holds_settings_by_key_or_by_application_and_key() {
+        check("port: 80\ndebug: true\ntitle: a", None, &[("debug", "true"), ("port", "80"), ("title", "a")]);
+        check("blog:\n  port: 80\nother:\n  port: 81", Some("blog"), &[("port", "80")]);
+        let error = read("blog:\n  port: 80", Some("shop")).unwrap_err().to_string();
+        assert_eq!(error, "it holds no settings for application shop");
+        assert!(read("port: [80]", None).is_err());
+    }
+
+    #[test]
+    fn what_config_prints_can_be_read_back() {
+        let printed = "application: blog\nsettings:\n  port:\n    type: int\n    source: user\n    value: 80\n  \
+                       title:\n    type: string\n    source: default\n    value: My Blog\n";
+        check(printed, Some("blog"), &[("port", "80")]);
+    }
+
+    #[test]
+    fn arguments_are_pairs_or_keys() {
+        let arguments = ["a=1", "b", "c=x=y", "d=@@e", "e="].map(str::to_owned);
+        let (pairs, keys) = pairs_and_keys(&arguments).unwrap();
+        let expected = [("a", "1"), ("c", "x=y"), ("d", "@e"), ("e", "")];
+        assert_eq!(pairs, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+        assert_eq!(keys, ["b"]);
+        assert!(pairs_and_keys(&["a=1".to_owned(), "a=2".to_owned()]).is_err());
+        assert!(pairs_and_keys(&["=1".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_value_can_be_a_files_content() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("title");
+        fs::write(&path, "A Blog\n").unwrap();
+        let (pairs, _) = pairs_and_keys(&[format!("title=@{}", path.display())]).unwrap();
+        assert_eq!(pairs.get("title").map(String::as_str), Some("A Blog\n"));
+    }
+}

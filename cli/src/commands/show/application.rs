@@ -1,0 +1,87 @@
+//! `show-application`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName,
+    api::{ApplicationDetails, EndpointDetails},
+    status::Base,
+};
+use serde::Serialize;
+
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::{Format, OutputArgs},
+};
+
+/// Show all that is known of applications; their settings are shown by config
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-application mysql")]
+pub(crate) struct ShowApplication {
+    /// The applications
+    #[arg(required = true)]
+    applications: Vec<ApplicationName>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    charm: String,
+    charm_rev: u64,
+    charm_digest: String,
+    base: String,
+    principal: bool,
+    exposed: bool,
+    remote: bool,
+    life: String,
+    trust: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader: Option<String>,
+    endpoints: BTreeMap<String, EndpointDetails>,
+    units: Vec<String>,
+}
+
+impl ShowApplication {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut applications = BTreeMap::new();
+        for application in &self.applications {
+            let details = model.client().application(&model.selector, application).await?;
+            applications.insert(application.to_string(), shown(details));
+        }
+        // Juju has no table of this: its default form is YAML.
+        let format = match self.output.format {
+            Format::Tabular => Format::Yaml,
+            other => other,
+        };
+        OutputArgs { format, ..self.output }.print(context.color, &applications, |_| String::new())
+    }
+}
+
+fn shown(details: ApplicationDetails) -> Shown {
+    let base = Base::default();
+    Shown {
+        charm: details.charm_name,
+        charm_rev: details.charm_revision,
+        charm_digest: details.charm_digest.to_string(),
+        base: format!("{}@{}", base.name, base.channel),
+        principal: !details.subordinate,
+        exposed: details.exposed,
+        remote: false,
+        life: details.life.to_string(),
+        trust: details.trust,
+        leader: details.leader.map(|unit| unit.to_string()),
+        endpoints: details
+            .endpoints
+            .into_iter()
+            .map(|(name, endpoint)| (name.to_string(), endpoint))
+            .collect(),
+        units: details.units.iter().map(ToString::to_string).collect(),
+    }
+}

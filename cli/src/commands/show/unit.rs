@@ -1,0 +1,177 @@
+//! `show-unit`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{
+    Timestamp, UnitName,
+    api::{UnitBag, UnitDetails, UnitRelation},
+    record::{HookStep, Operation},
+    relation::Settings,
+    status::StatusInfo,
+};
+use serde::Serialize;
+
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::{Format, OutputArgs},
+};
+
+/// Show all that is known of units: state, relations with their data
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt show-unit mysql/0\n  periapt show-unit mysql/0 --format json --endpoint db"
+)]
+pub(crate) struct ShowUnit {
+    /// The units
+    #[arg(required = true)]
+    units: Vec<UnitName>,
+    /// Only relations of this endpoint
+    #[arg(long)]
+    endpoint: Option<String>,
+    /// Only of this related unit's data
+    #[arg(long, value_name = "UNIT")]
+    related_unit: Option<UnitName>,
+    /// Leave out the applications' data
+    #[arg(long)]
+    no_app: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    workload_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    opened_ports: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_address: Option<String>,
+    charm: String,
+    charm_digest: String,
+    leader: bool,
+    life: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subordinates: Vec<String>,
+    workload_status: ShownStatus,
+    agent_status: ShownStatus,
+    operation: String,
+    commits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update_status_due: Option<Timestamp>,
+    relation_info: Vec<ShownRelation>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownStatus {
+    current: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    since: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownRelation {
+    relation_id: u32,
+    endpoint: String,
+    related_endpoint: String,
+    related_application: String,
+    interface: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application_data: Option<Settings>,
+    local_unit: UnitBag,
+    related_units: BTreeMap<String, UnitBag>,
+}
+
+impl ShowUnit {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut units = BTreeMap::new();
+        for unit in &self.units {
+            let details = model.client().unit(&model.selector, unit).await?;
+            units.insert(unit.to_string(), self.shown(details));
+        }
+        // Juju has no table of this: its default form is YAML.
+        let format = match self.output.format {
+            Format::Tabular => Format::Yaml,
+            other => other,
+        };
+        OutputArgs { format, ..self.output }.print(context.color, &units, |_| String::new())
+    }
+
+    fn shown(&self, unit: UnitDetails) -> Shown {
+        let wanted = |relation: &UnitRelation| {
+            self.endpoint.as_ref().is_none_or(|endpoint| relation.endpoint.as_str() == endpoint)
+        };
+        Shown {
+            workload_version: unit.workload_version,
+            machine: unit.machine.map(|machine| machine.to_string()),
+            agent: unit.agent.map(|agent| agent.to_string()),
+            opened_ports: unit.opened_ports.iter().map(|ports| ports.range.to_string()).collect(),
+            public_address: unit.address,
+            charm: unit.charm,
+            charm_digest: unit.charm_digest.to_string(),
+            leader: unit.leader,
+            life: unit.life.to_string(),
+            principal: unit.principal.map(|unit| unit.to_string()),
+            subordinates: unit.subordinates.iter().map(ToString::to_string).collect(),
+            workload_status: status(unit.workload_status),
+            agent_status: status(unit.agent_status),
+            operation: operation(&unit.record.operation),
+            commits: unit.record.seq,
+            update_status_due: unit.record.update_status_due,
+            relation_info: unit
+                .relations
+                .into_iter()
+                .filter(wanted)
+                .map(|relation| self.relation(relation))
+                .collect(),
+        }
+    }
+
+    fn relation(&self, relation: UnitRelation) -> ShownRelation {
+        let wanted = |unit: &UnitName| self.related_unit.as_ref().is_none_or(|wanted| wanted == unit);
+        ShownRelation {
+            relation_id: relation.relation_id.0,
+            endpoint: relation.endpoint.to_string(),
+            related_endpoint: relation.related_endpoint.to_string(),
+            related_application: relation.related_application.to_string(),
+            interface: relation.interface.to_string(),
+            application_data: (!self.no_app).then_some(relation.application_data),
+            local_unit: relation.local_unit,
+            related_units: relation
+                .related_units
+                .into_iter()
+                .filter(|(unit, _)| wanted(unit))
+                .map(|(unit, bag)| (unit.to_string(), bag))
+                .collect(),
+        }
+    }
+}
+
+fn status<S: std::fmt::Display>(info: StatusInfo<S>) -> ShownStatus {
+    ShownStatus { current: info.status.to_string(), message: info.message, since: info.since }
+}
+
+/// What the unit's uniter is at, in a few words.
+fn operation(operation: &Operation) -> String {
+    match operation {
+        Operation::Continue => "idle".to_owned(),
+        Operation::Hook { event, step: HookStep::Queued } => format!("{event} is due"),
+        Operation::Hook { event, step: HookStep::Failed(failure) } => {
+            format!("{event} failed, attempt {}: {}", failure.attempts, failure.message)
+        }
+        Operation::DeployFailed { failure, .. } => format!("charm could not be used: {}", failure.message),
+    }
+}

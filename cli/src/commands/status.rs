@@ -1,0 +1,98 @@
+//! `status`: what a model looks like now.
+
+mod filter;
+mod oneline;
+mod summary;
+pub(crate) mod tabular;
+mod watch;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use periapt_host_api::status::FullStatus;
+
+pub(crate) use filter::glob;
+pub(crate) use watch::Follow;
+
+use crate::{
+    context::{Context, ModelArg},
+    duration,
+    error::Result,
+    output::{Sink, to_json, to_yaml},
+};
+
+/// Show a model's applications, units, machines and relations
+///
+/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything. What
+/// belongs to what was found is shown with it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt status
+  periapt status mysql 'wordpress/*'
+  periapt status --relations --watch 2s
+  periapt status --format json")]
+pub(crate) struct Status {
+    /// Applications, units or machines
+    #[arg(value_name = "PATTERN")]
+    patterns: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "tabular")]
+    format: Format,
+    /// Show relations, too
+    #[arg(long, visible_alias = "integrations")]
+    relations: bool,
+    /// Show it again whenever it has changed, this often at most
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, num_args = 0..=1, default_missing_value = "2s")]
+    watch: Option<Duration>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with = "watch")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// The forms of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables for people
+    Tabular,
+    /// JSON, on one line
+    Json,
+    /// YAML
+    Yaml,
+    /// A line per unit
+    #[value(alias = "short", alias = "line")]
+    Oneline,
+    /// Counts
+    Summary,
+}
+
+impl Status {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        if let Some(every) = self.watch {
+            return watch::redraw(context, &model, every, |status| self.render(status)).await;
+        }
+        let status = model.client().status(&model.selector).await?;
+        if status.applications.is_empty() && status.machines.is_empty() && self.format == Format::Tabular {
+            context.say(format_args!("Model \"{}\" is empty.", status.model.name));
+        }
+        let text = self.render(status)?;
+        Sink::new(self.output.as_deref(), context.color)?.write(&text)
+    }
+
+    fn render(&self, mut status: FullStatus) -> Result<String> {
+        filter::keep(&mut status, &self.patterns);
+        match self.format {
+            Format::Tabular => Ok(tabular::render(&status, self.relations)),
+            Format::Json => to_json(&status),
+            Format::Yaml => to_yaml(&status),
+            Format::Oneline => Ok(oneline::render(&status)),
+            Format::Summary => Ok(summary::render(&status)),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which part of a status is asked for.
+
+use periapt_host_api::status::FullStatus;
+
+/// Keeps what fits one of the patterns, and what belongs to it: a unit's application and machine, an
+/// application's units and relations.
+pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
+    if patterns.is_empty() {
+        return;
+    }
+    let fits = |name: &str| patterns.iter().any(|pattern| glob(pattern, name));
+    let FullStatus { applications, machines, relations, .. } = status;
+    applications.retain(|name, application| {
+        if !fits(name) {
+            application.units.retain(|name, unit| {
+                unit.subordinates.retain(|name, _| fits(name) || fits(application_of(name)));
+                fits(name) || fits(&unit.machine) || !unit.subordinates.is_empty()
+            });
+        }
+        fits(name) || !application.units.is_empty()
+    });
+    let hosts = |machine: &str| {
+        let mut units = applications.values().flat_map(|application| application.units.values());
+        units.any(|unit| unit.machine == machine)
+    };
+    machines.retain(|name, _| fits(name) || hosts(name));
+    relations.retain(|relation| {
+        [&relation.provider, &relation.requirer].into_iter().any(|end| {
+            let application = end.split_once(':').map_or(end.as_str(), |(application, _)| application);
+            applications.contains_key(application)
+        })
+    });
+}
+
+fn application_of(unit: &str) -> &str {
+    unit.split_once('/').map_or(unit, |(application, _)| application)
+}
+
+/// Whether a pattern, in which `*` stands for anything, fits a name. Takes time in their lengths' product at most.
+pub(crate) fn glob(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        match left.find(piece) {
+            Some(at) => left = left.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    left.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::status::fixture;
+
+    fn check(patterns: &[&str], applications: &[&str], units: &[&str], machines: &[&str]) {
+        let mut status = fixture::settled();
+        keep(&mut status, &patterns.iter().map(|pattern| (*pattern).to_owned()).collect::<Vec<_>>());
+        let got: Vec<_> = status.applications.keys().map(String::as_str).collect();
+        assert_eq!(got, applications, "{patterns:?}");
+        let got: Vec<_> =
+            status.applications.values().flat_map(|a| a.units.keys()).map(String::as_str).collect();
+        assert_eq!(got, units, "{patterns:?}");
+        assert_eq!(status.machines.keys().map(String::as_str).collect::<Vec<_>>(), machines, "{patterns:?}");
+    }
+
+    #[test]
+    fn what_fits_is_kept_with_what_belongs_to_it() {
+        check(&["mysql"], &["mysql"], &["mysql/0", "mysql/1"], &["0", "1"]);
+        check(&["wordpress/10"], &["wordpress"], &["wordpress/10"], &["10"]);
+        check(
+            &["mysql/*", "2"],
+            &["mysql", "wordpress"],
+            &["mysql/0", "mysql/1", "wordpress/2"],
+            &["0", "1", "2"],
+        );
+        check(&["nothing"], &[], &[], &[]);
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name) in [("*", ""), ("a*", "a"), ("*a", "ba"), ("a*c*e", "abcde"), ("a**b", "ab")] {
+            assert!(glob(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("a", "ab"), ("a*", "ba"), ("a*b", "a"), ("ab*bc", "abc"), ("a*b*b", "ab")] {
+            assert!(!glob(pattern, name), "{pattern} {name}");
+        }
+    }
+}

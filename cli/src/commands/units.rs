@@ -1,0 +1,121 @@
+//! `add-unit`, `remove-unit`, `remove-application`.
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, UnitName,
+    command::{Answer, Command, Placement},
+};
+
+use super::{
+    deploy::placement,
+    removal::{ForceArgs, report},
+};
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    prompt::PromptArg,
+};
+
+/// Add units to an application
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt add-unit wordpress\n  periapt add-unit wordpress -n 2 --to agent=worker-1,3"
+)]
+pub(crate) struct AddUnit {
+    /// The application
+    application: ApplicationName,
+    /// How many
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    num_units: u32,
+    /// Where the first ones go: a machine's number, or agent=NAME for a new machine there
+    #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
+    to: Vec<Placement>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Remove units; each runs its stop and remove hooks first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt remove-unit wordpress/2 wordpress/3 --no-prompt")]
+pub(crate) struct RemoveUnit {
+    /// The units
+    #[arg(required = true)]
+    units: Vec<UnitName>,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    prompt: PromptArg,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Remove applications with their units and relations
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt remove-application wordpress --no-prompt")]
+pub(crate) struct RemoveApplication {
+    /// The applications
+    #[arg(required = true)]
+    applications: Vec<ApplicationName>,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    prompt: PromptArg,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl AddUnit {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let command =
+            Command::AddUnits { application: self.application, count: self.num_units, placement: self.to };
+        if let Answer::Units { units } = model.command(command).await? {
+            let units: Vec<_> = units.iter().map(ToString::to_string).collect();
+            context.say(format_args!("added {}", units.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+impl RemoveUnit {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&self.units)))?;
+        let force = self.force.force();
+        let commands =
+            self.units.iter().map(|unit| Command::RemoveUnit { unit: unit.clone(), force }).collect();
+        model.commands(commands, |index, answer| said(context, "unit", &self.units, index, &answer)).await
+    }
+}
+
+impl RemoveApplication {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        self.prompt.confirm(&format!(
+            "This command will remove application(s) {} with all their units and relations.",
+            list(&self.applications)
+        ))?;
+        let force = self.force.force();
+        let command = |application: &ApplicationName| Command::RemoveApplication {
+            application: application.clone(),
+            force,
+        };
+        let commands = self.applications.iter().map(command).collect();
+        model
+            .commands(commands, |index, answer| {
+                said(context, "application", &self.applications, index, &answer);
+            })
+            .await
+    }
+}
+
+fn list<T: ToString>(names: &[T]) -> String {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Reports the answer about one of several things.
+pub(crate) fn said<T: ToString>(context: &Context, kind: &str, names: &[T], index: usize, answer: &Answer) {
+    if let Some(name) = names.get(index) {
+        report(context, &format!("{kind} {}", name.to_string()), answer);
+    }
+}

@@ -1,0 +1,158 @@
+//! When a status is as wanted; if not, what it misses.
+
+use periapt_host_api::status::{FullStatus, UnitStatus};
+
+use super::Wanted;
+use crate::commands::status::glob;
+
+/// Everything is active and idle, and nothing is on its way in or out.
+pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
+    let wanted = Wanted { status: "active".into(), message: "*".into(), gone: false };
+    for (name, application) in &status.applications {
+        if !application.life.is_empty() {
+            return Err(format!("application {name} is {}", application.life));
+        }
+        for (name, unit) in with_subordinates(&application.units) {
+            fits(name, unit, &wanted)?;
+        }
+    }
+    for (name, machine) in &status.machines {
+        if !machine.life.is_empty() {
+            return Err(format!("machine {name} is {}", machine.life));
+        }
+    }
+    for relation in &status.relations {
+        if !relation.waits_for.is_empty() || !matches!(relation.status.as_str(), "joined" | "joining") {
+            return Err(format!("relation {} is {}", relation.id, relation.status));
+        }
+    }
+    Ok(())
+}
+
+/// An application's units, as many as wanted, are all as wanted; or it is gone.
+pub(super) fn application_is(
+    status: &FullStatus,
+    name: &str,
+    units: Option<usize>,
+    wanted: &Wanted,
+) -> Result<(), String> {
+    let application = match (status.applications.get(name), wanted.gone) {
+        (None, true) => return Ok(()),
+        (Some(application), false) => application,
+        (None, false) => return Err(format!("application {name} does not exist")),
+        (Some(application), true) => {
+            return Err(still_there(&format!("application {name}"), &application.waits_for));
+        }
+    };
+    let below: Vec<_> = application
+        .subordinate_to
+        .iter()
+        .filter_map(|principal| status.applications.get(principal))
+        .flat_map(|principal| with_subordinates(&principal.units))
+        .filter(|(unit, _)| unit.split_once('/').is_some_and(|(application, _)| application == name))
+        .collect();
+    let of_its_own = application.units.iter().map(|(name, unit)| (name.as_str(), unit));
+    let all: Vec<_> = of_its_own.chain(below).collect();
+    match units {
+        Some(wanted) if all.len() != wanted => {
+            return Err(format!("application {name} has {} unit(s), not {wanted}", all.len()));
+        }
+        None if all.is_empty() => return Err(format!("application {name} has no units")),
+        _ => {}
+    }
+    all.into_iter().try_for_each(|(name, unit)| fits(name, unit, wanted))
+}
+
+/// A unit is as wanted, or gone.
+pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &Wanted) -> Result<(), String> {
+    let all = status.applications.values().flat_map(|application| with_subordinates(&application.units));
+    let found = all.into_iter().find(|(unit, _)| *unit == name);
+    match (found, wanted.gone) {
+        (None, true) => Ok(()),
+        (Some((name, unit)), false) => fits(name, unit, wanted),
+        (None, false) => Err(format!("unit {name} does not exist")),
+        (Some((_, unit)), true) => Err(still_there(&format!("unit {name}"), &unit.waits_for)),
+    }
+}
+
+fn still_there(what: &str, waits_for: &[String]) -> String {
+    match waits_for {
+        [] => format!("{what} is still there"),
+        waits_for => format!("{what} is still there, and waits for {}", waits_for.join(", ")),
+    }
+}
+
+fn with_subordinates(units: &std::collections::BTreeMap<String, UnitStatus>) -> Vec<(&str, &UnitStatus)> {
+    units
+        .iter()
+        .flat_map(|(name, unit)| std::iter::once((name, unit)).chain(&unit.subordinates))
+        .map(|(name, unit)| (name.as_str(), unit))
+        .collect()
+}
+
+fn fits(name: &str, unit: &UnitStatus, wanted: &Wanted) -> Result<(), String> {
+    let (workload, agent) = (&unit.workload_status, &unit.juju_status);
+    if !unit.life.is_empty() {
+        return Err(format!("unit {name} is {}", unit.life));
+    }
+    if workload.current != wanted.status {
+        return Err(format!("unit {name} is {}: {}", workload.current, workload.message));
+    }
+    if !glob(&wanted.message, &workload.message) {
+        return Err(format!("unit {name} says {:?}", workload.message));
+    }
+    // A unit in error is idle: its hook waits for a retry or for an operator.
+    match agent.current.as_str() {
+        "idle" => Ok(()),
+        other => Err(format!("unit {name}'s agent is {other}: {}", agent.message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::status::fixture;
+
+    fn wanted(status: &str, message: &str) -> Wanted {
+        Wanted { status: status.into(), message: message.into(), gone: false }
+    }
+
+    fn gone() -> Wanted {
+        Wanted { gone: true, ..wanted("active", "*") }
+    }
+
+    #[test]
+    fn a_model_is_settled_when_all_is_active_idle_and_alive() {
+        assert_eq!(model_is_settled(&fixture::settled()), Ok(()));
+        assert_eq!(model_is_settled(&fixture::unsettled()).unwrap_err(), "application wordpress is dying");
+        let mut executing = fixture::settled();
+        let mysql = executing.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "executing".into();
+        assert_eq!(model_is_settled(&executing).unwrap_err(), "unit mysql/1's agent is executing: ");
+    }
+
+    #[test]
+    fn an_application_is_as_wanted_when_all_its_units_are() {
+        let status = fixture::settled();
+        assert_eq!(application_is(&status, "wordpress", Some(2), &wanted("active", "serv*")), Ok(()));
+        for (units, wanted, missing) in [
+            (Some(3), wanted("active", "*"), "application wordpress has 2 unit(s), not 3"),
+            (None, wanted("blocked", "*"), "unit wordpress/10 is active: serving"),
+            (None, wanted("active", "idling"), "unit wordpress/10 says \"serving\""),
+            (None, gone(), "application wordpress is still there"),
+        ] {
+            assert_eq!(application_is(&status, "wordpress", units, &wanted).unwrap_err(), missing);
+        }
+        assert_eq!(application_is(&status, "shop", None, &gone()), Ok(()));
+        assert!(application_is(&status, "shop", None, &wanted("active", "*")).is_err());
+    }
+
+    #[test]
+    fn a_subordinate_is_found_under_its_principal() {
+        let status = fixture::unsettled();
+        assert_eq!(unit_is(&status, "proxy/0", &wanted("error", "*")), Ok(()));
+        assert_eq!(application_is(&status, "proxy", Some(1), &wanted("error", "*")), Ok(()));
+        assert_eq!(unit_is(&status, "proxy/1", &gone()), Ok(()));
+        assert_eq!(unit_is(&status, "proxy/0", &gone()).unwrap_err(), "unit proxy/0 is still there");
+    }
+}

@@ -1,0 +1,206 @@
+//! What every command has: the client's data, and the way to the controller and the model that are meant.
+
+use std::{env, fmt, str::FromStr};
+
+use clap::Args;
+use periapt_client::{Client, Identity, Options};
+use periapt_host_api::{
+    ModelName, NameError,
+    api::ModelSelector,
+    command::{Answer, Command, CommandResult},
+};
+
+use crate::{
+    data::{ClientData, ControllerEntry, ControllerName, DataDir},
+    error::{Explain as _, Failure, Result},
+    output::{ColorChoice, note},
+};
+
+/// The variable that names the controller, where no option does.
+const CONTROLLER_VARIABLE: &str = "PERIAPT_CONTROLLER";
+
+/// The options of commands about one model.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ModelArg {
+    /// The model, if not the current one: NAME, or CONTROLLER:NAME
+    #[arg(short, long, value_name = "[CONTROLLER:]MODEL", env = "PERIAPT_MODEL")]
+    pub(crate) model: Option<ModelRef>,
+}
+
+/// The options of commands about a controller.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ControllerArg {
+    /// The controller, if not the current one
+    #[arg(short, long, value_name = "NAME", env = CONTROLLER_VARIABLE)]
+    pub(crate) controller: Option<ControllerName>,
+}
+
+/// `[CONTROLLER:]MODEL`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelRef {
+    /// None: the current one.
+    pub(crate) controller: Option<ControllerName>,
+    /// By name or UUID.
+    pub(crate) model: ModelSelector,
+}
+
+impl FromStr for ModelRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (controller, model) = match text.split_once(':') {
+            Some((controller, model)) => {
+                (Some(controller.parse().map_err(|error| format!("{error}"))?), model)
+            }
+            None => (None, text),
+        };
+        let model = model.parse().map_err(|error: NameError| error.to_string())?;
+        Ok(Self { controller, model })
+    }
+}
+
+/// What every command is given.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// The client's data.
+    pub(crate) data: DataDir,
+    /// Whether output is coloured.
+    pub(crate) color: ColorChoice,
+    /// Whether to say only what was asked for.
+    pub(crate) quiet: bool,
+}
+
+/// A controller that is known, and the way to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Controller {
+    /// This client's name for it.
+    pub(crate) name: ControllerName,
+    /// What is known of it.
+    pub(crate) entry: ControllerEntry,
+    /// The way to it.
+    pub(crate) client: Client,
+}
+
+/// A model, and the way to its controller.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    /// Its controller.
+    pub(crate) controller: Controller,
+    /// Which.
+    pub(crate) selector: ModelSelector,
+}
+
+impl Context {
+    /// Tells a person what happened, unless they want to hear nothing.
+    pub(crate) fn say(&self, text: impl fmt::Display) {
+        if !self.quiet {
+            note(text);
+        }
+    }
+
+    /// The named controller, or the current one.
+    pub(crate) fn controller(&self, named: Option<&ControllerName>) -> Result<Controller> {
+        let data = ClientData::read(&self.data)?;
+        let from_environment = match (named, env::var(CONTROLLER_VARIABLE)) {
+            (None, Ok(name)) if !name.is_empty() => {
+                Some(name.parse().explain(|| CONTROLLER_VARIABLE.to_owned())?)
+            }
+            _ => None,
+        };
+        let name = named.or(from_environment.as_ref()).or(data.current_controller.as_ref());
+        let name = name.cloned().ok_or_else(|| match data.controllers.is_empty() {
+            true => Failure::new("there is no controller yet").with_hint("`periapt bootstrap` makes one"),
+            false => Failure::new("no controller is selected")
+                .with_hint("`periapt controllers` lists them, `periapt switch CONTROLLER` selects one"),
+        })?;
+        let entry = data.controllers.get(&name).cloned().ok_or_else(|| unknown_controller(&name))?;
+        let client = client(&entry.url)?;
+        Ok(Controller { name, entry, client })
+    }
+
+    /// The named model, or the current one.
+    pub(crate) fn model(&self, arg: &ModelArg) -> Result<Model> {
+        let named = arg.model.as_ref();
+        let controller = self.controller(named.and_then(|named| named.controller.as_ref()))?;
+        let selector = match (named, &controller.entry.current_model) {
+            (Some(named), _) => named.model.clone(),
+            (None, Some(current)) => ModelSelector::Name(current.clone()),
+            (None, None) => {
+                return Err(Failure::new(format!("no model of controller {} is selected", controller.name))
+                    .with_hint("`periapt add-model NAME` makes one, `periapt switch MODEL` selects one"));
+            }
+        };
+        Ok(Model { controller, selector })
+    }
+}
+
+impl Controller {
+    /// Makes a model the one that commands go to.
+    pub(crate) fn select(&self, data: &DataDir, model: Option<ModelName>) -> Result<()> {
+        ClientData::update(data, |known| {
+            let entry =
+                known.controllers.get_mut(&self.name).ok_or_else(|| unknown_controller(&self.name))?;
+            entry.current_model = model;
+            Ok(())
+        })
+    }
+}
+
+impl Model {
+    /// The way to its controller.
+    pub(crate) fn client(&self) -> &Client {
+        &self.controller.client
+    }
+
+    /// Sends one command.
+    pub(crate) async fn command(&self, command: Command) -> Result<Answer> {
+        Ok(self.client().command(&self.selector, command).await?)
+    }
+
+    /// Sends commands that stand each for itself, and reports each. Fails if one was refused.
+    pub(crate) async fn commands(
+        &self,
+        commands: Vec<Command>,
+        mut report: impl FnMut(usize, Answer),
+    ) -> Result<()> {
+        let results = self.client().commands(&self.selector, commands).await?.results;
+        let mut refusals = Vec::new();
+        for (index, result) in results.into_iter().enumerate() {
+            match result {
+                CommandResult::Ok(answer) => report(index, answer),
+                CommandResult::Error(refusal) => refusals.push(refusal),
+            }
+        }
+        let last = refusals.pop().map(Failure::from);
+        for refusal in refusals {
+            note(format_args!("ERROR {}", Failure::from(refusal)));
+        }
+        last.map_or(Ok(()), Err)
+    }
+}
+
+/// A client of the controller at a URL.
+pub(crate) fn client(url: &str) -> Result<Client> {
+    Ok(Client::new(Options::new(url, Identity::Local))?)
+}
+
+/// No such controller.
+pub(crate) fn unknown_controller(name: &ControllerName) -> Failure {
+    Failure::new(format!("controller {name} is not known")).with_hint("`periapt controllers` lists them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_or_without_its_controller() {
+        let with: ModelRef = "local:blog".parse().unwrap();
+        assert_eq!(with.controller.unwrap().as_str(), "local");
+        assert_eq!(with.model.to_string(), "blog");
+        assert_eq!("blog".parse::<ModelRef>().unwrap().controller, None);
+        for bad in ["", "local:", ":blog", "a b:blog", "local:a:b"] {
+            assert!(bad.parse::<ModelRef>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The client's file, `client.json`: read at any time, changed by one process at a time, replaced whole.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{ErrorKind, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+};
+
+use periapt_host_api::{AgentName, ModelName};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{ControllerName, DataDir};
+use crate::{
+    error::{Explain as _, Failure, Result},
+    process::ProcessId,
+};
+
+/// The form in which the file is written. A later one is refused rather than misread.
+const VERSION: u32 = 1;
+
+/// What the client knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ClientData {
+    version: u32,
+    /// The controller that commands go to.
+    pub(crate) current_controller: Option<ControllerName>,
+    /// By the names that this client gives them.
+    pub(crate) controllers: BTreeMap<ControllerName, ControllerEntry>,
+}
+
+/// One controller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ControllerEntry {
+    /// Where it answers.
+    pub(crate) url: String,
+    /// Which one it is, for ever.
+    pub(crate) uuid: Uuid,
+    /// The model that commands go to.
+    #[serde(default)]
+    pub(crate) current_model: Option<ModelName>,
+    /// Its processes, if it was bootstrapped here.
+    #[serde(default)]
+    pub(crate) local: Option<Local>,
+}
+
+/// The processes of a controller that was bootstrapped here, as they were last started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Local {
+    /// The controller.
+    pub(crate) controller: ProcessId,
+    /// This machine's agent, unless it was bootstrapped without one.
+    pub(crate) agent: Option<LocalAgent>,
+}
+
+/// This machine's agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct LocalAgent {
+    /// Its name in the controller.
+    pub(crate) name: AgentName,
+    /// Its keeper.
+    pub(crate) process: ProcessId,
+}
+
+impl Default for ClientData {
+    fn default() -> Self {
+        Self { version: VERSION, current_controller: None, controllers: BTreeMap::new() }
+    }
+}
+
+impl ClientData {
+    /// What is known now; nothing, where there is no file.
+    pub(crate) fn read(directory: &DataDir) -> Result<Self> {
+        let path = directory.client_file();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
+        };
+        let data: Self = serde_json::from_str(&text).explain(|| format!("{}", path.display()))?;
+        if data.version != VERSION {
+            return Err(Failure::new(format!(
+                "{} was written in form {}; this version reads form {VERSION}",
+                path.display(),
+                data.version
+            )));
+        }
+        Ok(data)
+    }
+
+    /// Changes what is known. Changes of several processes follow each other; a failed one changes nothing.
+    pub(crate) fn update<T>(directory: &DataDir, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let lock = lock(directory)?;
+        let mut data = Self::read(directory)?;
+        let answer = change(&mut data)?;
+        data.write(directory)?;
+        drop(lock);
+        Ok(answer)
+    }
+
+    fn write(&self, directory: &DataDir) -> Result<()> {
+        let path = directory.client_file();
+        let partial = path.with_extension("json.new");
+        let mut text = serde_json::to_string_pretty(self).explain(|| format!("{}", path.display()))?;
+        text.push('\n');
+        let write = || -> std::io::Result<()> {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&partial, &path)
+        };
+        write().explain(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// Held until it is dropped. Makes the directory, which only its owner may enter.
+fn lock(directory: &DataDir) -> Result<File> {
+    let path = directory.path();
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .explain(|| format!("cannot make {}", path.display()))?;
+    let path = directory.lock_file();
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .explain(|| format!("cannot open {}", path.display()))?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .explain(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> ControllerEntry {
+        ControllerEntry {
+            url: "http://127.0.0.1:1".into(),
+            uuid: Uuid::nil(),
+            current_model: None,
+            local: None,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_a_failed_change_leaves_it_alone() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = DataDir(temporary.path().join("new"));
+        let name: ControllerName = "local".parse().unwrap();
+        ClientData::update(&directory, |data| {
+            data.controllers.insert(name.clone(), entry());
+            Ok(())
+        })
+        .unwrap();
+        let failed = ClientData::update(&directory, |data| {
+            data.controllers.clear();
+            Err::<(), _>(Failure::new("no"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(ClientData::read(&directory).unwrap().controllers.get(&name), Some(&entry()));
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = DataDir(temporary.path().to_owned());
+        let later = r#"{"version": 2, "current-controller": null, "controllers": {}}"#;
+        fs::write(directory.client_file(), later).unwrap();
+        let error = ClientData::read(&directory).unwrap_err().to_string();
+        assert!(error.ends_with("was written in form 2; this version reads form 1"), "{error}");
+    }
+}

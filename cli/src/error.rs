@@ -1,0 +1,168 @@
+//! What a command ends with when it does not succeed.
+
+use std::{fmt, io};
+
+use periapt_client::ClientError;
+use periapt_host_api::{ErrorCode, NameError};
+
+/// The result of a command.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It could not, or was refused.
+    Failed {
+        /// What was wrong, and where; without a full stop.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Whoever read the output has gone (`periapt status | head`): nobody is left to be told.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A failure that needs no hint.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), hint: None }
+    }
+
+    /// Says what to do about it.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            Self::Failed { message, .. } => Self::Failed { message, hint: Some(hint.into()) },
+            Self::OutputClosed => Self::OutputClosed,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed { message, hint: None } => f.write_str(message),
+            Self::Failed { message, hint: Some(hint) } => write!(f, "{message}\nhint: {hint}"),
+            Self::OutputClosed => f.write_str("the output was closed"),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let hint = match &error {
+            ClientError::Unreachable { .. } => Some(
+                "`periapt controllers` lists the controllers and whether they answer; one that was \
+                 bootstrapped on this machine is started again by `periapt controller start`",
+            ),
+            ClientError::Protocol { .. } => {
+                Some("client and controller may be of different versions: `periapt controllers` shows them")
+            }
+            ClientError::Refused(refusal) => hint_of(refusal.code),
+            ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
+        };
+        let message = match &error {
+            ClientError::Refused(refusal) => match &refusal.subject {
+                // The subject is said once, whether or not the message names it.
+                Some(subject) if !refusal.message.contains(subject.as_str()) => {
+                    format!("{subject}: {}", refusal.message)
+                }
+                _ => refusal.message.clone(),
+            },
+            other => other.to_string(),
+        };
+        Self::Failed { message, hint: hint.map(str::to_owned) }
+    }
+}
+
+impl From<periapt_host_api::Refusal> for Failure {
+    fn from(refusal: periapt_host_api::Refusal) -> Self {
+        ClientError::Refused(refusal).into()
+    }
+}
+
+/// What helps for a whole kind of refusal; the message itself says the rest.
+fn hint_of(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
+        ErrorCode::StorageUnavailable => {
+            Some("nothing was changed; the controller cannot write its store now: is its disk full?")
+        }
+        ErrorCode::Internal => Some("this is a defect of the controller; its log says more"),
+        _ => None,
+    }
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Writing to standard output is the one I/O that needs no words of its own.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::new(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+/// Says what was being done when something failed.
+pub(crate) trait Explain<T> {
+    /// `WHAT: ERROR`
+    fn explain(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: fmt::Display> Explain<T> for Result<T, E> {
+    fn explain(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| Failure::new(format!("{}: {error}", what())))
+    }
+}
+
+/// An error with what caused it, from the outside in, on one line.
+pub(crate) fn with_source(error: impl std::error::Error) -> Failure {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        // Some errors say their cause themselves.
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        source = cause.source();
+    }
+    Failure::new(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_its_subject_once() {
+        let refusal = Refusal::not_found("no such unit").about("unit mysql/7");
+        assert_eq!(Failure::from(refusal).to_string(), "unit mysql/7: no such unit");
+        let refusal = Refusal::not_found("unit mysql/7 does not exist").about("unit mysql/7");
+        assert_eq!(Failure::from(refusal).to_string(), "unit mysql/7 does not exist");
+    }
+
+    #[test]
+    fn a_controller_that_is_down_is_told_with_the_way_on() {
+        let error = ClientError::Unreachable {
+            url: "http://127.0.0.1:1".into(),
+            reason: "connection refused".into(),
+            may_have_happened: false,
+        };
+        let text = Failure::from(error).to_string();
+        assert!(text.starts_with("controller at http://127.0.0.1:1 does not answer"), "{text}");
+        assert!(text.contains("periapt controller start"), "{text}");
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure_to_talk_about() {
+        assert!(matches!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), Failure::OutputClosed));
+    }
+}

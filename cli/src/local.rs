@@ -1,0 +1,75 @@
+//! A controller and an agent on this machine, in the background.
+
+use std::{ffi::OsString, net::SocketAddr, time::Duration};
+
+use periapt_host_api::AgentName;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    context::client,
+    data::{ControllerDir, ControllerName, Local},
+    error::{Failure, Result},
+    process::{Detached, Ended, ProcessId, Started},
+};
+
+/// How long a service may take until it answers: a large store is read from the disk first.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a service may take to end by itself.
+const ENDS_WITHIN: Duration = Duration::from_secs(15);
+
+/// Starts the controller whose data lies in a directory, and waits until it answers; `at` is its URL.
+pub(crate) async fn start_controller(
+    name: &ControllerName,
+    directory: &ControllerDir,
+    listen: SocketAddr,
+) -> Result<Started> {
+    let mut arguments: Vec<OsString> = words(["controller", "run", "--detach", "--name", name.as_str()]);
+    arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
+    arguments.push(directory.controller().into());
+    let log = directory.controller_log();
+    Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start().await
+}
+
+/// Starts this machine's agent, and waits until the controller has taken it.
+pub(crate) async fn start_agent(name: &AgentName, directory: &ControllerDir, url: &str) -> Result<ProcessId> {
+    let mut arguments: Vec<OsString> =
+        words(["agent", "run", "--detach", "--controller", url, "--name", name.as_str(), "--data"]);
+    arguments.push(directory.agent().into());
+    let log = directory.agent_log();
+    let started = Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start().await?;
+    Ok(started.process)
+}
+
+/// Waits until the controller says that an agent is there: then units are placed on it.
+pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
+    let client = client(url)?;
+    let deadline = Instant::now() + STARTS_WITHIN;
+    let mut pause = Duration::from_millis(5);
+    while !client.agents().await?.iter().any(|agent| agent.name == *name && agent.alive) {
+        if Instant::now() + pause > deadline {
+            return Err(Failure::new(format!(
+                "agent {name} is registered, but has opened no stream to the controller"
+            )));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
+    Ok(())
+}
+
+/// Ends both, the agent first. Answers what had to be killed.
+pub(crate) fn end(local: &Local) -> Result<Vec<&'static str>> {
+    let mut killed = Vec::new();
+    let agent = local.agent.as_ref().map(|agent| ("agent", &agent.process));
+    for (what, process) in agent.into_iter().chain([("controller", &local.controller)]) {
+        if process.end(ENDS_WITHIN)? == Ended::Killed {
+            killed.push(what);
+        }
+    }
+    Ok(killed)
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
+    words.map(OsString::from).to_vec()
+}

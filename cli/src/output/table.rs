@@ -1,0 +1,141 @@
+//! Tables as Juju draws them: columns two spaces apart, a heading, no lines.
+
+use super::{Tone, painted};
+
+/// One value in a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self { text: one_line(text), tone: Tone::Plain }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(number: u32) -> Self {
+        number.to_string().into()
+    }
+}
+
+impl From<(&str, Tone)> for Cell {
+    fn from((text, tone): (&str, Tone)) -> Self {
+        Self { tone, ..text.into() }
+    }
+}
+
+/// Rows under a heading. Values are strangers' texts: control characters in them are shown, not obeyed.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    heading: Vec<Cell>,
+    right: Vec<usize>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
+        let heading = heading.map(|text| Cell::from((text, Tone::Heading))).to_vec();
+        Self { heading, right: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Draws a column, counted from 0, at its right edge: numbers.
+    pub(crate) fn right(mut self, column: usize) -> Self {
+        self.right.push(column);
+        self
+    }
+
+    /// Adds a row.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// Whether there is nothing under the heading.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The lines, each with a line break and without spaces at its end.
+    pub(crate) fn render(&self) -> String {
+        let all = || std::iter::once(&self.heading).chain(&self.rows);
+        let width_of = |column: usize| {
+            all().filter_map(|row| row.get(column)).map(|cell| width(&cell.text)).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.heading.len()).map(width_of).collect();
+        let mut lines = String::new();
+        for row in all() {
+            let last = row.iter().rposition(|cell| !cell.text.is_empty());
+            let used = last.map_or(0, |last| last + 1);
+            for (column, (cell, wide)) in row.iter().zip(&widths).take(used).enumerate() {
+                let gap = " ".repeat(wide.saturating_sub(width(&cell.text)));
+                let text = painted(&cell.text, cell.tone);
+                let is_last = column + 1 == used;
+                match (self.right.contains(&column), is_last) {
+                    (true, _) => lines.extend([gap.as_str(), &text]),
+                    (false, true) => lines.push_str(&text),
+                    (false, false) => lines.extend([text.as_str(), &gap]),
+                }
+                if !is_last {
+                    lines.push_str("  ");
+                }
+            }
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A stranger's text on one line: a terminal must not be steered by it, nor a table torn.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(table: &Table) -> String {
+        anstream::adapter::strip_str(&table.render()).to_string()
+    }
+
+    #[test]
+    fn columns_are_two_spaces_apart_and_lines_have_no_space_at_their_end() {
+        let mut table = Table::new(["App", "Scale", "Message"]).right(1);
+        table.row(["mysql".into(), "2".into(), "".into()]);
+        table.row(["wordpress".into(), 13.into(), ("ready", Tone::Good).into()]);
+        assert_eq!(drawn(&table), "App        Scale  Message\nmysql          2\nwordpress     13  ready\n");
+    }
+
+    #[test]
+    fn a_text_cannot_steer_the_terminal_or_add_lines() {
+        let mut table = Table::new(["Message"]);
+        table.row(["a\u{1b}[2Jb\nc\td\u{7}".into()]);
+        assert_eq!(table.render().lines().count(), 2);
+        assert!(table.render().ends_with("a\u{fffd}[2Jb c d\u{fffd}\n"));
+    }
+}

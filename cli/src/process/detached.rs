@@ -1,0 +1,97 @@
+//! Starting a process that goes on when this one has ended.
+
+use std::{
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::Command,
+    time::timeout,
+};
+
+use super::ProcessId;
+use crate::error::{Explain as _, Failure, Result};
+
+/// The word with which a process says, on its standard output, that it answers; what it answers at follows.
+pub(crate) const READY: &str = "ready";
+
+/// How much of a log is shown when its process did not start.
+const LOG_TAIL: usize = 2_000;
+
+/// A process of this program that is to outlive this one.
+pub(crate) struct Detached<'a> {
+    /// What it is, for messages.
+    pub(crate) what: &'static str,
+    /// Its arguments.
+    pub(crate) arguments: Vec<OsString>,
+    /// Where what it logs goes.
+    pub(crate) log: &'a Path,
+    /// How long it may take until it answers.
+    pub(crate) patience: Duration,
+}
+
+/// A process that answers.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// Which.
+    pub(crate) process: ProcessId,
+    /// What it said that it answers at.
+    pub(crate) at: String,
+}
+
+impl Detached<'_> {
+    /// Starts it and waits until it answers.
+    pub(crate) async fn start(self) -> Result<Started> {
+        let program = std::env::current_exe().explain(|| "cannot find this program's own file".to_owned())?;
+        let log = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(self.log)
+            .explain(|| format!("cannot open {}", self.log.display()))?;
+        let logged = log.metadata().map_or(0, |metadata| metadata.len());
+        let mut child = Command::new(program)
+            .args(&self.arguments)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .explain(|| format!("cannot start the {}", self.what))?;
+        let (Some(pid), Some(output)) = (child.id(), child.stdout.take()) else {
+            return Err(Failure::new(format!("the {} ended at once", self.what)));
+        };
+        let process = ProcessId::of(pid);
+        let mut line = String::new();
+        let mut output = BufReader::new(output);
+        let said = timeout(self.patience, output.read_line(&mut line)).await;
+        match (process, said, line.trim_end().split_once(' ')) {
+            (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned() }),
+            _ => {
+                // It may never have answered: nobody else knows of it.
+                let _ = child.kill().await;
+                Err(self.not_started(logged))
+            }
+        }
+    }
+
+    /// With what it logged since it was started.
+    fn not_started(&self, from: u64) -> Failure {
+        let log = fs::read(self.log).unwrap_or_default();
+        let new = log.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let tail = new.get(new.len().saturating_sub(LOG_TAIL)..).unwrap_or_default();
+        let text = String::from_utf8_lossy(tail);
+        let mut message = format!("the {} did not start", self.what);
+        for line in text.lines() {
+            message.push_str("\n  ");
+            message.push_str(line);
+        }
+        Failure::new(message).with_hint(format!("its log is {}", self.log.display()))
+    }
+}

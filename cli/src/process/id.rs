@@ -1,0 +1,137 @@
+//! Which process is meant, though numbers are used again.
+
+use std::{fs, io, os::fd::OwnedFd, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Explain as _, Failure, Result};
+
+/// A process, for ever: its number, when it started, and in which boot of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ProcessId {
+    /// The number.
+    pub(crate) pid: u32,
+    /// When it started, in clock ticks since the boot.
+    started: u64,
+    /// The boot.
+    boot: String,
+}
+
+/// How a process was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was not running.
+    Already,
+    /// It ended by itself when asked to.
+    Gracefully,
+    /// It had to be killed.
+    Killed,
+}
+
+impl ProcessId {
+    /// The process that has this number now.
+    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+        Ok(Self { pid, started: started(pid)?, boot: boot()? })
+    }
+
+    /// Whether it runs. One that has ended and that nobody has collected does not.
+    pub(crate) fn is_running(&self) -> bool {
+        self.open().is_some()
+    }
+
+    /// A handle on it, if it runs.
+    fn open(&self) -> Option<OwnedFd> {
+        let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // The handle keeps the number from being used again, so that what is read now is of the same process.
+        let same = Self::of(self.pid).is_ok_and(|now| now == *self);
+        (same && !wait(&handle, Duration::ZERO).unwrap_or(true)).then_some(handle)
+    }
+
+    /// Asks it to end, and kills it when it has not after some time. Blocks until it is gone.
+    pub(crate) fn end(&self, patience: Duration) -> Result<Ended> {
+        let Some(handle) = self.open() else { return Ok(Ended::Already) };
+        let what = || format!("cannot end process {}", self.pid);
+        pidfd_send_signal(&handle, Signal::TERM).explain(what)?;
+        if wait(&handle, patience).explain(what)? {
+            return Ok(Ended::Gracefully);
+        }
+        pidfd_send_signal(&handle, Signal::KILL).explain(what)?;
+        match wait(&handle, Duration::from_secs(10)).explain(what)? {
+            true => Ok(Ended::Killed),
+            false => Err(Failure::new(format!("process {} does not end, though it was killed", self.pid))),
+        }
+    }
+}
+
+/// Whether the process has ended within some time.
+fn wait(handle: &OwnedFd, patience: Duration) -> io::Result<bool> {
+    let timeout = Timespec {
+        tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    Ok(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout))? > 0)
+}
+
+/// Field 22 of `/proc/PID/stat`. The second is the command's name in parentheses, which may hold anything.
+fn started(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    after_name
+        .split_ascii_whitespace()
+        .nth(19)
+        .and_then(|field| field.parse().ok())
+        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat cannot be read")))
+}
+
+fn boot() -> io::Result<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// A process that runs until its input is closed.
+    fn waiting(ignore: &str) -> std::process::Child {
+        let script = format!("{ignore}echo ready; read line");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // What it ignores, it ignores from here on.
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        child
+    }
+
+    #[test]
+    fn this_process_runs_and_another_with_its_number_does_not() {
+        let this = ProcessId::of(std::process::id()).unwrap();
+        assert!(this.is_running());
+        assert!(!ProcessId { started: this.started + 1, ..this.clone() }.is_running());
+        assert!(!ProcessId { boot: "another".into(), ..this }.is_running());
+    }
+
+    #[test]
+    fn a_process_is_asked_to_end_and_killed_if_it_will_not() {
+        for (ignore, ended) in [("", Ended::Gracefully), ("trap '' TERM; ", Ended::Killed)] {
+            let mut child = waiting(ignore);
+            let process = ProcessId::of(child.id()).unwrap();
+            assert_eq!(process.end(Duration::from_millis(200)).unwrap(), ended);
+            // It has ended, and nobody has collected it yet.
+            assert!(!process.is_running());
+            assert_eq!(process.end(Duration::ZERO).unwrap(), Ended::Already);
+            child.wait().unwrap();
+        }
+    }
+}
