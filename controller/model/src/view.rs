@@ -153,11 +153,15 @@ impl<'a> Sight<'a> {
             Scope::Global => self.remote.contains(unit.application()),
             // counterparts live on one machine, so they are own units; one that is gone is known only to
             // the unit that was told of it.
-            Scope::Container => self.own.units.values().any(|own| {
-                let told = own.record.relations.get(&self.relation.id);
-                told.is_some_and(|record| record.members.contains_key(unit))
-            }),
+            Scope::Container => self.own.state.unit(unit).is_none() && self.was_told_of(unit),
         }
+    }
+
+    fn was_told_of(&self, unit: &UnitName) -> bool {
+        self.own.units.values().any(|own| {
+            let told = own.record.relations.get(&self.relation.id);
+            told.is_some_and(|record| record.members.contains_key(unit))
+        })
     }
 
     fn sees_bag(&self, owner: &BagOwner) -> bool {

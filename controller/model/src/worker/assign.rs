@@ -26,7 +26,10 @@ enum Place {
 /// Whether a try to place units would change something: one can be placed, was never tried, or cannot be placed
 /// for another reason than the one that its status tells.
 pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool {
-    let least = least_loaded(root, now);
+    if state.unplaced().next().is_none() {
+        return false;
+    }
+    let least = fewest_units(&loads(root, now));
     state.unplaced().any(|unit| match find_place(root, state, unit, least.as_ref()) {
         Ok(_) => true,
         Err(reason) => unit.agent_status.status != AgentStatus::Error || unit.agent_status.message != reason,
@@ -100,10 +103,6 @@ fn find_place(
             .map(|agent| Place::NewOn(agent.clone()))
             .ok_or_else(|| "waiting for an agent: none is connected".to_owned()),
     }
-}
-
-fn least_loaded(root: &Root, now: Timestamp) -> Option<AgentName> {
-    fewest_units(&loads(root, now))
 }
 
 /// The agents that are alive, with how many units each runs over all models.

@@ -29,6 +29,7 @@ enum Step {
     Resolve(u8),
     Enter(u8, u8),
     Leave(u8, u8),
+    Tell(u8, u8, u8, bool),
     Write(u8, u8, u8),
     WriteAsLeader(u8, u8, u8),
     Say(u8, u8),
@@ -57,6 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(Step::Resolve),
         8 => (n(), n()).prop_map(|(a, b)| Step::Enter(a, b)),
         3 => (n(), n()).prop_map(|(a, b)| Step::Leave(a, b)),
+        3 => (n(), n(), n(), any::<bool>()).prop_map(|(a, b, c, d)| Step::Tell(a, b, c, d)),
         3 => (n(), n(), 0..3_u8).prop_map(|(a, b, c)| Step::Write(a, b, c)),
         2 => (n(), n(), 0..3_u8).prop_map(|(a, b, c)| Step::WriteAsLeader(a, b, c)),
         1 => (n(), 0..3_u8).prop_map(|(a, b)| Step::Say(a, b)),
@@ -163,6 +165,13 @@ fn take(world: &mut World, step: Step) -> Option<()> {
             let unit = placed(world, by)?;
             let relation = relation_of(world, &unit, relation)?;
             world.leave(&unit, relation).ok()?;
+        }
+        Step::Tell(by, relation, other, joined) => {
+            let unit = placed(world, by)?;
+            let relation = relation_of(world, &unit, relation)?;
+            let members = world.state().members(&relation).map(|(unit, _)| unit.to_string());
+            let other = pick(members.collect(), other)?;
+            world.tell(&unit, relation, &other, joined);
         }
         Step::Write(by, relation, value) => {
             let unit = placed(world, by)?;

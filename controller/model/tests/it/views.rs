@@ -158,7 +158,30 @@ fn in_a_container_scope_only_what_lives_here_is_seen() {
     }
     assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     assert_eq!(owners(&world.view("a2"), id), ["app/1", "logging/1"]);
+    // Whatever a runner claims to have been told.
+    world.tell("app/0", id, "logging/1", true);
+    assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     assert_eq!(world.view("a1").units[&unit("app/0")].subordinates.len(), 1);
+}
+
+#[test]
+fn a_former_subordinates_bag_is_seen_by_the_principal_that_was_told_of_it() {
+    // its departed hook has still to run.
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.deploy_logging("logging");
+    let id = world.integrate("app", "logging").unwrap();
+    world.start("app/0");
+    world.enter("app/0", id).unwrap();
+    world.start("logging/0");
+    world.enter("logging/0", id).unwrap();
+    world.tell("app/0", id, "logging/0", true);
+    world.run(Command::RemoveRelation { relation: RelationSelector::Id(id), force: None }).unwrap();
+    world.settle();
+    world.terminate("logging/0").unwrap();
+    assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
+    world.tell("app/0", id, "logging/0", false);
+    assert_eq!(owners(&world.view("a1"), id), ["app/0"]);
 }
 
 #[test]

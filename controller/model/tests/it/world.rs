@@ -381,6 +381,19 @@ impl World {
         })
     }
 
+    /// A unit has run the joined hook of another, or its departed hook.
+    pub(crate) fn tell(&mut self, name: &str, id: RelationId, of: &str, joined: bool) {
+        self.commit(name, |commit| {
+            let Some(entry) = commit.record.relations.get_mut(&id) else { return };
+            if joined {
+                entry.members.insert(unit(of), 1);
+            } else {
+                entry.members.remove(&unit(of));
+            }
+        })
+        .unwrap();
+    }
+
     /// A unit leaves a scope after its broken hook.
     pub(crate) fn leave(&mut self, name: &str, id: RelationId) -> Result<RunnerAnswer, Refusal> {
         self.commit(name, |commit| {
