@@ -1,1 +1,33 @@
-//! (to be written)
+//! A whole model in one process on virtual time: the controller's model, the uniter, hook contexts and charms, put
+//! together as controller and agents put them together, without threads, sockets or a clock.
+//!
+//! A [`Lab`] has one model, some agents, and time that passes when a test lets it. Values travel between its parts as
+//! they do between processes: views as frames, frames and commits as JSON; and after each frame the mirror is
+//! compared with the view. What runs is decided by `periapt-uniter` and `periapt-hook` alone; the laboratory only
+//! carries it out, as the agent's executor does, in steps between which processes may die, answers may be lost, and
+//! other units may run ([`Lab::micro_step`]). All chance comes from one seed.
+//!
+//! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
+//! [`laws`] says what must be true of every run, however wild.
+
+mod agent;
+mod chance;
+mod charm;
+mod clock;
+#[cfg(feature = "components")]
+mod component;
+mod controller;
+mod error;
+mod host;
+mod lab;
+pub mod laws;
+mod trace;
+mod travel;
+
+pub use chance::Chance;
+pub use charm::{Action, Charm, CharmCode, Ending, Hook, HookHost, Ran};
+#[cfg(feature = "components")]
+pub use component::{Component, ComponentError};
+pub use error::LabError;
+pub use lab::{ByHand, Lab, Weather};
+pub use trace::{Fate, ToolCall, Traced};

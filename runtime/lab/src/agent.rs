@@ -1,0 +1,270 @@
+//! An agent without processes: its mirror of the model, the leases that its keeper holds, and its units' executors.
+
+use std::collections::BTreeMap;
+
+use periapt_hook::{HeldLease, LeaseState};
+use periapt_host_api::{
+    AgentName, Incarnation, ModelUuid, Refusal, Revision, UnitName,
+    agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand},
+    command::Caller,
+    status::Life,
+    view::View,
+};
+use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
+
+use crate::{LabError, clock::Clock, controller::Controller, travel::travelled};
+
+mod executor;
+mod outbox;
+
+pub(crate) use executor::{Executor, Step, World};
+pub(crate) use outbox::Outbox;
+
+/// For how long leadership is asked, and how often it is renewed (`design.md` section 7).
+const LEASE_SECONDS: u32 = 60;
+const RENEW_EVERY_MS: u64 = 15_000;
+
+/// Whether an agent's process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Process {
+    Running,
+    Ended,
+}
+
+/// Whether anything gets through to an agent and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    Up,
+    Down,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) name: AgentName,
+    pub(crate) host: Register,
+    pub(crate) process: Process,
+    pub(crate) line: Line,
+    /// Whether the stream of frames flows; calls go another way.
+    pub(crate) stream: Line,
+    model: ModelUuid,
+    /// None before the first frame.
+    mirror: Option<View>,
+    /// The state that the mirror was last made from.
+    mirrored: Root,
+    pub(crate) incarnation: Incarnation,
+    leases: BTreeMap<UnitName, HeldLease>,
+    renew_at_ms: u64,
+    /// The view on which leadership was last claimed out of turn.
+    claimed_at: Option<Revision>,
+    pub(crate) executors: BTreeMap<UnitName, Executor>,
+}
+
+impl Agent {
+    pub(crate) fn new(name: AgentName, host: Register, model: ModelUuid) -> Self {
+        Self {
+            name,
+            host,
+            process: Process::Ended,
+            line: Line::Up,
+            stream: Line::Up,
+            model,
+            mirror: None,
+            mirrored: Root::default(),
+            incarnation: Incarnation::default(),
+            leases: BTreeMap::new(),
+            renew_at_ms: 0,
+            claimed_at: None,
+            executors: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        Caller::Runner { agent: self.name.clone(), model: self.model }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.process == Process::Running && self.line == Line::Up
+    }
+
+    /// What it knows of the model.
+    pub(crate) fn view(&self) -> View {
+        self.mirror.clone().unwrap_or_default()
+    }
+
+    /// Starts keeper and runner.
+    pub(crate) fn start(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
+        let register = Input::Register(self.name.clone(), self.host.clone());
+        controller.submit(clock, &Caller::Agent(self.name.clone()), &register)?;
+        controller.worker(clock, WorkerCommand::AgentConnected(self.name.clone()))?;
+        self.process = Process::Running;
+        self.renew_at_ms = clock.boot_ms();
+        self.attach(controller, clock)
+    }
+
+    /// Ends keeper and runner at once, as a power cut does.
+    pub(crate) fn stop(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
+        self.process = Process::Ended;
+        self.forget();
+        self.leases.clear();
+        controller.worker(clock, WorkerCommand::AgentDisconnected(self.name.clone()))?;
+        Ok(())
+    }
+
+    /// The runner dies and is started again; the keeper lives on, and sends what the runner had noted.
+    pub(crate) fn restart_runner(
+        &mut self,
+        controller: &mut Controller,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        let (caller, incarnation) = (self.caller(), self.incarnation);
+        for executor in self.executors.values_mut() {
+            executor.outbox.flush(controller, clock, &caller, incarnation)?;
+        }
+        self.forget();
+        self.attach(controller, clock)
+    }
+
+    fn forget(&mut self) {
+        self.executors.clear();
+        self.mirror = None;
+        self.claimed_at = None;
+    }
+
+    /// Revokes the runner before this one.
+    fn attach(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
+        match self.call(controller, clock, RunnerCommand::Attach)? {
+            RunnerAnswer::Attached { incarnation } => {
+                self.incarnation = incarnation;
+                Ok(())
+            }
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    pub(crate) fn call(
+        &self,
+        controller: &mut Controller,
+        clock: Clock,
+        command: RunnerCommand,
+    ) -> Result<RunnerAnswer, LabError> {
+        let command = travelled("a runner's call", &command)?;
+        match controller.submit(clock, &self.caller(), &Input::Runner(self.model, command))? {
+            Output::Runner(answer) => Ok(answer),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// Receives all that happened as one frame, and checks that the mirror is the view afterwards.
+    pub(crate) fn catch_up(&mut self, controller: &Controller) -> Result<(), LabError> {
+        let root = controller.root();
+        let known = self.mirror.as_ref().is_some_and(|mirror| mirror.revision == root.revision());
+        if !self.is_up() || self.stream == Line::Down || known {
+            return Ok(());
+        }
+        let caller = self.caller();
+        let newest = view(root, &caller);
+        let store = controller.store_id();
+        let (mut mirror, frame) = match self.mirror.take() {
+            Some(mirror) => {
+                let followed = follow(&self.mirrored, &mirror, root, &caller);
+                let frame = mirror.frame_to(&followed, store);
+                (mirror, frame)
+            }
+            None => (View::default(), newest.full_frame(store)),
+        };
+        let quiet = self.mirrored.looks_the_same(root, &caller, &self.model);
+        if frame.from.is_some() && quiet && !(frame.puts.is_empty() && frame.deletes.is_empty()) {
+            // Whoever goes by `looks_the_same` would not have sent this frame.
+            let what = format!("unannounced: {:?} {:?}", frame.puts, frame.deletes);
+            return Err(self.differs(root.revision(), &what));
+        }
+        mirror.apply(travelled("a frame", &frame)?)?;
+        if mirror != newest {
+            let (puts, deletes) = mirror.difference(&newest);
+            return Err(self.differs(root.revision(), &format!("{puts:?} {deletes:?}")));
+        }
+        self.mirrored = root.clone();
+        for (name, unit) in &mirror.units {
+            self.executors
+                .entry(name.clone())
+                .or_insert_with(|| Executor::new(name.clone(), unit.early_number));
+        }
+        self.mirror = Some(mirror);
+        Ok(())
+    }
+
+    fn differs(&self, revision: Revision, what: &str) -> LabError {
+        let what = what.chars().take(2_000).collect();
+        LabError::MirrorDiffers { agent: self.name.clone(), revision, what }
+    }
+
+    /// What one unit holds.
+    pub(crate) fn lease(&self, unit: &UnitName) -> LeaseState {
+        LeaseState { held: self.leases.get(unit).copied() }
+    }
+
+    /// When leases are renewed next.
+    pub(crate) fn renews_at_ms(&self) -> Option<u64> {
+        self.is_up().then_some(self.renew_at_ms)
+    }
+
+    /// Claims and renews in turn, and at once for an application that nobody leads. Answers whether leadership
+    /// was won.
+    pub(crate) fn keep_leases(
+        &mut self,
+        controller: &mut Controller,
+        clock: Clock,
+    ) -> Result<bool, LabError> {
+        let Some(mirror) = self.mirror.clone().filter(|_| self.is_up()) else { return Ok(false) };
+        let due = self.renew_at_ms <= clock.boot_ms();
+        let leaderless = mirror.applications.values().any(|application| application.leader.is_none());
+        let urgent = leaderless && self.claimed_at != Some(mirror.revision);
+        if !due && !urgent {
+            return Ok(false);
+        }
+        if due {
+            self.renew_at_ms = clock.boot_ms().saturating_add(RENEW_EVERY_MS);
+        }
+        self.claimed_at = Some(mirror.revision);
+        let before = controller.root().revision();
+        for unit in mirror.units.values() {
+            let application = mirror.applications.get(unit.name.application());
+            let leads = application
+                .and_then(|application| application.leader.as_ref())
+                .is_some_and(|leader| leader.unit == unit.name);
+            // U-41: a dying unit only keeps what it has.
+            if unit.life == Life::Alive || (unit.life == Life::Dying && leads) {
+                self.claim(controller, clock, &unit.name)?;
+            }
+        }
+        Ok(controller.root().revision() != before)
+    }
+
+    /// Claims or renews one unit's leadership.
+    pub(crate) fn claim(
+        &mut self,
+        controller: &mut Controller,
+        clock: Clock,
+        unit: &UnitName,
+    ) -> Result<(), LabError> {
+        let application = unit.application().clone();
+        let claim = LeaseClaim { unit: unit.clone(), application, seconds: LEASE_SECONDS };
+        match self.call(controller, clock, RunnerCommand::Claim(claim)) {
+            Ok(RunnerAnswer::Granted { term, seconds }) => {
+                let lasts = u64::from(seconds).saturating_mul(1_000);
+                let valid_until_ms = clock.boot_ms().saturating_add(lasts);
+                self.leases.insert(unit.clone(), HeldLease { term, valid_until_ms });
+                Ok(())
+            }
+            Ok(RunnerAnswer::Held { .. }) => {
+                self.leases.remove(unit);
+                Ok(())
+            }
+            Ok(other) => Err(LabError::OtherAnswer(format!("{other:?}"))),
+            // It is gone, or going: the next frame tells.
+            Err(LabError::Refused(Refusal { .. })) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+}

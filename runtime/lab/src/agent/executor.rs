@@ -1,0 +1,241 @@
+//! One unit's executor: the agent's, in steps between which anything may happen.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    CharmDigest, LeaderTerm, OperationId, Revision, Timestamp, UnitName,
+    commit::{EarlyEffect, HookEffects, UnitCommit},
+    event::Event,
+    journal::JournalRecord,
+    view::View,
+};
+use periapt_uniter::{Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
+
+use super::{Agent, outbox::Outbox};
+use crate::{
+    Charm, LabError,
+    chance::Chance,
+    charm::Action,
+    clock::Clock,
+    controller::Controller,
+    trace::{Fate, Trace, TraceId, Traced},
+};
+
+mod commit;
+mod hook;
+
+/// What a step of a unit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something was done; ask again.
+    Acted,
+    /// Nothing can be done now.
+    Rest {
+        /// When the clock alone changes that.
+        wake_at: Option<Timestamp>,
+    },
+    /// The unit is looked after no more.
+    Stopped,
+}
+
+/// The laboratory, as one unit's executor uses it.
+pub(crate) struct World<'a> {
+    pub(crate) clock: &'a mut Clock,
+    pub(crate) chance: &'a mut Chance,
+    pub(crate) controller: &'a mut Controller,
+    pub(crate) agent: &'a mut Agent,
+    pub(crate) charms: &'a BTreeMap<CharmDigest, Charm>,
+    pub(crate) scripts: &'a BTreeMap<(UnitName, String), Vec<Action>>,
+    pub(crate) trace: &'a mut Trace,
+    /// How often, in a thousand, a commit's answer is lost on the way.
+    pub(crate) lost_answers: u16,
+}
+
+/// What goes with a unit's progress.
+#[derive(Debug, Clone, Default)]
+struct Outcome {
+    effects: HookEffects,
+    leader_term: Option<LeaderTerm>,
+    journal: Option<JournalRecord>,
+}
+
+/// How far a unit's operation is.
+#[derive(Debug, Default)]
+enum Flight {
+    /// Nothing is in progress.
+    #[default]
+    None,
+    /// A hook was decided, and has not run.
+    Started { view: View, run: Box<HookRun> },
+    /// It ran, and is not committed.
+    Ran(Box<Flown>),
+    /// A commit is under way, or its answer is.
+    Committing { commit: Box<UnitCommit>, about: About, taken: bool },
+}
+
+/// A hook that ran.
+#[derive(Debug, Clone)]
+struct Flown {
+    run: HookRun,
+    end: HookEnd,
+    outcome: Outcome,
+    traced: TraceId,
+}
+
+/// What a commit is about.
+#[derive(Debug)]
+enum About {
+    Hook(Box<Flown>),
+    /// A hook that is passed over.
+    Passed(TraceId),
+    Bookkeeping,
+}
+
+/// One unit's executor.
+#[derive(Debug)]
+pub(crate) struct Executor {
+    name: UnitName,
+    pub(crate) outbox: Outbox,
+    flight: Flight,
+    /// The `seq` that the mirror must have reached: a unit sees its own last commit.
+    needs: u64,
+    /// When update-status is due, decided by a run at this `seq` that had nothing to write.
+    rearmed: Option<(u64, Option<Timestamp>)>,
+    /// The `seq` at which idle was reported.
+    idle_at: Option<u64>,
+    /// The view on which a commit was refused, and until when that holds it up.
+    refused: Option<(Revision, Timestamp)>,
+    /// The view that the operation in progress was decided on.
+    decided_on: Revision,
+    pub(crate) wake_at: Option<Timestamp>,
+}
+
+impl Executor {
+    /// Stands where the unit's record says.
+    pub(crate) fn new(name: UnitName, last_number: u64) -> Self {
+        Self {
+            outbox: Outbox::new(name.clone(), last_number),
+            name,
+            flight: Flight::None,
+            needs: 0,
+            rearmed: None,
+            idle_at: None,
+            refused: None,
+            decided_on: Revision::default(),
+            wake_at: None,
+        }
+    }
+
+    /// Whether an operation is in progress.
+    pub(crate) fn is_in_flight(&self) -> bool {
+        !matches!(self.flight, Flight::None)
+    }
+
+    /// Its hook that was not committed yet, for the runner died.
+    pub(crate) fn lost(&self) -> Option<TraceId> {
+        match &self.flight {
+            Flight::Ran(flown) => Some(flown.traced),
+            Flight::Committing { about: About::Hook(flown), taken: false, .. } => Some(flown.traced),
+            Flight::Committing { about: About::Passed(traced), taken: false, .. } => Some(*traced),
+            Flight::None | Flight::Started { .. } | Flight::Committing { .. } => None,
+        }
+    }
+
+    /// Does the next step of the operation in progress, or decides on one.
+    pub(crate) fn step(&mut self, world: &mut World<'_>) -> Result<Step, LabError> {
+        let step = match std::mem::take(&mut self.flight) {
+            Flight::None => self.decide(world),
+            Flight::Started { view, run } => self.run(world, view, *run),
+            Flight::Ran(flown) => self.conclude(world, *flown),
+            Flight::Committing { commit, about, taken } => self.deliver(world, commit, about, taken),
+        };
+        self.wake_at = match step {
+            Ok(Step::Rest { wake_at }) => wake_at,
+            _ => None,
+        };
+        step
+    }
+
+    fn decide(&mut self, world: &mut World<'_>) -> Result<Step, LabError> {
+        let mut view = world.agent.view();
+        if let Some((revision, until)) = self.refused
+            && revision == view.revision
+            && world.clock.now() < until
+        {
+            return Ok(Step::Rest { wake_at: Some(until) });
+        }
+        match (view.units.get_mut(&self.name), self.rearmed) {
+            (Some(unit), _) if unit.record.seq < self.needs => return Ok(Step::Rest { wake_at: None }),
+            (Some(unit), Some((seq, due))) if unit.record.seq == seq => unit.record.update_status_due = due,
+            _ => self.rearmed = None,
+        }
+        self.refused = None;
+        self.decided_on = view.revision;
+        let now = world.clock.now();
+        match periapt_uniter::resolve(&view, &self.name, now) {
+            Decision::Stop => return Ok(Step::Stopped),
+            Decision::RunHook(run) => {
+                self.leave(now, periapt_uniter::before_hook(&run));
+                self.flight = Flight::Started { view, run };
+            }
+            Decision::Deploy(run) => self.deploy(world, &run),
+            Decision::Commit(progress) => {
+                let Some(unit) = view.units.get(&self.name) else { return Ok(Step::Stopped) };
+                let about = match &progress.skipped {
+                    Some(_) => About::Passed(self.trace_passed(world, &view, &progress)),
+                    None => About::Bookkeeping,
+                };
+                self.commit(world, unit.record.seq, &progress, Outcome::default(), about);
+            }
+            Decision::Wait { wake_at } => return Ok(Step::Rest { wake_at }),
+            Decision::Idle { wake_at } => {
+                let seq = view.units.get(&self.name).map(|unit| unit.record.seq);
+                if self.idle_at != seq {
+                    self.idle_at = seq;
+                    self.leave(now, periapt_uniter::idle_effect(&view, &self.name));
+                }
+                return Ok(Step::Rest { wake_at });
+            }
+        }
+        Ok(Step::Acted)
+    }
+
+    fn deploy(&mut self, world: &mut World<'_>, run: &DeployRun) {
+        let fault = match world.charms.get(&run.charm.digest) {
+            Some(charm) => charm.fault(),
+            None => Some("no such archive"),
+        };
+        let progress = match fault {
+            None => periapt_uniter::deployed(run),
+            Some(fault) => {
+                let jitter = jitter(world.chance);
+                periapt_uniter::deploy_failed(run, fault, world.clock.now(), jitter)
+            }
+        };
+        self.commit(world, run.record.seq, &progress, Outcome::default(), About::Bookkeeping);
+    }
+
+    fn trace_passed(&self, world: &mut World<'_>, view: &View, progress: &Progress) -> TraceId {
+        let event = progress.skipped.clone().unwrap_or(Event::UpdateStatus);
+        world.trace.push(Traced {
+            at: world.clock.now(),
+            unit: self.name.clone(),
+            event,
+            attempt: 0,
+            operation: OperationId(progress.record.seq.saturating_sub(1)),
+            snapshot: view.revision,
+            ending: None,
+            fate: Fate::InFlight,
+            coalesced: Vec::new(),
+            tools: Vec::new(),
+        })
+    }
+
+    fn leave(&mut self, now: Timestamp, effects: impl IntoIterator<Item = EarlyEffect>) {
+        self.outbox.push(now, effects.into_iter().map(|effect| (now, effect)));
+    }
+}
+
+fn jitter(chance: &mut Chance) -> Jitter {
+    Jitter::from_random(chance.number())
+}

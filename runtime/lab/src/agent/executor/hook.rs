@@ -1,0 +1,136 @@
+//! One hook: from its decision to what is to be committed.
+
+use periapt_hook::{HookContext, HookInputs, LeaseState, Limits};
+use periapt_host_api::{
+    Timestamp,
+    journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
+    view::View,
+};
+use periapt_uniter::{HookEnd, HookRun};
+
+use super::{About, Executor, Flight, Flown, Outcome, Step, World, jitter};
+use crate::{
+    Ending, LabError, Ran,
+    chance::hex,
+    charm::{HookHost, play},
+    host::Host,
+    trace::{Fate, Traced},
+};
+
+impl Executor {
+    /// Runs a hook on the snapshot of its decision.
+    pub(super) fn run(&mut self, world: &mut World<'_>, view: View, run: HookRun) -> Result<Step, LabError> {
+        let started_at = world.clock.now();
+        let context_id = hex(&world.chance.bytes::<16>());
+        let seed = world.chance.bytes();
+        let lease: LeaseState = world.agent.lease(&self.name);
+        let inputs = HookInputs {
+            view,
+            unit: self.name.clone(),
+            event: run.event.clone(),
+            attempt: run.attempt,
+            lease,
+            context_id,
+            api_addresses: Vec::new(),
+            limits: Limits::default(),
+        };
+        let ran = match (HookContext::new(inputs), world.charms.get(&run.charm.digest)) {
+            (Ok(context), Some(charm)) => {
+                let script = world.scripts.get(&(self.name.clone(), run.event.hook_name()));
+                let mut host = Host {
+                    clock: world.clock,
+                    controller: world.controller,
+                    agent: world.agent,
+                    unit: &self.name,
+                    outbox: &mut self.outbox,
+                    seed,
+                };
+                let mut ran = match script {
+                    Some(actions) => play(actions, context, &mut host),
+                    None => charm.code().run(context, &mut host),
+                };
+                host.early(std::mem::take(&mut ran.gathered.early));
+                Ok(ran)
+            }
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(_), None) => Err("no such archive".to_owned()),
+        };
+        let flown = self.fly(world, run, ran, started_at, hex(&seed));
+        self.flight = Flight::Ran(Box::new(flown));
+        Ok(Step::Acted)
+    }
+
+    /// What is known once a hook ran; of one that could not run, only why.
+    fn fly(
+        &self,
+        world: &mut World<'_>,
+        run: HookRun,
+        ran: Result<Ran, String>,
+        started_at: Timestamp,
+        seed: String,
+    ) -> Flown {
+        let (ending, gathered, tools) = match ran {
+            Ok(Ran { ending, gathered, tools }) => (ending, Some(gathered), tools),
+            Err(message) => (Ending::Failed(message), None, Vec::new()),
+        };
+        let status_set = gathered.as_ref().is_some_and(|gathered| gathered.status_set);
+        let (end, recorded) = match &ending {
+            Ending::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
+            Ending::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
+            Ending::Failed(message) => (
+                HookEnd::Failed { message: message.clone(), status_set },
+                HookOutcome::Failed { message: message.clone() },
+            ),
+        };
+        let traced = world.trace.push(Traced {
+            at: started_at,
+            unit: self.name.clone(),
+            event: run.event.clone(),
+            attempt: run.attempt,
+            operation: run.operation(),
+            snapshot: run.snapshot,
+            ending: Some(ending),
+            fate: Fate::InFlight,
+            coalesced: run.coalesced.clone(),
+            tools,
+        });
+        let calls = gathered.as_ref().map_or_else(RecordedCalls::default, |gathered| gathered.calls.clone());
+        let journal = Some(JournalRecord {
+            seq: run.operation().0,
+            event: run.event.clone(),
+            attempt: run.attempt,
+            snapshot: run.snapshot,
+            charm: run.charm.digest,
+            component: run.charm.digest,
+            engine: "laboratory".to_owned(),
+            started_at,
+            outcome: recorded,
+            costs: HookCosts::default(),
+            coalesced: run.coalesced.clone(),
+            calls,
+            seed,
+        });
+        let outcome = match gathered {
+            Some(gathered) if !matches!(end, HookEnd::Failed { .. }) => {
+                Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal }
+            }
+            // Of a hook that failed nothing is kept but its record.
+            _ => Outcome { journal, ..Outcome::default() },
+        };
+        Flown { run, end, outcome, traced }
+    }
+
+    /// Asks what to commit.
+    pub(super) fn conclude(&mut self, world: &mut World<'_>, flown: Flown) -> Result<Step, LabError> {
+        let jitter = jitter(world.chance);
+        let progress = periapt_uniter::hook_ended(&flown.run, flown.end.clone(), world.clock.now(), jitter);
+        if progress.only_rearms(&flown.run) && flown.outcome.effects.is_empty() {
+            self.rearmed = Some((flown.run.record.seq, progress.record.update_status_due));
+            world.trace.decide(flown.traced, Fate::Committed);
+            return Ok(Step::Acted);
+        }
+        let (seq, outcome) = (flown.run.record.seq, flown.outcome.clone());
+        self.commit(world, seq, &progress, outcome, About::Hook(Box::new(flown)));
+        Ok(Step::Acted)
+    }
+}

@@ -1,0 +1,71 @@
+//! Chance that can be repeated: everything a laboratory draws comes from one printed seed.
+
+/// A stream of numbers (SplitMix64): the same seed always gives the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Another stream, which draws without changing this one further.
+    pub(crate) fn split(&mut self) -> Self {
+        Self(self.number())
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One of so many; 0 of none.
+    pub fn below(&mut self, count: usize) -> usize {
+        let drawn = self.number().checked_rem(count as u64).unwrap_or(0);
+        usize::try_from(drawn).unwrap_or(0)
+    }
+
+    /// True so many times in a thousand.
+    pub fn in_thousand(&mut self, times: u16) -> bool {
+        self.number() % 1_000 < u64::from(times)
+    }
+
+    /// Some bytes.
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.number().to_be_bytes()[0])
+    }
+}
+
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_repeats_itself_and_seeds_differ() {
+        let draw =
+            |seed| (0..5).scan(Chance::new(seed), |chance, _| Some(chance.number())).collect::<Vec<_>>();
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+
+    #[test]
+    fn what_is_drawn_lies_where_it_should() {
+        let mut chance = Chance::new(1);
+        let mut seen = [0; 3];
+        for _ in 0..300 {
+            seen[chance.below(3)] += 1;
+        }
+        assert!(seen.iter().all(|times| *times > 50), "{seen:?}");
+        assert_eq!(chance.below(0), 0);
+        assert!(!chance.in_thousand(0) && chance.in_thousand(1_000));
+    }
+}

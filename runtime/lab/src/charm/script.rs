@@ -1,0 +1,217 @@
+//! Charm code that tests write: closures, and lists of actions.
+
+use std::{fmt, rc::Rc, time::Duration};
+
+use periapt_hook::{Answer, CallError, CallTime, Gathered, HookContext, ToolOutput};
+use periapt_host_api::{UnitName, event::Event};
+
+use super::{CharmCode, Ending, HookHost, Ran};
+use crate::trace::ToolCall;
+
+type HandlerFn = dyn Fn(&mut Hook<'_>) -> Result<(), String>;
+
+/// A hook in progress, as a scripted handler sees it.
+pub struct Hook<'a> {
+    context: HookContext,
+    host: &'a mut dyn HookHost,
+    tools: Vec<ToolCall>,
+}
+
+impl fmt::Debug for Hook<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").field("event", self.context.event()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Hook<'a> {
+    fn new(context: HookContext, host: &'a mut dyn HookHost) -> Self {
+        Self { context, host, tools: Vec::new() }
+    }
+
+    /// What the charm is told.
+    pub fn event(&self) -> &Event {
+        self.context.event()
+    }
+
+    /// The unit.
+    pub fn unit(&self) -> &UnitName {
+        self.context.unit()
+    }
+
+    /// 1 for the first attempt.
+    pub fn attempt(&self) -> u32 {
+        self.context.attempt()
+    }
+
+    /// Runs a hook tool given as one line, its arguments parted by blanks.
+    ///
+    /// # Errors
+    /// What the tool says, if its exit code is not 0; so that `?` does what `set -e` does in a shell.
+    pub fn tool(&mut self, line: &str) -> Result<String, String> {
+        let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let output = self.run_tool(&argv, None);
+        match output.exit_code {
+            0 => Ok(output.stdout),
+            code => Err(format!("{line}: exit {code}: {}", output.stderr.trim_end())),
+        }
+    }
+
+    /// Runs a hook tool: its name, then its arguments.
+    pub fn run_tool(&mut self, argv: &[String], stdin: Option<&[u8]>) -> ToolOutput {
+        let (name, arguments) =
+            argv.split_first().map_or(("", &[] as &[_]), |(name, rest)| (name.as_str(), rest));
+        let output = self.ask(|context, now| context.run_tool(now, name, arguments, stdin));
+        self.tools.push(ToolCall { at: self.host.now(), argv: argv.to_vec(), output: output.clone() });
+        output
+    }
+
+    /// Makes a typed call that may rest on leadership: asks for the lease where it must, as the sandbox does.
+    pub fn ask<T>(&mut self, mut call: impl FnMut(&mut HookContext, CallTime) -> Answer<T>) -> T {
+        loop {
+            let now = self.host.now();
+            let answer = call(&mut self.context, now);
+            let early = self.context.drain_early();
+            if !early.is_empty() {
+                self.host.early(early);
+            }
+            match answer {
+                Answer::Ready(value) => return value,
+                Answer::NeedsLease => {
+                    // Once renewed, the same call is decided either way.
+                    let state = self.host.renew_lease();
+                    self.context.lease_renewed(state);
+                }
+            }
+        }
+    }
+
+    /// Makes a typed call that never rests on leadership.
+    ///
+    /// # Errors
+    /// What the call says.
+    pub fn call<T>(
+        &mut self,
+        call: impl Fn(&mut HookContext, CallTime) -> Result<T, CallError>,
+    ) -> Result<T, String> {
+        self.ask(|context, now| Answer::Ready(call(context, now))).map_err(|error| error.to_string())
+    }
+
+    /// Time passes.
+    pub fn sleep(&mut self, duration: Duration) {
+        self.host.sleep(duration);
+    }
+
+    fn end(self, ending: Ending) -> Ran {
+        let gathered: Gathered = self.context.finish();
+        Ran { ending, gathered, tools: self.tools }
+    }
+}
+
+/// A closure for all events.
+pub(super) struct Handler(Box<HandlerFn>);
+
+impl Handler {
+    pub(super) fn new(handler: impl Fn(&mut Hook<'_>) -> Result<(), String> + 'static) -> Self {
+        Self(Box::new(handler))
+    }
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handler")
+    }
+}
+
+impl CharmCode for Handler {
+    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran {
+        let mut hook = Hook::new(context, host);
+        let ending = match (self.0)(&mut hook) {
+            Ok(()) => Ending::Handled,
+            Err(message) => Ending::Failed(message),
+        };
+        hook.end(ending)
+    }
+}
+
+/// One thing that a scripted hook does.
+#[derive(Clone)]
+pub enum Action {
+    /// Runs a hook tool; one that fails ends the hook, as in a shell with `set -e`.
+    Tool(Vec<String>),
+    /// Runs a hook tool, whatever its exit code.
+    Try(Vec<String>),
+    /// Time passes.
+    Sleep(Duration),
+    /// The handler fails with this message.
+    Fail(String),
+    /// There is no handler.
+    Unhandled,
+    /// Anything else.
+    Do(Rc<HandlerFn>),
+}
+
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(argv) => write!(f, "Tool({})", argv.join(" ")),
+            Self::Try(argv) => write!(f, "Try({})", argv.join(" ")),
+            Self::Sleep(duration) => write!(f, "Sleep({duration:?})"),
+            Self::Fail(message) => write!(f, "Fail({message:?})"),
+            Self::Unhandled => f.write_str("Unhandled"),
+            Self::Do(_) => f.write_str("Do"),
+        }
+    }
+}
+
+impl Action {
+    /// A tool as one line, its arguments parted by blanks; it must succeed.
+    pub fn tool(line: &str) -> Self {
+        Self::Tool(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// A tool as one line, whatever its exit code.
+    pub fn attempt(line: &str) -> Self {
+        Self::Try(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// The handler fails.
+    pub fn fail(message: &str) -> Self {
+        Self::Fail(message.to_owned())
+    }
+
+    /// A closure.
+    pub fn run(handler: impl Fn(&mut Hook<'_>) -> Result<(), String> + 'static) -> Self {
+        Self::Do(Rc::new(handler))
+    }
+}
+
+/// Runs a hook by a list of actions.
+pub(crate) fn play(actions: &[Action], context: HookContext, host: &mut dyn HookHost) -> Ran {
+    let mut hook = Hook::new(context, host);
+    for action in actions {
+        if let Err(ending) = act(&mut hook, action) {
+            return hook.end(ending);
+        }
+    }
+    hook.end(Ending::Handled)
+}
+
+fn act(hook: &mut Hook<'_>, action: &Action) -> Result<(), Ending> {
+    match action {
+        Action::Tool(argv) => {
+            let output = hook.run_tool(argv, None);
+            if output.exit_code != 0 {
+                let (line, said) = (argv.join(" "), output.stderr.trim_end());
+                return Err(Ending::Failed(format!("{line}: exit {}: {said}", output.exit_code)));
+            }
+        }
+        Action::Try(argv) => {
+            hook.run_tool(argv, None);
+        }
+        Action::Sleep(duration) => hook.sleep(*duration),
+        Action::Fail(message) => return Err(Ending::Failed(message.clone())),
+        Action::Unhandled => return Err(Ending::Unhandled),
+        Action::Do(handler) => handler(hook).map_err(Ending::Failed)?,
+    }
+    Ok(())
+}

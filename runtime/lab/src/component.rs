@@ -1,0 +1,213 @@
+//! Charms that are components: the same sandbox as in production, on the laboratory's time and seeds.
+
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    path::Path,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use periapt_hook::{CallTime, Gathered, HookContext, LeaseState};
+use periapt_host_api::{
+    Timestamp,
+    commit::{EarlyEffect, HookEffects},
+    journal::RecordedCalls,
+};
+use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, Prepared, RunInputs, Sandbox, Seed};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{CharmCode, Ending, HookHost, Ran};
+
+/// A component as the code of a charm.
+pub struct Component {
+    sandbox: Sandbox,
+    prepared: Prepared,
+    budgets: Budgets,
+    runtime: Runtime,
+}
+
+/// Why a component makes no charm.
+#[derive(Debug, thiserror::Error)]
+pub enum ComponentError {
+    /// It is no component, or none that the engine takes.
+    #[error(transparent)]
+    Compile(#[from] periapt_sandbox::CompileError),
+    /// It imports what a charm may not.
+    #[error(transparent)]
+    Prepare(#[from] periapt_sandbox::PrepareError),
+    /// The system gives nothing to run it with.
+    #[error("nothing to run hooks with: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+impl Component {
+    /// Compiles a component of one's own. `files`: the charm's unpacked archive.
+    ///
+    /// # Errors
+    /// [`ComponentError`].
+    pub fn new(sandbox: &Sandbox, component: &[u8], files: Option<&Path>) -> Result<Self, ComponentError> {
+        let loaded = sandbox.compile_in_process(component)?;
+        Ok(Self {
+            prepared: sandbox.prepare(&loaded, files)?,
+            sandbox: sandbox.clone(),
+            budgets: Budgets::default(),
+            runtime: Builder::new_current_thread().enable_time().build()?,
+        })
+    }
+
+    /// The same with other budgets.
+    #[must_use]
+    pub fn with_budgets(self, budgets: Budgets) -> Self {
+        Self { budgets, ..self }
+    }
+}
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Component").field("budgets", &self.budgets).finish_non_exhaustive()
+    }
+}
+
+impl CharmCode for Component {
+    fn run(&self, context: HookContext, host: &mut dyn HookHost) -> Ran {
+        let desk = Desk::new(host.now());
+        let inputs = RunInputs {
+            context,
+            seed: Seed(host.seed()),
+            budgets: self.budgets.clone(),
+            services: Arc::new(desk.clone()),
+        };
+        let report = self.runtime.block_on(async {
+            let mut hook = pin!(self.sandbox.run_hook(&self.prepared, inputs));
+            poll_fn(|task| {
+                let polled = hook.as_mut().poll(task);
+                desk.serve(host);
+                polled
+            })
+            .await
+        });
+        let (ending, gathered) = match report {
+            Ok(report) => (ending(report.outcome), report.gathered),
+            // A laboratory runs one hook at a time: its pool is never exhausted, or has no place at all.
+            Err(busy) => (Ending::Failed(busy.to_string()), nothing()),
+        };
+        Ran { ending, gathered, tools: Vec::new() }
+    }
+}
+
+fn ending(outcome: Outcome) -> Ending {
+    match outcome {
+        Outcome::Handled => Ending::Handled,
+        Outcome::Unhandled => Ending::Unhandled,
+        Outcome::Failed(error) => Ending::Failed(error.to_string()),
+    }
+}
+
+fn nothing() -> Gathered {
+    Gathered {
+        effects: HookEffects::default(),
+        leader_term: None,
+        status_set: false,
+        early: Vec::new(),
+        calls: RecordedCalls::default(),
+        log_bytes: 0,
+    }
+}
+
+/// Where a hook leaves its wishes, and where the laboratory serves them between two polls of the hook: both are
+/// on one thread, but the hook's side must be able to travel.
+#[derive(Clone)]
+struct Desk(Arc<Mutex<Slips>>);
+
+struct Slips {
+    now: CallTime,
+    early: Vec<(Timestamp, EarlyEffect)>,
+    lease: Wish<LeaseState>,
+    sleep: Duration,
+    sleeper: Wish<()>,
+}
+
+/// Something that the hook waits for.
+enum Wish<T> {
+    None,
+    Wanted(Waker),
+    Granted(T),
+}
+
+impl<T> Wish<T> {
+    /// The hook's side: wishes, and takes what was granted.
+    fn poll(&mut self, task: &Context<'_>) -> Poll<T> {
+        match std::mem::replace(self, Self::None) {
+            Self::Granted(value) => Poll::Ready(value),
+            Self::None | Self::Wanted(_) => {
+                *self = Self::Wanted(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The laboratory's side.
+    fn grant(&mut self, value: impl FnOnce() -> T) {
+        if let Self::Wanted(waker) = std::mem::replace(self, Self::None) {
+            *self = Self::Granted(value());
+            waker.wake();
+        }
+    }
+}
+
+impl Desk {
+    fn new(now: CallTime) -> Self {
+        let slips =
+            Slips { now, early: Vec::new(), lease: Wish::None, sleep: Duration::ZERO, sleeper: Wish::None };
+        Self(Arc::new(Mutex::new(slips)))
+    }
+
+    fn slips(&self) -> MutexGuard<'_, Slips> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves what was wished for since the last time.
+    fn serve(&self, host: &mut dyn HookHost) {
+        let mut slips = self.slips();
+        let early = std::mem::take(&mut slips.early);
+        if !early.is_empty() {
+            host.early(early);
+        }
+        let sleep = std::mem::take(&mut slips.sleep);
+        if !sleep.is_zero() {
+            host.sleep(sleep);
+        }
+        slips.sleeper.grant(|| ());
+        slips.lease.grant(|| host.renew_lease());
+        slips.now = host.now();
+    }
+}
+
+impl HookServices for Desk {
+    fn now(&self) -> CallTime {
+        self.slips().now
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        Box::pin(poll_fn(|task| self.slips().lease.poll(task)))
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        self.slips().early.extend(items);
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let desk = self.clone();
+        let mut wanted = Some(duration);
+        Box::pin(poll_fn(move |task| {
+            let mut slips = desk.slips();
+            if let Some(duration) = wanted.take() {
+                slips.sleep = slips.sleep.saturating_add(duration);
+            }
+            slips.sleeper.poll(task)
+        }))
+    }
+}

@@ -1,0 +1,116 @@
+//! The controller of a laboratory: the real model behind a store that is a map.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{Refusal, Revision, StoreId, Timestamp, command::Caller};
+use periapt_model::{
+    Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root, WorkerCommand,
+    due_work, evaluate,
+};
+use uuid::Uuid;
+
+use crate::{LabError, chance::Chance, clock::Clock, travel::travelled};
+
+/// So many steps of the controller's workers in a row are a loop.
+const MAX_WORKER_STEPS: usize = 10_000;
+
+/// What a controller is, without network and disk.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    root: Root,
+    store: BTreeMap<EntityKey, Entity>,
+    store_id: StoreId,
+    records: Vec<RecordAppend>,
+    chance: Chance,
+}
+
+impl Controller {
+    pub(crate) fn new(mut chance: Chance) -> Self {
+        Self {
+            root: Root::default(),
+            store: BTreeMap::new(),
+            store_id: StoreId(Uuid::from_bytes(chance.bytes())),
+            records: Vec::new(),
+            chance,
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    pub(crate) fn store_id(&self) -> StoreId {
+        self.store_id
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = &RecordAppend> {
+        self.records.iter()
+    }
+
+    /// Evaluates a request and lets it happen.
+    pub(crate) fn submit(&mut self, clock: Clock, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
+        let env = Environment { now: clock.now(), lease_now_ms: clock.boot_ms(), seed: self.chance.bytes() };
+        let (changes, output) = evaluate(&self.root, caller, input, &env)?;
+        self.apply(changes);
+        Ok(output)
+    }
+
+    /// Puts something into the store past all rules, as restoring a backup would.
+    pub(crate) fn overwrite(&mut self, key: EntityKey, entity: Entity) {
+        self.apply(Changes { puts: BTreeMap::from([(key, Some(entity))]), ..Changes::default() });
+    }
+
+    fn apply(&mut self, changes: Changes) {
+        // What is in memory alone makes no revision: nobody watches it.
+        let step = u64::from(!changes.stores_nothing());
+        self.root = self.root.apply(&changes, Revision(self.root.revision().0.saturating_add(step)));
+        for (key, entity) in changes.puts {
+            match entity {
+                Some(entity) => self.store.insert(key, entity),
+                None => self.store.remove(&key),
+            };
+        }
+        self.records.extend(changes.records);
+    }
+
+    /// Does all that the controller's workers have to do now. Answers whether there was anything.
+    pub(crate) fn work(&mut self, clock: Clock) -> Result<bool, LabError> {
+        for step in 0..MAX_WORKER_STEPS {
+            let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms());
+            if commands.is_empty() {
+                return Ok(step > 0);
+            }
+            for command in commands {
+                self.worker(clock, command)?;
+            }
+        }
+        let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms());
+        let last = commands.iter().map(|command| format!("{command:?}")).collect();
+        Err(LabError::NeverSettles { rounds: MAX_WORKER_STEPS, last })
+    }
+
+    /// When the controller's workers have something to do by the clock alone.
+    pub(crate) fn wake_at(&self, clock: Clock) -> Option<Timestamp> {
+        due_work(&self.root, clock.now(), clock.boot_ms()).1
+    }
+
+    pub(crate) fn worker(&mut self, clock: Clock, command: WorkerCommand) -> Result<(), Refusal> {
+        self.submit(clock, &Caller::Worker, &Input::Worker(command)).map(|_| ())
+    }
+
+    /// Ends the process and starts it again: what was in memory alone is gone.
+    pub(crate) fn restart(&mut self, clock: Clock) -> Result<(), LabError> {
+        let mut stored = Vec::with_capacity(self.store.len());
+        for (key, entity) in &self.store {
+            stored.push((travelled("a key", key)?, travelled("an entity", entity)?));
+        }
+        let root = Root::from_entities(stored, self.root.revision())?;
+        self.root = root.restart(clock.now(), clock.boot_ms());
+        Ok(())
+    }
+
+    /// The rows of one entity, the oldest first.
+    pub(crate) fn records_of<'a>(&'a self, entity: &'a str) -> impl Iterator<Item = &'a RecordBody> {
+        self.records().filter(move |record| record.entity == entity).map(|record| &record.body)
+    }
+}

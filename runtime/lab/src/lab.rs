@@ -1,0 +1,211 @@
+//! The laboratory: who is in it, and what can be seen of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use periapt_host_api::{
+    AgentName, CharmDigest, ModelName, ModelUuid, Timestamp, UnitName, UserName,
+    agent::Register,
+    command::{Answer, Caller, ControllerCommand},
+    status::{AgentStatus, FullStatus, StatusInfo, WorkloadStatus},
+    view::View,
+};
+use periapt_model::{
+    Input, ModelState, Output, RecordBody, Root, StatusContext, WorkerCommand, entity::Unit, full_status,
+    shown_statuses,
+};
+
+use crate::{
+    Action, Chance, Charm, LabError, Traced, agent::Agent, clock::Clock, controller::Controller, trace::Trace,
+};
+
+mod by_hand;
+mod faults;
+mod operator;
+mod run;
+
+pub use by_hand::ByHand;
+pub use run::Weather;
+
+/// The agent that every laboratory begins with.
+const FIRST_AGENT: &str = "host";
+
+/// The model's name, and its owner's.
+const MODEL: &str = "lab";
+const OWNER: &str = "admin";
+
+/// A model with its agents, on virtual time.
+pub struct Lab {
+    clock: Clock,
+    chance: Chance,
+    controller: Controller,
+    model: ModelUuid,
+    owner: UserName,
+    agents: BTreeMap<AgentName, Agent>,
+    charms: BTreeMap<CharmDigest, Charm>,
+    scripts: BTreeMap<(UnitName, String), Vec<Action>>,
+    held: BTreeSet<UnitName>,
+    trace: Trace,
+    weather: Weather,
+}
+
+impl fmt::Debug for Lab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lab")
+            .field("now", &self.clock.now())
+            .field("revision", &self.root().revision())
+            .field("trace", &self.trace.last(20))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lab {
+    /// A controller with an empty model, and one agent.
+    ///
+    /// # Errors
+    /// A defect of the model: it refuses its own beginning.
+    pub fn new(seed: u64) -> Result<Self, LabError> {
+        let mut chance = Chance::new(seed);
+        let mut controller = Controller::new(chance.split());
+        let clock = Clock::new();
+        controller.worker(clock, WorkerCommand::Initialize { name: MODEL.to_owned() })?;
+        let owner: UserName = OWNER.parse()?;
+        let name: ModelName = MODEL.parse()?;
+        let add = Input::Controller(ControllerCommand::AddModel { name });
+        let model = match controller.submit(clock, &Caller::User(owner.clone()), &add)? {
+            Output::Answer(Answer::Model { uuid }) => uuid,
+            other => return Err(LabError::OtherAnswer(format!("{other:?}"))),
+        };
+        let mut lab = Self {
+            clock,
+            chance,
+            controller,
+            model,
+            owner,
+            agents: BTreeMap::new(),
+            charms: BTreeMap::new(),
+            scripts: BTreeMap::new(),
+            held: BTreeSet::new(),
+            trace: Trace::default(),
+            weather: Weather::default(),
+        };
+        lab.add_agent(FIRST_AGENT)?;
+        Ok(lab)
+    }
+
+    /// Starts one more agent, on a host of its own.
+    ///
+    /// # Errors
+    /// Not a name.
+    pub fn add_agent(&mut self, name: &str) -> Result<(), LabError> {
+        let name: AgentName = name.parse()?;
+        let number = self.agents.len().saturating_add(1);
+        let host = Register {
+            addresses: vec![format!("10.0.0.{number}")],
+            boot_id: format!("boot-{number}-1"),
+            hostname: name.to_string(),
+            availability_zone: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: "laboratory".to_owned(),
+        };
+        let mut agent = Agent::new(name.clone(), host, self.model);
+        agent.start(&mut self.controller, self.clock)?;
+        self.agents.insert(name, agent);
+        Ok(())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// All hooks that ran or were passed over, in the order in which they began.
+    pub fn trace(&self) -> &[Traced] {
+        self.trace.all()
+    }
+
+    /// The hooks of one unit that were committed or passed over, as `db-relation-joined b/0`.
+    pub fn hooks_of(&self, unit: &str) -> Vec<String> {
+        let of_unit = self.trace().iter().filter(|traced| traced.unit.to_string() == unit);
+        of_unit.filter(|traced| traced.is_concluded()).map(ToString::to_string).collect()
+    }
+
+    /// All that the controller knows.
+    pub fn root(&self) -> &Root {
+        self.controller.root()
+    }
+
+    /// The model's state.
+    ///
+    /// # Errors
+    /// The model is gone.
+    pub fn state(&self) -> Result<&ModelState, LabError> {
+        let state = self.root().model(&self.model).ok_or_else(|| LabError::unknown("model", MODEL))?;
+        Ok(state)
+    }
+
+    /// A unit as the controller knows it.
+    ///
+    /// # Errors
+    /// There is no such unit.
+    pub fn unit(&self, name: &str) -> Result<&Unit, LabError> {
+        let unit: UnitName = name.parse()?;
+        self.state()?.unit(&unit).map(AsRef::as_ref).ok_or_else(|| LabError::unknown("unit", name))
+    }
+
+    /// A unit's workload and agent status, as `status` shows them.
+    ///
+    /// # Errors
+    /// There is no such unit.
+    pub fn statuses(
+        &self,
+        name: &str,
+    ) -> Result<(StatusInfo<WorkloadStatus>, StatusInfo<AgentStatus>), LabError> {
+        Ok(shown_statuses(self.root(), self.state()?, self.unit(name)?, self.now()))
+    }
+
+    /// What `status` shows.
+    ///
+    /// # Errors
+    /// The model is gone.
+    pub fn status(&self) -> Result<FullStatus, LabError> {
+        let context = StatusContext {
+            now: self.now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: "laboratory".to_owned(),
+            problems: Vec::new(),
+        };
+        full_status(self.root(), &self.model, &context).ok_or_else(|| LabError::unknown("model", MODEL))
+    }
+
+    /// The rows that were written about an entity (`mysql/0`, `mysql`), the oldest first.
+    pub fn records_of<'a>(&'a self, entity: &'a str) -> impl Iterator<Item = &'a RecordBody> {
+        self.controller.records_of(entity)
+    }
+
+    /// What an agent's runner knows of the model.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn mirror(&self, agent: &str) -> Result<View, LabError> {
+        Ok(self.agent(agent)?.view())
+    }
+
+    /// Whether some running agent looks after a unit.
+    pub fn is_looked_after(&self, unit: &str) -> bool {
+        let named = |name: &UnitName| name.to_string() == unit;
+        self.agents.values().any(|agent| agent.executors.keys().any(named))
+    }
+
+    fn agent(&self, name: &str) -> Result<&Agent, LabError> {
+        let parsed: AgentName = name.parse()?;
+        self.agents.get(&parsed).ok_or_else(|| LabError::unknown("agent", name))
+    }
+
+    fn agent_mut(&mut self, name: &str) -> Result<&mut Agent, LabError> {
+        let parsed: AgentName = name.parse()?;
+        self.agents.get_mut(&parsed).ok_or_else(|| LabError::unknown("agent", name))
+    }
+}

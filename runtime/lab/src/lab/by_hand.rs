@@ -1,0 +1,167 @@
+//! A unit that a test plays: it is held, and its commits are made by hand.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    Incarnation, RelationId, UnitName,
+    agent::{RunnerAnswer, RunnerCommand},
+    command::Caller,
+    commit::{BagChanges, EarlyEffect, EarlyItem, HookEffects, Transitions, UnitCommit},
+    record::RelationRecord,
+    relation::Settings,
+    status::AgentStatus,
+};
+use periapt_model::{Input, Output, entity::Unit};
+
+use super::Lab;
+use crate::LabError;
+
+/// A held unit's commits, one by one. What its charm would do is up to the test: only the controller's rules hold.
+#[derive(Debug)]
+pub struct ByHand<'a> {
+    lab: &'a mut Lab,
+    unit: UnitName,
+}
+
+impl Lab {
+    /// Takes a unit into the test's own hands: it is held from now on.
+    ///
+    /// # Errors
+    /// There is no such unit, or it has no machine yet.
+    pub fn by_hand(&mut self, unit: &str) -> Result<ByHand<'_>, LabError> {
+        self.hold(unit)?;
+        self.upkeep()?;
+        let name = self.unit(unit)?.name.clone();
+        Ok(ByHand { lab: self, unit: name })
+    }
+}
+
+impl ByHand<'_> {
+    /// Enters the scope of a relation.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn enter(&mut self, relation: RelationId) -> Result<&mut Self, LabError> {
+        let found = self.lab.state()?.relation(&relation);
+        let found = found.ok_or_else(|| LabError::unknown("relation", relation))?;
+        let (own, other) =
+            match (found.end_of(self.unit.application()), found.other_end(self.unit.application())) {
+                (Some(own), Some(other)) => (own.name.clone(), other.application.clone()),
+                _ => return Err(LabError::unknown("endpoint of unit", &self.unit)),
+            };
+        let record = RelationRecord {
+            endpoint: own,
+            remote_application: other,
+            created: true,
+            members: BTreeMap::new(),
+            applications: BTreeMap::new(),
+            changed_pending: None,
+        };
+        self.commit(|commit| {
+            commit.record.relations.insert(relation, record);
+            commit.transitions.enter_scope.insert(relation);
+        })
+    }
+
+    /// Leaves the scope of a relation, as committing relation-broken does.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn leave(&mut self, relation: RelationId) -> Result<&mut Self, LabError> {
+        self.commit(|commit| {
+            commit.record.relations.remove(&relation);
+            commit.transitions.leave_scope.insert(relation);
+        })
+    }
+
+    /// Writes to the unit's own bag, in one hook.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn write(&mut self, relation: RelationId, settings: &[(&str, &str)]) -> Result<&mut Self, LabError> {
+        let unit = texts(settings);
+        let changes = BagChanges { unit, ..BagChanges::default() };
+        self.commit(|commit| {
+            commit.effects.bags.insert(relation, changes);
+        })
+    }
+
+    /// Writes to the application's bag; the unit must lead, or the controller refuses.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn write_application(
+        &mut self,
+        relation: RelationId,
+        settings: &[(&str, &str)],
+    ) -> Result<&mut Self, LabError> {
+        let changes = BagChanges { application: texts(settings), ..BagChanges::default() };
+        let application = self.lab.state()?.application(self.unit.application());
+        let leader = application.and_then(|application| application.leader.clone());
+        let term = leader.filter(|leader| leader.unit == self.unit).map(|leader| leader.term);
+        self.commit(|commit| {
+            commit.effects.bags.insert(relation, changes);
+            commit.leader_term = term;
+        })
+    }
+
+    /// Dies: all is wound up (U-39). The unit must be dying.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn die(&mut self) -> Result<(), LabError> {
+        self.commit(|commit| {
+            commit.record.relations.clear();
+            commit.transitions.terminate = true;
+        })
+        .map(|_| ())
+    }
+
+    /// Makes a commit that follows the unit's last one, with what `change` puts into it.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn commit(&mut self, change: impl FnOnce(&mut UnitCommit)) -> Result<&mut Self, LabError> {
+        let unit: &Unit = self.lab.unit(&self.unit.to_string())?;
+        let state = self.lab.state()?;
+        let agent = state.agent_of(unit).ok_or_else(|| LabError::unknown("agent of unit", &self.unit))?;
+        let incarnation = state.runner(agent).map_or(Incarnation::default(), |runner| runner.incarnation);
+        let caller = Caller::Runner { agent: agent.clone(), model: self.lab.model };
+        let mut record = unit.record.clone();
+        record.seq = record.seq.saturating_add(1);
+        let mut commit = UnitCommit {
+            unit: self.unit.clone(),
+            seq: unit.record.seq,
+            incarnation,
+            record,
+            effects: HookEffects::default(),
+            transitions: Transitions::default(),
+            leader_term: None,
+            early: self.first_words(unit),
+            journal: None,
+        };
+        change(&mut commit);
+        let input = Input::Runner(self.lab.model, RunnerCommand::Commit(Box::new(commit)));
+        match self.lab.controller.submit(self.lab.clock, &caller, &input)? {
+            Output::Runner(RunnerAnswer::Done) => Ok(self),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// An agent that commits has reported, and a unit that it looks after is not removed over its head (L-1).
+    fn first_words(&self, unit: &Unit) -> Vec<EarlyItem> {
+        if unit.agent_status.status != AgentStatus::Allocating {
+            return Vec::new();
+        }
+        let effect = EarlyEffect::AgentStatus {
+            status: AgentStatus::Idle,
+            message: String::new(),
+            data: serde_json::Map::new(),
+        };
+        vec![EarlyItem { number: unit.early_number.saturating_add(1), at: self.lab.now(), effect }]
+    }
+}
+
+fn texts(settings: &[(&str, &str)]) -> Settings {
+    settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}

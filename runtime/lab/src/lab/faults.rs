@@ -1,0 +1,194 @@
+//! Deaths, restarts, cut lines, and things put as they are past all rules.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{AgentName, relation::BagKey};
+use periapt_model::{
+    Entity, EntityKey, WorkerCommand,
+    entity::{Bag, Machine, Unit},
+    view,
+};
+
+use super::Lab;
+use crate::{
+    LabError,
+    agent::{Line, Process},
+};
+
+impl Lab {
+    /// Ends an agent's processes at once.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn kill_agent(&mut self, agent: &str) -> Result<(), LabError> {
+        let name = self.agent(agent)?.name.clone();
+        self.note_lost(&name);
+        let Self { agents, controller, clock, .. } = self;
+        match agents.get_mut(&name) {
+            Some(agent) if agent.process == Process::Running => agent.stop(controller, *clock),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts an agent's processes on the same host.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn start_agent(&mut self, agent: &str) -> Result<(), LabError> {
+        let name = self.agent(agent)?.name.clone();
+        let Self { agents, controller, clock, .. } = self;
+        match agents.get_mut(&name) {
+            Some(agent) if agent.process == Process::Ended => agent.start(controller, *clock),
+            _ => Ok(()),
+        }
+    }
+
+    /// The agent's host goes down and comes up: all processes end, and the boot is another (U-43).
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn reboot_host(&mut self, agent: &str) -> Result<(), LabError> {
+        self.kill_agent(agent)?;
+        let number = self.chance.number();
+        self.agent_mut(agent)?.host.boot_id = format!("boot-{number:x}");
+        self.start_agent(agent)
+    }
+
+    /// The agent's runner dies and is started again: hooks in flight are lost, what had left them early is not.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn crash_runner(&mut self, agent: &str) -> Result<(), LabError> {
+        let name = self.agent(agent)?.name.clone();
+        self.note_lost(&name);
+        let Self { agents, controller, clock, .. } = self;
+        match agents.get_mut(&name) {
+            Some(agent) if agent.is_up() => agent.restart_runner(controller, *clock),
+            _ => Ok(()),
+        }
+    }
+
+    /// Cuts an agent off: neither calls nor frames get through.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn cut_off(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.line = Line::Down;
+        let name = self.agent(agent)?.name.clone();
+        Ok(self.controller.worker(self.clock, WorkerCommand::AgentDisconnected(name))?)
+    }
+
+    /// Connects an agent again.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn reconnect(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.line = Line::Up;
+        let name = self.agent(agent)?.name.clone();
+        Ok(self.controller.worker(self.clock, WorkerCommand::AgentConnected(name))?)
+    }
+
+    /// Holds back all frames for an agent; its own calls get through.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn hold_frames(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.stream = Line::Down;
+        Ok(())
+    }
+
+    /// Lets an agent's frames through again.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn release_frames(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.stream = Line::Up;
+        Ok(())
+    }
+
+    /// Ends the controller's process and starts it again from what it stored. Every view is as before.
+    ///
+    /// # Errors
+    /// [`LabError::RestartChanged`], if one is not.
+    pub fn restart_controller(&mut self) -> Result<(), LabError> {
+        let views: BTreeMap<AgentName, _> = self
+            .agents
+            .iter()
+            .map(|(name, agent)| (name.clone(), view(self.controller.root(), &agent.caller())))
+            .collect();
+        self.controller.restart(self.clock)?;
+        for (name, before) in views {
+            let Some(agent) = self.agents.get(&name) else { continue };
+            let after = view(self.controller.root(), &agent.caller());
+            if before != after {
+                let (puts, deletes) = before.difference(&after);
+                let what = format!("{puts:?} {deletes:?}").chars().take(2_000).collect();
+                return Err(LabError::RestartChanged { agent: name, what });
+            }
+            if agent.is_up() {
+                self.controller.worker(self.clock, WorkerCommand::AgentConnected(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a unit: nothing of it runs until it is released or stepped.
+    ///
+    /// # Errors
+    /// Not a unit's name.
+    pub fn hold(&mut self, unit: &str) -> Result<(), LabError> {
+        self.held.insert(unit.parse()?);
+        Ok(())
+    }
+
+    /// Lets a unit run again.
+    ///
+    /// # Errors
+    /// Not a unit's name.
+    pub fn release(&mut self, unit: &str) -> Result<(), LabError> {
+        self.held.remove(&unit.parse()?);
+        Ok(())
+    }
+
+    /// Changes a stored unit past all rules, as restoring a backup would.
+    ///
+    /// # Errors
+    /// There is no such unit.
+    pub fn alter_unit(&mut self, name: &str, change: impl FnOnce(&mut Unit)) -> Result<(), LabError> {
+        let mut unit = self.unit(name)?.clone();
+        change(&mut unit);
+        self.overwrite(unit.into());
+        Ok(())
+    }
+
+    /// Changes a stored bag past all rules.
+    ///
+    /// # Errors
+    /// There is no such bag.
+    pub fn alter_bag(&mut self, key: &BagKey, change: impl FnOnce(&mut Bag)) -> Result<(), LabError> {
+        let found = self.state()?.bag(key).ok_or_else(|| LabError::unknown("bag", format!("{key:?}")))?;
+        let mut bag = Bag::clone(found);
+        change(&mut bag);
+        self.overwrite(bag.into());
+        Ok(())
+    }
+
+    /// Gives a unit's machine to another agent, with all that is on it.
+    ///
+    /// # Errors
+    /// There is no such unit, or it has no machine.
+    pub fn move_machine_of(&mut self, unit: &str, agent: &str) -> Result<(), LabError> {
+        let to = self.agent(agent)?.name.clone();
+        let id = self.unit(unit)?.machine.ok_or_else(|| LabError::unknown("machine of unit", unit))?;
+        let machine = self.state()?.machine(&id).ok_or_else(|| LabError::unknown("machine", id))?;
+        let machine = Machine { agent: to, ..Machine::clone(machine) };
+        self.overwrite(machine.into());
+        Ok(())
+    }
+
+    fn overwrite(&mut self, entity: Entity) {
+        if let Some(key) = entity.model_key() {
+            self.controller.overwrite(EntityKey::InModel(self.model, key), entity);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What operators ask of the model, and what scripts ask of its charms.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    AgentName, RelationId, UnitName,
+    command::{Answer, Caller, Command, Deploy, EndpointSelector, Placement, RelationSelector, ResolveMode},
+};
+use periapt_model::{Input, Output};
+
+use super::Lab;
+use crate::{Action, Charm, LabError, travel::travelled};
+
+impl Lab {
+    /// Submits any command of an operator.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn command(&mut self, command: &Command) -> Result<Answer, LabError> {
+        let input = Input::Model(self.model, travelled("a command", command)?);
+        match self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)? {
+            Output::Answer(answer) => Ok(answer),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// Uploads a charm; again, it replaces the code, as if the agents' copies were exchanged.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn upload(&mut self, charm: &Charm) -> Result<(), LabError> {
+        let input = Input::UploadCharm(charm.uploaded());
+        self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;
+        self.charms.insert(charm.digest(), charm.clone());
+        Ok(())
+    }
+
+    /// Deploys a charm with some units.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn deploy(&mut self, application: &str, charm: &Charm, units: u32) -> Result<(), LabError> {
+        self.deploy_on(application, charm, units, None)
+    }
+
+    /// Deploys a charm with all units on one agent.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn deploy_to(
+        &mut self,
+        application: &str,
+        charm: &Charm,
+        units: u32,
+        agent: &str,
+    ) -> Result<(), LabError> {
+        self.deploy_on(application, charm, units, Some(agent.parse()?))
+    }
+
+    fn deploy_on(
+        &mut self,
+        application: &str,
+        charm: &Charm,
+        units: u32,
+        agent: Option<AgentName>,
+    ) -> Result<(), LabError> {
+        self.upload(charm)?;
+        let name = match application {
+            "" => charm.application()?,
+            name => name.parse()?,
+        };
+        let placement = agent.map(|agent| (0..units).map(|_| Placement::Agent(agent.clone())).collect());
+        self.command(&Command::Deploy(Deploy {
+            charm: charm.digest(),
+            application: Some(name),
+            units,
+            config: BTreeMap::new(),
+            placement: placement.unwrap_or_default(),
+            trust: false,
+        }))?;
+        Ok(())
+    }
+
+    /// Adds units.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn add_units(&mut self, application: &str, count: u32) -> Result<Vec<UnitName>, LabError> {
+        let application = application.parse()?;
+        match self.command(&Command::AddUnits { application, count, placement: Vec::new() })? {
+            Answer::Units { units } => Ok(units),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// Relates two ends, each `APPLICATION` or `APPLICATION:ENDPOINT`.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn integrate(&mut self, first: &str, second: &str) -> Result<RelationId, LabError> {
+        let (first, second) = (selector(first)?, selector(second)?);
+        match self.command(&Command::Integrate { first, second })? {
+            Answer::Relation { id, .. } => Ok(id),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// Removes a relation.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn remove_relation(&mut self, relation: RelationId) -> Result<(), LabError> {
+        let relation = RelationSelector::Id(relation);
+        self.command(&Command::RemoveRelation { relation, force: None }).map(|_| ())
+    }
+
+    /// Removes a unit.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn remove_unit(&mut self, unit: &str) -> Result<(), LabError> {
+        self.command(&Command::RemoveUnit { unit: unit.parse()?, force: None }).map(|_| ())
+    }
+
+    /// Removes an application.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn remove_application(&mut self, application: &str) -> Result<(), LabError> {
+        let application = application.parse()?;
+        self.command(&Command::RemoveApplication { application, force: None }).map(|_| ())
+    }
+
+    /// Changes settings of an application.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn configure(&mut self, application: &str, settings: &[(&str, &str)]) -> Result<(), LabError> {
+        let (application, set) = (application.parse()?, texts(settings));
+        self.command(&Command::SetConfig { application, set, reset: Vec::new() }).map(|_| ())
+    }
+
+    /// Changes the model's configuration.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn configure_model(&mut self, settings: &[(&str, &str)]) -> Result<(), LabError> {
+        self.command(&Command::SetModelConfig { set: texts(settings), reset: Vec::new() }).map(|_| ())
+    }
+
+    /// Answers a failed hook.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn resolve(&mut self, unit: &str, mode: ResolveMode) -> Result<(), LabError> {
+        self.command(&Command::Resolve { unit: unit.parse()?, mode }).map(|_| ())
+    }
+
+    /// Gives an application another charm.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn refresh(&mut self, application: &str, charm: &Charm) -> Result<(), LabError> {
+        self.refresh_how(application, charm, false)
+    }
+
+    /// Gives an application another charm, even in the midst of a hook error (U-35).
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn force_refresh(&mut self, application: &str, charm: &Charm) -> Result<(), LabError> {
+        self.refresh_how(application, charm, true)
+    }
+
+    fn refresh_how(&mut self, application: &str, charm: &Charm, force: bool) -> Result<(), LabError> {
+        self.upload(charm)?;
+        let application = application.parse()?;
+        self.command(&Command::Refresh { application, charm: charm.digest(), force }).map(|_| ())
+    }
+
+    /// From now on one unit's hook of this name does this, whatever its charm would do.
+    ///
+    /// # Errors
+    /// Not a unit's name.
+    pub fn script(&mut self, unit: &str, hook: &str, actions: Vec<Action>) -> Result<(), LabError> {
+        self.scripts.insert((unit.parse()?, hook.to_owned()), actions);
+        Ok(())
+    }
+
+    /// From now on one unit's hook of this name does what its charm does: the cause of a failure is fixed.
+    ///
+    /// # Errors
+    /// Not a unit's name.
+    pub fn unscript(&mut self, unit: &str, hook: &str) -> Result<(), LabError> {
+        self.scripts.remove(&(unit.parse()?, hook.to_owned()));
+        Ok(())
+    }
+
+    /// Takes all scripts away.
+    pub fn unscript_all(&mut self) {
+        self.scripts.clear();
+    }
+}
+
+fn selector(text: &str) -> Result<EndpointSelector, LabError> {
+    Ok(match text.split_once(':') {
+        Some((application, endpoint)) => {
+            EndpointSelector { application: application.parse()?, endpoint: Some(endpoint.parse()?) }
+        }
+        None => EndpointSelector { application: text.parse()?, endpoint: None },
+    })
+}
+
+fn texts(settings: &[(&str, &str)]) -> BTreeMap<String, String> {
+    settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}

@@ -1,0 +1,241 @@
+//! Letting things happen: to the end, one operation, one step, or for a while.
+
+use std::time::Duration;
+
+use periapt_host_api::{AgentName, Timestamp, UnitName};
+
+use super::Lab;
+use crate::{
+    LabError,
+    agent::{Process, Step, World},
+    trace::Fate,
+};
+
+/// So many rounds without rest are a loop: a unit's whole life takes fewer than a hundred.
+const MAX_ROUNDS: usize = 20_000;
+
+/// How rough the world is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Weather {
+    /// How often, in a thousand, a commit's answer is lost, so that the commit is sent again.
+    pub lost_answers: u16,
+}
+
+impl Lab {
+    /// Makes the world rougher, or calm again.
+    pub fn set_weather(&mut self, weather: Weather) {
+        self.weather = weather;
+    }
+
+    /// Lets everything happen that can without time passing, in whole operations, unit by unit.
+    ///
+    /// # Errors
+    /// A defect that came to light, or [`LabError::NeverSettles`].
+    pub fn run_until_idle(&mut self) -> Result<(), LabError> {
+        for _ in 0..MAX_ROUNDS {
+            if !self.round()? {
+                return Ok(());
+            }
+        }
+        Err(LabError::NeverSettles { rounds: MAX_ROUNDS, last: self.trace.last(20) })
+    }
+
+    /// One operation of each unit, and what controller and keepers have to do. Answers whether there was anything.
+    fn round(&mut self) -> Result<bool, LabError> {
+        let mut acted = self.upkeep()?;
+        for unit in self.looked_after() {
+            if !self.held.contains(&unit) {
+                acted |= self.operation(&unit)?;
+            }
+        }
+        // When nothing else is to be done, what waits for a commit to go with is sent.
+        if !acted {
+            acted = self.flush(None)?;
+        }
+        Ok(acted)
+    }
+
+    /// What controller and keepers have to do now, and all frames.
+    pub(super) fn upkeep(&mut self) -> Result<bool, LabError> {
+        let mut acted = false;
+        for agent in self.agents.values_mut() {
+            acted |= agent.keep_leases(&mut self.controller, self.clock)?;
+        }
+        acted |= self.controller.work(self.clock)?;
+        for agent in self.agents.values_mut() {
+            agent.catch_up(&self.controller)?;
+        }
+        Ok(acted)
+    }
+
+    /// Sends early effects: those that are due by `at`, or all.
+    fn flush(&mut self, at: Option<Timestamp>) -> Result<bool, LabError> {
+        let mut sent = false;
+        for agent in self.agents.values_mut().filter(|agent| agent.is_up()) {
+            let (caller, incarnation) = (agent.caller(), agent.incarnation);
+            for executor in agent.executors.values_mut() {
+                if executor.outbox.due().is_some_and(|due| at.is_none_or(|at| due <= at)) {
+                    sent = true;
+                    executor.outbox.flush(&mut self.controller, self.clock, &caller, incarnation)?;
+                }
+            }
+            agent.catch_up(&self.controller)?;
+        }
+        Ok(sent)
+    }
+
+    /// Runs one whole operation of a unit: a hook with its commit, or what needs no hook. Answers whether there
+    /// was one.
+    ///
+    /// # Errors
+    /// A defect that came to light, or no such unit.
+    pub fn step(&mut self, unit: &str) -> Result<bool, LabError> {
+        self.upkeep()?;
+        self.operation(&unit.parse()?)
+    }
+
+    /// Runs the next step of a unit's operation: it is decided, run, and committed in steps of their own, between
+    /// which its runner may die ([`Lab::crash_runner`]). Answers whether there was one.
+    ///
+    /// # Errors
+    /// A defect that came to light, or no such unit.
+    pub fn micro_step(&mut self, unit: &str) -> Result<bool, LabError> {
+        self.upkeep()?;
+        Ok(self.micro(&unit.parse()?)? == Step::Acted)
+    }
+
+    /// Decides on a unit's next hook, and runs its handler, but does not commit it: the hook is in progress.
+    /// [`Lab::step`] brings it to its end. Answers whether there was one.
+    ///
+    /// # Errors
+    /// A defect that came to light, or no such unit.
+    pub fn start_hook(&mut self, unit: &str) -> Result<bool, LabError> {
+        self.upkeep()?;
+        let unit = unit.parse()?;
+        let hooks = self.trace().len();
+        while self.trace().len() == hooks {
+            if self.micro(&unit)? != Step::Acted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn operation(&mut self, unit: &UnitName) -> Result<bool, LabError> {
+        let mut acted = false;
+        loop {
+            acted |= self.micro(unit)? == Step::Acted;
+            let in_flight = self
+                .agents
+                .values()
+                .filter(|agent| agent.is_up())
+                .any(|agent| agent.executors.get(unit).is_some_and(|executor| executor.is_in_flight()));
+            if !in_flight {
+                return Ok(acted);
+            }
+        }
+    }
+
+    /// One step of one unit.
+    pub(super) fn micro(&mut self, unit: &UnitName) -> Result<Step, LabError> {
+        let Self { clock, chance, controller, agents, charms, scripts, trace, weather, .. } = self;
+        let host = agents.values_mut().find(|agent| agent.executors.contains_key(unit));
+        let Some(agent) = host else { return Ok(Step::Stopped) };
+        let Some(mut executor) = agent.executors.remove(unit) else { return Ok(Step::Stopped) };
+        let mut world = World {
+            clock,
+            chance,
+            controller,
+            agent,
+            charms,
+            scripts,
+            trace,
+            lost_answers: weather.lost_answers,
+        };
+        let step = executor.step(&mut world);
+        if !matches!(step, Ok(Step::Stopped)) {
+            agent.executors.insert(unit.clone(), executor);
+        }
+        step
+    }
+
+    /// The units that running agents look after, by name.
+    pub(super) fn looked_after(&self) -> Vec<UnitName> {
+        let running = self.agents.values().filter(|agent| agent.process == Process::Running);
+        let mut units: Vec<UnitName> = running.flat_map(|agent| agent.executors.keys().cloned()).collect();
+        units.sort();
+        units
+    }
+
+    /// Lets time pass, and all that happens meanwhile happen in its turn.
+    ///
+    /// # Errors
+    /// A defect that came to light.
+    pub fn advance(&mut self, duration: Duration) -> Result<(), LabError> {
+        let end = {
+            let mut clock = self.clock;
+            clock.pass(duration);
+            clock.now()
+        };
+        self.run_until_idle()?;
+        while let Some(next) = self.next_wake()?.filter(|next| *next <= end) {
+            self.clock.pass_until(next);
+            self.run_until_idle()?;
+        }
+        self.clock.pass_until(end);
+        self.run_until_idle()
+    }
+
+    /// Lets time pass without anything else happening but that early effects which waited long enough are sent:
+    /// what is in progress takes its time.
+    ///
+    /// # Errors
+    /// A defect that came to light.
+    pub fn wait(&mut self, duration: Duration) -> Result<(), LabError> {
+        self.clock.pass(duration);
+        self.flush(Some(self.clock.now())).map(|_| ())
+    }
+
+    /// When the clock alone makes something happen; always later than now.
+    fn next_wake(&self) -> Result<Option<Timestamp>, LabError> {
+        let mut times: Vec<Timestamp> = Vec::new();
+        for agent in self.agents.values().filter(|agent| agent.is_up()) {
+            times.extend(agent.renews_at_ms().map(|at| self.clock.when(at)));
+            let units = agent.executors.iter().filter(|(unit, _)| !self.held.contains(*unit));
+            times.extend(units.filter_map(|(_, executor)| executor.wake_at));
+        }
+        times.extend(self.controller.wake_at(self.clock));
+        Ok(times.into_iter().filter(|at| *at > self.clock.now()).min())
+    }
+
+    /// Runs so many steps of units drawn by chance, one step each, so that their operations interleave.
+    ///
+    /// # Errors
+    /// A defect that came to light.
+    pub fn stumble(&mut self, steps: usize) -> Result<(), LabError> {
+        for _ in 0..steps {
+            // Now and then nobody hears the news, and leases and workers wait.
+            if !self.chance.in_thousand(300) {
+                self.upkeep()?;
+            }
+            let units: Vec<UnitName> =
+                self.looked_after().into_iter().filter(|unit| !self.held.contains(unit)).collect();
+            let drawn = self.chance.below(units.len());
+            if let Some(unit) = units.get(drawn) {
+                self.micro(unit)?;
+            }
+            if self.chance.in_thousand(200) {
+                self.flush(None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what an agent's runner had not committed as lost.
+    pub(super) fn note_lost(&mut self, agent: &AgentName) {
+        let Some(agent) = self.agents.get(agent) else { return };
+        for traced in agent.executors.values().filter_map(|executor| executor.lost()) {
+            self.trace.decide(traced, Fate::Lost);
+        }
+    }
+}

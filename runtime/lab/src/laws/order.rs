@@ -1,0 +1,179 @@
+//! Laws over the order in which hooks were committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use periapt_host_api::{ApplicationName, RelationId, UnitName, event::Event};
+
+use super::Breach;
+use crate::{Traced, trace::Fate};
+
+/// The guarantee that `is-leader` gives, in milliseconds of the clock of leases (`hook-model.md` 7.4).
+const GUARANTEE_MS: u64 = 30_000;
+
+/// Every breach of the rules of order in a trace:
+/// U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that was
+/// lost is made again before anything else.
+pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
+    let units: BTreeSet<&UnitName> = trace.iter().map(|traced| &traced.unit).collect();
+    let mut breaches: Vec<Breach> = units
+        .into_iter()
+        .flat_map(|unit| {
+            let of_unit: Vec<&Traced> = trace.iter().filter(|traced| traced.unit == *unit).collect();
+            let concluded =
+                of_unit.iter().copied().filter(|traced| traced.is_concluded()).collect::<Vec<_>>();
+            let mut breaches = life(unit, &concluded);
+            breaches.extend(relations(unit, &concluded));
+            breaches.extend(failures(unit, &of_unit));
+            breaches
+        })
+        .collect();
+    breaches.extend(leadership(trace));
+    breaches
+}
+
+/// Install first, nothing after remove; start after config-changed at the first start (U-24); no relation hook
+/// after stop (U-23).
+fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let names: Vec<String> = hooks.iter().map(ToString::to_string).collect();
+    let mut check = |rule, holds: bool| {
+        if !holds {
+            breaches.push(Breach::new(rule, format!("{unit}: {}", names.join(", "))));
+        }
+    };
+    let at = |event: &Event| hooks.iter().position(|traced| traced.event == *event);
+    check("1.8 install comes first", hooks.is_empty() || at(&Event::Install) == Some(0));
+    check("1.8 nothing follows remove", at(&Event::Remove).is_none_or(|at| at + 1 == hooks.len()));
+    if let Some(start) = at(&Event::Start) {
+        let before = start.checked_sub(1).and_then(|before| hooks.get(before));
+        check("U-24", before.is_some_and(|traced| traced.event == Event::ConfigChanged));
+    }
+    let elected = hooks.iter().filter(|traced| traced.event == Event::Install).count();
+    check("1.8 install is committed once", elected <= 1);
+    if let Some(stop) = at(&Event::Stop) {
+        let after = hooks.iter().skip(stop + 1);
+        check("U-23", after.clone().all(|traced| traced.event == Event::Remove));
+    }
+    breaches
+}
+
+/// What a unit was told of one relation so far.
+#[derive(Default)]
+struct Told {
+    created: bool,
+    broken: bool,
+    members: BTreeSet<UnitName>,
+    pending: Option<UnitName>,
+}
+
+fn relations(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
+    let mut told: BTreeMap<RelationId, Told> = BTreeMap::new();
+    let mut breaches = Vec::new();
+    for traced in hooks {
+        let Some(context) = traced.event.relation() else { continue };
+        let told = told.entry(context.relation).or_default();
+        let what = || format!("{unit}: {traced} of relation {}", context.relation);
+        if let Some(rule) = tell(told, unit, traced) {
+            breaches.push(Breach::new(rule, what()));
+        }
+    }
+    breaches
+}
+
+/// Takes note of a hook of a relation, or says which rule it breaks.
+fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static str> {
+    let passed = traced.fate == Fate::PassedOver;
+    let remote = traced.event.remote_unit().cloned();
+    if told.broken {
+        return Some("R-25 broken is last");
+    }
+    let first = matches!(traced.event, Event::RelationCreated(_));
+    if first == told.created {
+        // Once, and before anything else.
+        return Some("R-28");
+    }
+    if let Some(pending) = told.pending.take() {
+        let follows = matches!(&traced.event, Event::RelationChanged { remote_unit: Some(unit), .. } if *unit == pending);
+        if !follows {
+            return Some("R-23");
+        }
+    }
+    match (&traced.event, remote) {
+        (Event::RelationCreated(_), _) => told.created = true,
+        (Event::RelationJoined { .. }, Some(remote)) => {
+            if remote == *unit {
+                return Some("R-20 a unit joins itself");
+            }
+            if !told.members.insert(remote.clone()) {
+                return Some("2.5 joined of a member");
+            }
+            told.pending = Some(remote);
+        }
+        (Event::RelationChanged { .. }, Some(remote)) if !told.members.contains(&remote) && !passed => {
+            return Some("2.5 changed of a stranger");
+        }
+        (Event::RelationDeparted { .. }, Some(remote)) if !told.members.remove(&remote) => {
+            return Some("2.5 departed of a stranger");
+        }
+        (Event::RelationBroken(context), _) => {
+            told.broken = true;
+            if context.remote_application == *unit.application() {
+                return Some("R-26");
+            }
+            if !told.members.is_empty() {
+                return Some("R-25 all departs precede broken");
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+/// After a failure nothing runs but the same hook, until it is committed or passed over (U-29); a run that was
+/// lost is made again under the same id, if the unit has not gone another way.
+fn failures(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
+    let mut failed: Option<&Event> = None;
+    let mut breaches = Vec::new();
+    for traced in hooks {
+        let moot = traced.fate == Fate::PassedOver;
+        if let Some(event) = failed
+            && !moot
+            && traced.event != *event
+        {
+            breaches.push(Breach::new("U-29", format!("{unit}: {traced} ran while {event} had failed")));
+        }
+        match traced.fate {
+            Fate::Failed => failed = Some(&traced.event),
+            Fate::Committed | Fate::PassedOver => failed = None,
+            Fate::InFlight | Fate::Refused | Fate::Stale | Fate::Lost => {}
+        }
+    }
+    breaches
+}
+
+/// While one unit was told that it leads, for 30 seconds no other of its application is (D-3, K03).
+fn leadership(trace: &[Traced]) -> Vec<Breach> {
+    let mut told: Vec<(&ApplicationName, u64, &UnitName)> = Vec::new();
+    for traced in trace {
+        for call in &traced.tools {
+            let asked = call.argv.first().is_some_and(|name| name == "is-leader");
+            if asked && call.output.stdout.trim() == "True" {
+                told.push((traced.unit.application(), call.at.boot_ms, &traced.unit));
+            }
+        }
+    }
+    told.sort();
+    let mut breaches = Vec::new();
+    for (index, (application, at, unit)) in told.iter().enumerate() {
+        let later = told
+            .iter()
+            .skip(index + 1)
+            .take_while(|(other, then, _)| other == application && *then < at.saturating_add(GUARANTEE_MS));
+        for (_, then, other) in later.filter(|(_, _, other)| other != unit) {
+            let after = then.saturating_sub(*at);
+            breaches
+                .push(Breach::new("D-3", format!("{other} was told that it leads {after} ms after {unit}")));
+        }
+    }
+    breaches
+}

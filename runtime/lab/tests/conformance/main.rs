@@ -1,0 +1,16 @@
+//! The conformance list in the laboratory: each test is named after the row that it covers, and goes through the
+//! controller's model, frames, the uniter and hook contexts, as a real model does. Rows that need real processes
+//! have their process form in the end-to-end tests.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod bench;
+mod failure;
+mod recovery;
+mod relations;
+mod startup;
