@@ -1,5 +1,6 @@
 //! Entering and leaving a relation's scope (`hook-model.md` 2.3).
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use periapt_host_api::{
@@ -133,10 +134,12 @@ fn set_addresses(tx: &Transaction<'_>, unit: &Unit, settings: &mut Settings) {
     settings.insert(INGRESS_ADDRESS.to_owned(), preferred.clone());
     settings.insert(PRIVATE_ADDRESS.to_owned(), preferred.clone());
     // Without a subnet of its own, a unit's traffic comes from its one address.
-    let bits = if preferred.contains(':') { 128 } else { 32 };
-    if preferred.parse::<std::net::IpAddr>().is_ok() {
-        settings.insert(EGRESS_SUBNETS.to_owned(), format!("{preferred}/{bits}"));
-    }
+    let bits = match preferred.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return,
+    };
+    settings.insert(EGRESS_SUBNETS.to_owned(), format!("{preferred}/{bits}"));
 }
 
 /// A unit leaves a scope. Its bag stays until the relation goes.
