@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use periapt_hook::{Gathered, HookContext, OutputStream};
-use periapt_host_api::journal::HookCosts;
+use periapt_host_api::{Timestamp, journal::HookCosts};
 use wasmtime::{Store, UpdateDeadline, component::ResourceTable};
 
 use crate::{
@@ -57,6 +57,8 @@ pub struct HookReport {
     pub gathered: Gathered,
     /// What it cost.
     pub costs: HookCosts,
+    /// Where the hook's own clocks began: what the journal must say for a replay to see the same times.
+    pub started_at: Timestamp,
 }
 
 impl Sandbox {
@@ -73,7 +75,8 @@ impl Sandbox {
         let meter = Arc::new(Meter::new(budgets.host_calls));
         let stdout = Output::new(OutputStream::Stdout, &gate, &meter);
         let stderr = Output::new(OutputStream::Stderr, &gate, &meter);
-        let clock = Arc::new(HookClock::new(services.now().at, budgets.fuel));
+        let started_at = services.now().at;
+        let clock = Arc::new(HookClock::new(started_at, budgets.fuel));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::MAX_RESOURCES);
         let state = HookState {
@@ -141,7 +144,7 @@ impl Sandbox {
             host_calls: meter.calls(),
             log_bytes: gathered.log_bytes,
         };
-        Ok(HookReport { outcome, gathered, costs })
+        Ok(HookReport { outcome, gathered, costs, started_at })
     }
 }
 

@@ -76,7 +76,8 @@ pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &
             Err(_busy) => sleep(BUSY).await,
         }
     };
-    let HookReport { outcome, gathered, costs } = report;
+    let HookReport { outcome, gathered, costs, started_at } = report;
+    journal.started_at = started_at;
     outbox.push(gathered.early);
     journal.costs = costs;
     journal.calls = gathered.calls;
