@@ -33,9 +33,10 @@ pub const MAX_COMMANDS_BYTES: usize = 8 * 1024 * 1024;
 /// The most commands in one bulk call.
 pub const MAX_COMMANDS: usize = 1_000;
 
-/// The most streams that one connection carries at a time. Flow-control windows of connections are this many
-/// times those of streams, so that a stream that nobody reads holds up no other.
-pub const MAX_STREAMS: u32 = 256;
+/// The most streams that one connection carries at a time: a host's agent has one open for each model that has
+/// units on it. Flow-control windows of connections are this many times those of streams, so that a stream that
+/// nobody reads holds up no other.
+pub const MAX_STREAMS: u32 = 1_024;
 
 /// How often a watch says that nothing has changed, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 10;

@@ -24,6 +24,10 @@ use crate::{
 /// How many archives may be on their way in at a time; each is held in memory until it was checked.
 pub(crate) const UPLOADS: usize = 2;
 
+/// How many other bodies are read at a time: with the largest that is taken it bounds what clients can make the
+/// controller hold, however many streams they open.
+pub(crate) const BODIES: usize = 64;
+
 /// Shared by all requests. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Engine(Arc<Shared>);
@@ -36,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) uploads: Semaphore,
+    pub(crate) bodies: Semaphore,
     pub(crate) engine: String,
     /// Ends all streams.
     pub(crate) stop: CancellationToken,

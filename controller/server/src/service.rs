@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     api,
     commands::Commands,
-    engine::{Engine, Shared, UPLOADS},
+    engine::{BODIES, Engine, Shared, UPLOADS},
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
@@ -103,6 +103,7 @@ impl Options {
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
             uploads: Semaphore::new(UPLOADS),
+            bodies: Semaphore::new(BODIES),
             engine: self.engine,
             stop: handle.stop.child_token(),
         });
@@ -151,7 +152,9 @@ impl Service {
         stopping.cancel();
         while parts.join_next().await.is_some() {}
         writer_stop.cancel();
-        match writing.await {
+        let written = writing.await;
+        engine.store.close();
+        match written {
             Ok(()) => result,
             Err(_) => Err(RunError::PartEnded),
         }

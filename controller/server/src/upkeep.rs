@@ -10,8 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{clock::Clock, published::Subscription, store_slot::StoreSlot};
 
-/// How often records are pruned.
-const INTERVAL: Duration = Duration::from_secs(600);
+/// How often it is looked whether a model is gone.
+const LOOK: Duration = Duration::from_secs(10);
+/// How often records are pruned, in seconds.
+const INTERVAL: i64 = 600;
 /// How long log lines and status history are kept (ST-3), in seconds.
 const MAX_AGE: i64 = 14 * 24 * 3600;
 /// The most log lines of one model: some hundred MiB at the length of most.
@@ -30,7 +32,7 @@ pub(crate) struct Upkeep {
 
 impl Upkeep {
     /// Prunes now and then until it is told to stop.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         let mut known = BTreeSet::new();
         let mut due = self.clock.now();
         loop {
@@ -39,18 +41,13 @@ impl Upkeep {
             }
             tokio::select! {
                 () = stop.cancelled() => return,
-                alive = self.state.changed() => if !alive { return },
-                () = self.clock.sleep(INTERVAL) => {}
+                () = self.clock.sleep(LOOK) => {}
             }
         }
     }
 
-    async fn round(
-        &mut self,
-        known: &mut BTreeSet<ModelUuid>,
-        due: &mut Timestamp,
-    ) -> Result<(), StoreError> {
-        let published = self.state.seen();
+    async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut Timestamp) -> Result<(), StoreError> {
+        let published = self.state.current();
         let models: BTreeSet<ModelUuid> = published.root.models().map(|(uuid, _)| *uuid).collect();
         let Some(store) = self.store.get() else { return Ok(()) };
         for gone in known.difference(&models) {
@@ -61,7 +58,7 @@ impl Upkeep {
         if now < *due {
             return Ok(());
         }
-        *due = seconds_from(now, INTERVAL.as_secs().cast_signed());
+        *due = seconds_from(now, INTERVAL);
         for (uuid, state) in published.root.models() {
             prune(&*store, uuid, state, seconds_from(now, -MAX_AGE)).await?;
         }

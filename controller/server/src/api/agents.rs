@@ -34,7 +34,7 @@ pub(crate) async fn register(
 ) -> Answer<Json<Registered>> {
     let agent: AgentName = parsed(&agent)?;
     let caller = who.agent(&agent)?;
-    let register: Register = body::value(&headers, content).await?;
+    let register: Register = body::value(&engine, &headers, content).await?;
     let input = Input::Register(agent, register);
     let (_, revision) = engine.commands.submit_one(Lane::Controller, caller, input, 0).await?;
     Ok(Json(Registered { store: engine.current().store, revision }))
@@ -117,7 +117,7 @@ pub(crate) async fn commands(
 ) -> Answer<Json<CommandResults<RunnerAnswer>>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
-    let commands = body::commands::<RunnerCommand>(&headers, content).await?;
+    let commands = body::commands::<RunnerCommand>(&engine, &headers, content).await?;
     let input = |command| Input::Runner(model, command);
     Ok(Json(bulk::submit(&engine, Lane::Model(model), &caller, commands, input, answer).await?))
 }

@@ -13,9 +13,10 @@ use periapt_host_api::{
 };
 use serde::de::DeserializeOwned;
 
+use crate::engine::Engine;
+
 /// How long the body of one request may take to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
-
 /// Commands as they were read: one that makes no sense is refused in its place.
 #[derive(Debug)]
 pub(crate) struct Bulk<C> {
@@ -26,17 +27,22 @@ pub(crate) struct Bulk<C> {
 }
 
 /// Reads one value.
-pub(crate) async fn value<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -> Result<T, Refusal> {
-    let bytes = json_bytes(headers, body).await?;
+pub(crate) async fn value<T: DeserializeOwned>(
+    engine: &Engine,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<T, Refusal> {
+    let bytes = json_bytes(engine, headers, body).await?;
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
 /// Reads commands.
 pub(crate) async fn commands<C: DeserializeOwned>(
+    engine: &Engine,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Bulk<C>, Refusal> {
-    let bytes = json_bytes(headers, body).await?;
+    let bytes = json_bytes(engine, headers, body).await?;
     read_commands(&bytes)
 }
 
@@ -66,12 +72,13 @@ fn no_sense(error: &serde_json::Error) -> Refusal {
     Refusal::bad_request(format!("the request cannot be understood: {error}"))
 }
 
-async fn json_bytes(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+async fn json_bytes(engine: &Engine, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Err(Refusal::bad_request("the request's content-type must be application/json"));
     }
+    let _permit = engine.bodies.acquire().await;
     all(body, MAX_COMMANDS_BYTES, WITHIN).await
 }
 

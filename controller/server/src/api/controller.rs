@@ -23,7 +23,7 @@ pub(crate) async fn commands(
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<CommandResults<Answered>>> {
-    let commands = body::commands::<ControllerCommand>(&headers, content).await?;
+    let commands = body::commands::<ControllerCommand>(&engine, &headers, content).await?;
     let results =
         bulk::submit(&engine, Lane::Controller, &caller, commands, Input::Controller, answer).await?;
     Ok(Json(results))

@@ -74,7 +74,7 @@ pub(crate) async fn commands(
 ) -> Answer<Json<CommandResults<Answered>>> {
     let (_, state) = readable(&engine, &who, &model)?;
     let uuid = state.model().uuid;
-    let commands = body::commands::<Command>(&headers, content).await?;
+    let commands = body::commands::<Command>(&engine, &headers, content).await?;
     let input = |command| Input::Model(uuid, command);
     Ok(Json(bulk::submit(&engine, Lane::Model(uuid), &who.0, commands, input, answer).await?))
 }

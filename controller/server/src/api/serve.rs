@@ -20,6 +20,7 @@ use periapt_host_api::api::MAX_STREAMS;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
+    task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -54,7 +55,9 @@ pub(crate) async fn serve(
     let builder = Arc::new(protocol());
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
+    let mut tasks = JoinSet::new();
     loop {
+        while tasks.try_join_next().is_some() {}
         let accepted = async {
             let permit = Arc::clone(&connections).acquire_owned().await;
             (permit, listener.accept().await)
@@ -73,7 +76,7 @@ pub(crate) async fn serve(
         };
         let watcher = graceful.watcher();
         let (builder, router) = (Arc::clone(&builder), router.clone());
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             connection(&builder, stream, peer, router, watcher).await;
             drop(permit);
         });
@@ -82,6 +85,7 @@ pub(crate) async fn serve(
     if tokio::time::timeout(drain_within, graceful.shutdown()).await.is_err() {
         tracing::warn!("connections were cut that did not end in time");
     }
+    tasks.shutdown().await;
 }
 
 async fn connection(
@@ -129,6 +133,7 @@ fn protocol() -> auto::Builder<TokioExecutor> {
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS)
+        .max_send_buf_size(STREAM_WINDOW as usize)
         .max_header_list_size(MAX_HEADERS)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
         .keep_alive_interval(KEEP_ALIVE)

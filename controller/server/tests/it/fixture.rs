@@ -1,0 +1,377 @@
+//! A controller under test: its store fails on demand, and its clock is moved by the test.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use periapt_blobs::Blobs;
+use periapt_client::{Client, ClientError, Identity, NdJson};
+use periapt_controller::{Chance, Clock, Handle, OpenStore, Options, RunError};
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
+    UnitName, UserName,
+    agent::{AgentAssignments, Register},
+    api::ModelSelector,
+    command::{Answer, Command, ControllerCommand, Deploy},
+};
+use periapt_store::{Batch, Loaded, MemoryStore, Order, Record, Store, StoreError};
+use tempfile::TempDir;
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
+use wit_parser::{LiftLowerAbi, ManglingAndAbi, Resolve};
+
+/// Nothing that a test waits for takes this long, on however slow a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A controller, and an operator's client of it.
+pub(crate) struct Fixture {
+    pub(crate) handle: Handle,
+    pub(crate) client: Client,
+    pub(crate) clock: ManualClock,
+    pub(crate) faults: Faults,
+    running: JoinHandle<Result<(), RunError>>,
+    _blobs: TempDir,
+}
+
+impl Fixture {
+    pub(crate) async fn start() -> Self {
+        let (clock, faults) = (ManualClock::default(), Faults::default());
+        let blobs = TempDir::new().unwrap();
+        let memory = MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)));
+        let store = FaultyStore { memory: Arc::new(memory), faults: faults.clone() };
+        let options = Options {
+            name: "home".into(),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            engine: "wasmtime 48".into(),
+            store: Arc::new(store),
+            blobs: Blobs::local(blobs.path()).unwrap(),
+            clock: Arc::new(clock.clone()),
+            chance: Arc::new(Counting::default()),
+            drain_within: Duration::from_secs(5),
+        };
+        let (handle, client, running) = run(options).await;
+        Self { handle, client, clock, faults, running, _blobs: blobs }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.handle.shutdown();
+        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap().unwrap();
+    }
+
+    pub(crate) fn as_agent(&self, name: &str) -> Agent {
+        let name = AgentName::new(name).unwrap();
+        let options = periapt_client::Options::new(self.handle.url(), Identity::Agent(name.clone()));
+        Agent { name, client: Client::new(options).unwrap() }
+    }
+
+    pub(crate) fn as_user(&self, name: &str) -> Client {
+        let user = Identity::User(UserName::new(name).unwrap());
+        Client::new(periapt_client::Options::new(self.handle.url(), user)).unwrap()
+    }
+
+    pub(crate) async fn add_model(&self, name: &str) -> Model {
+        let name = ModelName::new(name).unwrap();
+        match self.client.controller_command(ControllerCommand::AddModel { name }).await.unwrap() {
+            Answer::Model { uuid } => Model { client: self.client.clone(), uuid },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A model with an application `tiny` on a connected agent `one`.
+    pub(crate) async fn deployed(&self, units: u32) -> Deployed {
+        let agent = self.as_agent("one");
+        let assignments = agent.connect().await;
+        let model = self.add_model("m").await;
+        let charm = self.client.upload_charm(charm()).await.unwrap().digest;
+        model.command(deploy(charm, units)).await.unwrap();
+        Deployed { agent, model, assignments }
+    }
+}
+
+pub(crate) async fn run(options: Options) -> (Handle, Client, JoinHandle<Result<(), RunError>>) {
+    let service = options.build().await.unwrap();
+    let handle = service.handle();
+    let running = tokio::spawn(service.run(CancellationToken::new()));
+    let client = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
+    (handle, client, running)
+}
+
+pub(crate) fn in_directory(directory: &Path) -> Options {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    Options::in_directory("home", directory, any, "wasmtime 48").unwrap()
+}
+
+pub(crate) struct Deployed {
+    pub(crate) agent: Agent,
+    pub(crate) model: Model,
+    pub(crate) assignments: NdJson<AgentAssignments>,
+}
+
+pub(crate) struct Agent {
+    pub(crate) name: AgentName,
+    pub(crate) client: Client,
+}
+
+impl Agent {
+    /// Registers, and keeps the stream open by which an agent is there.
+    pub(crate) async fn connect(&self) -> NdJson<AgentAssignments> {
+        self.client.register(&self.name, &host()).await.unwrap();
+        let mut assignments = self.client.assignments(&self.name).await.unwrap();
+        next(&mut assignments).await;
+        assignments
+    }
+}
+
+pub(crate) fn host() -> Register {
+    Register {
+        addresses: vec!["10.0.0.1".into()],
+        boot_id: "b1".into(),
+        hostname: "host".into(),
+        availability_zone: String::new(),
+        version: "0.1.0".into(),
+        engine: "wasmtime 48".into(),
+    }
+}
+
+pub(crate) struct Model {
+    pub(crate) client: Client,
+    pub(crate) uuid: ModelUuid,
+}
+
+impl Model {
+    pub(crate) fn selector(&self) -> ModelSelector {
+        self.uuid.into()
+    }
+
+    pub(crate) async fn command(&self, command: Command) -> Result<Answer, ClientError> {
+        self.client.command(&self.selector(), command).await
+    }
+}
+
+pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
+    let config = [("title".to_owned(), "mine".to_owned())].into();
+    let deploy = Deploy { charm, application: None, units, config, placement: vec![], trust: false };
+    Command::Deploy(deploy)
+}
+
+pub(crate) fn application(name: &str) -> ApplicationName {
+    ApplicationName::new(name).unwrap()
+}
+
+pub(crate) fn unit(name: &str) -> UnitName {
+    name.parse().unwrap()
+}
+
+pub(crate) fn code_of<T: std::fmt::Debug>(result: Result<T, ClientError>) -> ErrorCode {
+    result.unwrap_err().refusal().unwrap().code
+}
+
+/// The next value of a stream, which must come.
+pub(crate) async fn next<T>(stream: &mut NdJson<T>) -> T {
+    tokio::time::timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
+}
+
+/// The first value of a stream of which something holds.
+pub(crate) async fn next_where<T>(stream: &mut NdJson<T>, holds: impl Fn(&T) -> bool) -> T {
+    loop {
+        let value = next(stream).await;
+        if holds(&value) {
+            return value;
+        }
+    }
+}
+
+/// Whether a stream has nothing more to say now, shown by doing something else meanwhile.
+pub(crate) async fn is_silent<T: std::fmt::Debug>(stream: &mut NdJson<T>, meanwhile: &Client) {
+    for _ in 0..20 {
+        meanwhile.controller().await.unwrap();
+        if let Some(value) = stream.next().now_or_never() {
+            panic!("{value:?}");
+        }
+    }
+}
+
+/// The archive of a charm that has all functions and does nothing.
+pub(crate) fn charm() -> bytes::Bytes {
+    static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
+    let make = || {
+        let mut resolve = Resolve::default();
+        let wit = include_str!("../../../../host-api/wit/charm.wit");
+        let package = resolve.push_str("charm.wit", wit).unwrap();
+        let world = resolve.select_world(&[package], Some("charm")).unwrap();
+        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+        let directory = TempDir::new().unwrap();
+        let yaml = "name: tiny\nsummary: s\ndescription: d\npeers: {ring: ring}\n\
+            config: {options: {title: {type: string, default: hello, description: d}}}\n";
+        std::fs::write(directory.path().join("charmcraft.yaml"), yaml).unwrap();
+        std::fs::write(directory.path().join("tiny.wasm"), module).unwrap();
+        let packed = periapt_archive::pack(directory.path(), &directory.path().join("tiny.wasm"));
+        packed.unwrap().bytes.into()
+    };
+    ARCHIVE.get_or_init(make).clone()
+}
+
+/// Ids that differ, and are the same in every run.
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Chance for Counting {
+    fn seed(&self) -> [u8; 16] {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed) + 1).to_le_bytes()
+    }
+}
+
+/// A clock that the test moves.
+#[derive(Clone)]
+pub(crate) struct ManualClock {
+    elapsed: watch::Sender<Duration>,
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self { elapsed: watch::Sender::new(Duration::ZERO) }
+    }
+}
+
+impl ManualClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.elapsed.send_modify(|elapsed| *elapsed += by);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        start + *self.elapsed.borrow()
+    }
+
+    fn monotonic_ms(&self) -> u64 {
+        u64::try_from(self.elapsed.borrow().as_millis()).unwrap()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        let mut elapsed = self.elapsed.subscribe();
+        let until = *elapsed.borrow() + duration;
+        async move {
+            // The test's clock goes with its sender; nobody waits for it then.
+            let _ = elapsed.wait_for(|now| *now >= until).await;
+        }
+        .boxed()
+    }
+}
+
+/// What a store is to do wrong.
+#[derive(Clone, Default)]
+pub(crate) struct Faults(Arc<Mutex<Fault>>, watch::Sender<bool>, Arc<AtomicU64>);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Fault {
+    #[default]
+    None,
+    /// Every write is refused.
+    Refuse,
+    /// The write happens, but nobody can know; then the store cannot be opened.
+    FailAfterWriting,
+    /// The write is lost, and nobody can know; then the store cannot be opened.
+    FailBeforeWriting,
+}
+
+impl Faults {
+    pub(crate) fn set(&self, fault: Fault) {
+        *self.0.lock().unwrap() = fault;
+    }
+
+    fn get(&self) -> Fault {
+        *self.0.lock().unwrap()
+    }
+
+    /// Lets no write begin until it is called with false.
+    pub(crate) fn hold(&self, hold: bool) {
+        self.1.send_replace(hold);
+    }
+
+    /// How many writes were begun.
+    pub(crate) fn writes(&self) -> u64 {
+        self.2.load(Ordering::SeqCst)
+    }
+}
+
+#[derive(Clone)]
+struct FaultyStore {
+    memory: Arc<MemoryStore>,
+    faults: Faults,
+}
+
+impl OpenStore for FaultyStore {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+        async {
+            match self.faults.get() {
+                Fault::FailAfterWriting | Fault::FailBeforeWriting => {
+                    Err(StoreError::Failed("no disk".into()))
+                }
+                Fault::None | Fault::Refuse => Ok(Arc::new(self.clone()) as Arc<dyn Store>),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Store for FaultyStore {
+    fn id(&self) -> StoreId {
+        self.memory.id()
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+        self.memory.load()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        async move {
+            self.faults.2.fetch_add(1, Ordering::SeqCst);
+            let mut held = self.faults.1.subscribe();
+            let _ = held.wait_for(|held| !held).await;
+            let failed = || Err(StoreError::Failed("the sync failed".into()));
+            match self.faults.get() {
+                Fault::None => self.memory.commit(batch).await,
+                Fault::Refuse => Err(StoreError::Refused("the disk is full".into())),
+                Fault::FailBeforeWriting => failed(),
+                Fault::FailAfterWriting => {
+                    self.memory.commit(batch).await?;
+                    failed()
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn records(
+        &self,
+        prefix: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        self.memory.records(prefix, order, limit)
+    }
+
+    fn prune(
+        &self,
+        prefix: &[u8],
+        before: Timestamp,
+        keep: usize,
+    ) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.memory.prune(prefix, before, keep)
+    }
+
+    fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.memory.forget(prefix)
+    }
+}

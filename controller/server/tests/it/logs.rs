@@ -1,0 +1,150 @@
+//! Logs and the journal.
+
+use futures_util::StreamExt as _;
+use periapt_host_api::{
+    agent::{RunnerAnswer, RunnerCommand},
+    api::LogQuery,
+    commit::{EarlyEffect, EarlyItem},
+    logs::{LogLevel, LogLine},
+};
+
+use crate::fixture::{Deployed, Fixture, next, next_where, unit};
+
+struct Logging {
+    deployed: Deployed,
+    incarnation: periapt_host_api::Incarnation,
+    written: u64,
+}
+
+impl Logging {
+    async fn new(fixture: &Fixture) -> Self {
+        let mut deployed = fixture.deployed(2).await;
+        next_where(&mut deployed.assignments, |assigned| {
+            assigned.models.values().any(|assigned| assigned.units == 2)
+        })
+        .await;
+        let (name, model) = (&deployed.agent.name, &deployed.model.uuid);
+        let attached =
+            deployed.agent.client.runner_command(name, model, RunnerCommand::Attach).await.unwrap();
+        let RunnerAnswer::Attached { incarnation } = attached.0 else { panic!("{attached:?}") };
+        Self { deployed, incarnation, written: 0 }
+    }
+
+    async fn write(&mut self, name: &str, lines: &[(LogLevel, &str)]) {
+        let items = lines.iter().map(|(level, message)| {
+            self.written += 1;
+            EarlyItem {
+                number: self.written,
+                at: "2026-01-01T00:00:00Z".parse().unwrap(),
+                effect: EarlyEffect::Log {
+                    level: *level,
+                    module: format!("unit.{name}.juju-log"),
+                    message: (*message).to_owned(),
+                },
+            }
+        });
+        let early =
+            RunnerCommand::Early { unit: unit(name), incarnation: self.incarnation, items: items.collect() };
+        let agent = &self.deployed.agent;
+        agent.client.runner_command(&agent.name, &self.deployed.model.uuid, early).await.unwrap();
+    }
+
+    async fn read(&self, query: LogQuery) -> Vec<String> {
+        let client = &self.deployed.model.client;
+        let lines = client.logs(&self.deployed.model.selector(), &query).await.unwrap();
+        lines.map(|line: Result<LogLine, _>| line.unwrap().message).collect().await
+    }
+}
+
+#[tokio::test]
+async fn lines_are_read_from_the_end_filtered_and_followed() {
+    use LogLevel::{Debug, Error, Info};
+    let fixture = Fixture::start().await;
+    let mut logging = Logging::new(&fixture).await;
+    for number in 0..12 {
+        let text = format!("line {number}");
+        let level = if number % 2 == 0 { Info } else { Debug };
+        logging.write(if number < 10 { "tiny/0" } else { "tiny/1" }, &[(level, &text)]).await;
+    }
+    logging.written = 0;
+
+    let all = logging.read(LogQuery { replay: true, ..LogQuery::default() }).await;
+    assert_eq!(all.iter().filter(|line| line.starts_with("line ")).count(), 12);
+    assert_eq!(logging.read(LogQuery::default()).await.len(), 10, "ten unless said otherwise");
+    let tail = LogQuery { tail: Some(2), ..LogQuery::default() };
+    assert_eq!(logging.read(tail.clone()).await, ["line 10", "line 11"]);
+    let important = LogQuery { level: Some(Info), replay: true, ..LogQuery::default() };
+    assert!(logging.read(important).await.iter().all(|line| !line.ends_with(['1', '3', '5'])));
+    let first_unit = LogQuery { include: vec!["tiny/0".into()], tail: Some(1), ..LogQuery::default() };
+    assert_eq!(logging.read(first_unit).await, ["line 9"]);
+
+    let follow = LogQuery { follow: true, ..tail };
+    let selector = logging.deployed.model.selector();
+    let mut followed = fixture.client.logs(&selector, &follow).await.unwrap();
+    assert_eq!(
+        (next(&mut followed).await.message, next(&mut followed).await.message),
+        ("line 10".into(), "line 11".into())
+    );
+    logging.written = 2;
+    logging.write("tiny/1", &[(Error, "new 1"), (Error, "new 2")]).await;
+    assert_eq!(
+        (next(&mut followed).await.message, next(&mut followed).await.message),
+        ("new 1".into(), "new 2".into())
+    );
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn hooks_are_in_the_journal_of_their_unit() {
+    use periapt_host_api::{
+        CharmDigest,
+        commit::UnitCommit,
+        event::Event,
+        journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
+        record::UnitRecord,
+    };
+    let fixture = Fixture::start().await;
+    let logging = Logging::new(&fixture).await;
+    let (agent, model) = (&logging.deployed.agent, logging.deployed.model.uuid);
+    for (seq, event) in [(0, Event::Install), (1, Event::Start)] {
+        let journal = JournalRecord {
+            seq,
+            event,
+            attempt: 1,
+            snapshot: periapt_host_api::Revision(1),
+            charm: CharmDigest::of(b"a"),
+            component: CharmDigest::of(b"b"),
+            engine: "wasmtime 48".into(),
+            started_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            outcome: HookOutcome::Handled,
+            costs: HookCosts::default(),
+            coalesced: vec![],
+            calls: RecordedCalls::default(),
+            seed: String::new(),
+        };
+        let commit = UnitCommit {
+            unit: unit("tiny/0"),
+            seq,
+            incarnation: logging.incarnation,
+            record: UnitRecord { seq: seq + 1, ..UnitRecord::default() },
+            effects: Default::default(),
+            transitions: Default::default(),
+            leader_term: None,
+            early: vec![],
+            journal: Some(journal),
+        };
+        let commit = RunnerCommand::Commit(Box::new(commit));
+        agent.client.runner_command(&agent.name, &model, commit).await.unwrap();
+    }
+    let selector = logging.deployed.model.selector();
+    let events = |journal: periapt_host_api::api::Journal| -> Vec<Event> {
+        journal.entries.into_iter().map(|entry| entry.record.event).collect()
+    };
+    let of_one = fixture.client.journal(&selector, Some(&unit("tiny/0"))).await.unwrap();
+    assert_eq!(events(of_one.clone()), [Event::Install, Event::Start]);
+    assert_eq!(fixture.client.journal(&selector, None).await.unwrap(), of_one);
+    assert!(fixture.client.journal(&selector, Some(&unit("tiny/1"))).await.unwrap().entries.is_empty());
+    let shown = fixture.client.unit(&selector, &unit("tiny/0")).await.unwrap();
+    assert_eq!((shown.journal.len(), shown.record.seq), (2, 2));
+    fixture.stop().await;
+}

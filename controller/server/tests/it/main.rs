@@ -1,0 +1,18 @@
+//! A real controller on 127.0.0.1, asked over its API.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+#![expect(clippy::panic, reason = "a test says what failed by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
+
+mod charms;
+mod commands;
+mod disk;
+mod fixture;
+mod identity;
+mod logs;
+mod openapi;
+mod overload;
+mod raw;
+mod store;
+mod watches;
+mod work;

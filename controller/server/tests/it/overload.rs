@@ -1,0 +1,78 @@
+//! More commands than the writer can take: they share syncs, and past the bound they are refused.
+
+use periapt_host_api::{ErrorCode, command::Command};
+use tokio::task::JoinSet;
+
+use crate::fixture::{Fixture, PATIENCE, application, code_of};
+
+/// Waits until the writer is within a write that it may not finish.
+async fn hold(fixture: &Fixture) -> JoinSet<()> {
+    fixture.faults.hold(true);
+    let before = fixture.faults.writes();
+    let client = fixture.client.clone();
+    let mut held = JoinSet::new();
+    held.spawn(async move {
+        let add = periapt_host_api::command::ControllerCommand::AddModel { name: "held".parse().unwrap() };
+        client.controller_command(add).await.unwrap();
+    });
+    while fixture.faults.writes() == before {
+        tokio::task::yield_now().await;
+    }
+    held
+}
+
+#[tokio::test]
+async fn commands_that_wait_together_are_written_together() {
+    const COMMANDS: usize = 50;
+    let fixture = Fixture::start().await;
+    let mut tasks = hold(&fixture).await;
+    let before = fixture.faults.writes();
+    for number in 0..COMMANDS {
+        let client = fixture.client.clone();
+        tasks.spawn(async move {
+            let name = format!("m{number}").parse().unwrap();
+            let add = periapt_host_api::command::ControllerCommand::AddModel { name };
+            client.controller_command(add).await.unwrap();
+        });
+    }
+    // Each of these was answered after the commands before it on the one connection had arrived.
+    for _ in 0..COMMANDS {
+        fixture.client.controller().await.unwrap();
+    }
+    fixture.faults.hold(false);
+    tokio::time::timeout(PATIENCE, tasks.join_all()).await.unwrap();
+    assert_eq!(fixture.client.models().await.unwrap().len(), COMMANDS + 1);
+    let writes = fixture.faults.writes() - before;
+    assert!(writes <= 10, "{writes} syncs for {COMMANDS} commands");
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
+    let fixture = Fixture::start().await;
+    let busy = fixture.add_model("busy").await;
+    let other = fixture.add_model("other").await;
+    let held = hold(&fixture).await;
+    let mut bulks = JoinSet::new();
+    for _ in 0..6 {
+        let (client, model) = (fixture.client.clone(), busy.selector());
+        let commands = vec![Command::Expose { application: application("nobody") }; 1_000];
+        bulks.spawn(async move { client.commands(&model, commands).await });
+    }
+    // While the writer is held, only what is refused can be answered.
+    for _ in 0..2 {
+        let first = tokio::time::timeout(PATIENCE, bulks.join_next()).await.unwrap().unwrap().unwrap();
+        assert_eq!(code_of(first), ErrorCode::TooManyRequests);
+    }
+    let (client, model) = (fixture.client.clone(), other.selector());
+    let taken = tokio::spawn(async move {
+        client.commands(&model, vec![Command::Expose { application: application("nobody") }]).await
+    });
+    fixture.faults.hold(false);
+    assert_eq!(taken.await.unwrap().unwrap().results.len(), 1);
+    for bulk in bulks.join_all().await {
+        assert_eq!(bulk.unwrap().results.len(), 1_000);
+    }
+    held.join_all().await;
+    fixture.stop().await;
+}
