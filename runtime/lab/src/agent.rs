@@ -92,6 +92,11 @@ impl Agent {
         self.mirror.clone().unwrap_or_default()
     }
 
+    /// Whether a unit is in the model at all.
+    pub(crate) fn exists(&self, controller: &Controller, unit: &UnitName) -> bool {
+        controller.root().model(&self.model).is_some_and(|state| state.unit(unit).is_some())
+    }
+
     /// Starts keeper and runner.
     pub(crate) fn start(&mut self, controller: &mut Controller, clock: Clock) -> Result<(), LabError> {
         let register = Input::Register(self.name.clone(), self.host.clone());
@@ -155,12 +160,13 @@ impl Agent {
         }
     }
 
-    /// Receives all that happened as one frame, and checks that the mirror is the view afterwards.
-    pub(crate) fn catch_up(&mut self, controller: &Controller) -> Result<(), LabError> {
+    /// Receives all that happened as one frame, and checks that the mirror is the view afterwards. Answers whether
+    /// there was anything in it.
+    pub(crate) fn catch_up(&mut self, controller: &Controller) -> Result<bool, LabError> {
         let root = controller.root();
         let known = self.mirror.as_ref().is_some_and(|mirror| mirror.revision == root.revision());
         if !self.is_up() || self.stream == Line::Down || known {
-            return Ok(());
+            return Ok(false);
         }
         let caller = self.caller();
         let newest = view(root, &caller);
@@ -179,6 +185,7 @@ impl Agent {
             let what = format!("unannounced: {:?} {:?}", frame.puts, frame.deletes);
             return Err(self.differs(root.revision(), &what));
         }
+        let news = frame.from.is_none() || !(frame.puts.is_empty() && frame.deletes.is_empty());
         mirror.apply(travelled("a frame", &frame)?)?;
         if mirror != newest {
             let (puts, deletes) = mirror.difference(&newest);
@@ -191,7 +198,7 @@ impl Agent {
                 .or_insert_with(|| Executor::new(name.clone(), unit.early_number));
         }
         self.mirror = Some(mirror);
-        Ok(())
+        Ok(news)
     }
 
     fn differs(&self, revision: Revision, what: &str) -> LabError {

@@ -66,7 +66,7 @@ enum Flight {
     #[default]
     None,
     /// A hook was decided, and has not run.
-    Started { view: View, run: Box<HookRun> },
+    Started { view: Box<View>, run: Box<HookRun> },
     /// It ran, and is not committed.
     Ran(Box<Flown>),
     /// A commit is under way, or its answer is.
@@ -145,7 +145,7 @@ impl Executor {
     pub(crate) fn step(&mut self, world: &mut World<'_>) -> Result<Step, LabError> {
         let step = match std::mem::take(&mut self.flight) {
             Flight::None => self.decide(world),
-            Flight::Started { view, run } => self.run(world, view, *run),
+            Flight::Started { view, run } => self.run(world, *view, *run),
             Flight::Ran(flown) => self.conclude(world, *flown),
             Flight::Committing { commit, about, taken } => self.deliver(world, commit, about, taken),
         };
@@ -176,7 +176,7 @@ impl Executor {
             Decision::Stop => return Ok(Step::Stopped),
             Decision::RunHook(run) => {
                 self.leave(now, periapt_uniter::before_hook(&run));
-                self.flight = Flight::Started { view, run };
+                self.flight = Flight::Started { view: Box::new(view), run };
             }
             Decision::Deploy(run) => self.deploy(world, &run),
             Decision::Commit(progress) => {

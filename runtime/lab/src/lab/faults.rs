@@ -54,6 +54,16 @@ impl Lab {
         self.start_agent(agent)
     }
 
+    /// Gives an agent's host other addresses, of which the agent tells when it starts.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn move_addresses(&mut self, agent: &str, addresses: &[&str]) -> Result<(), LabError> {
+        let addresses = addresses.iter().map(|address| (*address).to_owned()).collect();
+        self.agent_mut(agent)?.host.addresses = addresses;
+        Ok(())
+    }
+
     /// The agent's runner dies and is started again: hooks in flight are lost, what had left them early is not.
     ///
     /// # Errors

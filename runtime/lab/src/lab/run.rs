@@ -63,7 +63,7 @@ impl Lab {
         }
         acted |= self.controller.work(self.clock)?;
         for agent in self.agents.values_mut() {
-            agent.catch_up(&self.controller)?;
+            acted |= agent.catch_up(&self.controller)?;
         }
         Ok(acted)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use periapt_host_api::{ApplicationName, RelationId, UnitName, event::Event};
+use periapt_host_api::{RelationId, UnitName, event::Event};
 
 use super::Breach;
 use crate::{Traced, trace::Fate};
@@ -151,28 +151,34 @@ fn failures(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// While one unit was told that it leads, for 30 seconds no other of its application is (D-3, K03).
+/// While one unit was told that it leads, for 30 seconds no other of its application is (D-3, K03), unless the first
+/// one is gone (L-4): of that nothing is heard any more.
 fn leadership(trace: &[Traced]) -> Vec<Breach> {
-    let mut told: Vec<(&ApplicationName, u64, &UnitName)> = Vec::new();
-    for traced in trace {
-        for call in &traced.tools {
-            let asked = call.argv.first().is_some_and(|name| name == "is-leader");
-            if asked && call.output.stdout.trim() == "True" {
-                told.push((traced.unit.application(), call.at.boot_ms, &traced.unit));
-            }
-        }
-    }
-    told.sort();
+    let told: Vec<(usize, &UnitName, u64)> = trace
+        .iter()
+        .enumerate()
+        .flat_map(|(place, traced)| traced.tools.iter().map(move |call| (place, &traced.unit, call)))
+        .filter(|(_, _, call)| {
+            call.argv.first().is_some_and(|name| name == "is-leader") && call.output.stdout.trim() == "True"
+        })
+        .map(|(place, unit, call)| (place, unit, call.at.boot_ms))
+        .collect();
     let mut breaches = Vec::new();
-    for (index, (application, at, unit)) in told.iter().enumerate() {
-        let later = told
-            .iter()
-            .skip(index + 1)
-            .take_while(|(other, then, _)| other == application && *then < at.saturating_add(GUARANTEE_MS));
-        for (_, then, other) in later.filter(|(_, _, other)| other != unit) {
-            let after = then.saturating_sub(*at);
-            breaches
-                .push(Breach::new("D-3", format!("{other} was told that it leads {after} ms after {unit}")));
+    for (index, (_, unit, at)) in told.iter().enumerate() {
+        let within =
+            told.iter().skip(index + 1).take_while(|(_, _, then)| *then < at.saturating_add(GUARANTEE_MS));
+        let mut others =
+            within.filter(|(_, other, _)| other != unit && other.application() == unit.application());
+        if let Some((place, other, then)) = others.next() {
+            let lives_on =
+                trace.iter().skip(*place).any(|later| later.unit == **unit && later.is_concluded());
+            if lives_on {
+                let after = then.saturating_sub(*at);
+                breaches.push(Breach::new(
+                    "D-3",
+                    format!("{other} was told that it leads {after} ms after {unit}"),
+                ));
+            }
         }
     }
     breaches

@@ -10,7 +10,12 @@
 )]
 
 mod bench;
+mod configuration;
 mod failure;
+mod law;
+mod leadership;
+mod properties;
 mod recovery;
 mod relations;
+mod removal;
 mod startup;

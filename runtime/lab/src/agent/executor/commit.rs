@@ -63,7 +63,13 @@ impl Executor {
                 Ok(Step::Acted)
             }
             Err(LabError::Refused(refusal)) if taken => {
-                Err(LabError::AnswerChanged { unit: self.name.clone(), reason: refusal.to_string() })
+                match world.agent.exists(world.controller, &self.name) {
+                    true => {
+                        Err(LabError::AnswerChanged { unit: self.name.clone(), reason: refusal.to_string() })
+                    }
+                    // It was removed after its commit had been taken.
+                    false => Ok(Step::Acted),
+                }
             }
             Err(LabError::Refused(refusal)) => {
                 self.outbox.put_back(world.clock.now(), commit.early);

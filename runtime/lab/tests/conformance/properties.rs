@@ -1,0 +1,291 @@
+//! Properties of wild runs: operators who ask for anything, hooks that fail, processes that die between any two steps,
+//! answers and frames that are late or lost. The order of hooks keeps its laws (R-23, R-25, R-28, U-24, ...), mirrors
+//! are their views, and once the world is calm and every cause is fixed, every unit settles.
+
+use std::time::Duration;
+
+use periapt_host_api::{
+    UnitName,
+    command::{Command, Force, RelationSelector, ResolveMode},
+    event::Event,
+};
+use periapt_lab::{Action, Charm, Hook, Lab, LabError, Weather, laws};
+use proptest::prelude::*;
+
+use crate::bench::charm;
+
+const WEB: &str = "
+name: web
+requires:
+  db: {interface: sql}
+  cache: {interface: cache, limit: 1}
+peers:
+  ring: {interface: ring}
+config:
+  options:
+    colour: {type: string, default: red}
+";
+
+const BASE: &str = "
+name: base
+provides:
+  db: {interface: sql}
+  cache: {interface: cache}
+config:
+  options:
+    colour: {type: string, default: red}
+";
+
+const HELPER: &str = "
+name: helper
+subordinate: true
+requires:
+  host: {interface: juju-info, scope: container}
+config:
+  options:
+    colour: {type: string, default: red}
+";
+
+/// Hooks that can be made to fail.
+const HOOKS: &[&str] = &[
+    "install",
+    "leader-elected",
+    "config-changed",
+    "start",
+    "stop",
+    "upgrade-charm",
+    "db-relation-created",
+    "db-relation-joined",
+    "db-relation-changed",
+    "db-relation-departed",
+    "db-relation-broken",
+    "ring-relation-changed",
+];
+
+const APPLICATIONS: [&str; 3] = ["a", "b", "s"];
+const AGENTS: [&str; 2] = ["host", "far"];
+const ENDS: [(&str, &str); 4] = [("a:db", "b:db"), ("a:cache", "b:cache"), ("s", "a"), ("s", "b")];
+
+/// One thing that somebody does, or that goes wrong. Numbers name things by their place among those that are there.
+#[derive(Debug, Clone)]
+enum Act {
+    AddUnit(usize),
+    RemoveUnit(usize, Option<u32>),
+    Integrate(usize),
+    RemoveRelation(usize, Option<u32>),
+    RemoveApplication(usize),
+    Configure(usize, u8),
+    Refresh(usize, u8, bool),
+    Fail(usize, usize),
+    Fix(usize),
+    Resolve(usize, bool),
+    Stumble(usize),
+    Advance(u16),
+    CrashRunner(usize),
+    KillAgent(usize),
+    StartAgent(usize),
+    RebootHost(usize),
+    CutOff(usize),
+    Reconnect(usize),
+    RestartController,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let force = || prop_oneof![3 => Just(None), 1 => (0..100_u32).prop_map(Some)];
+    let nth = || 0..16_usize;
+    prop_oneof![
+        2 => (0..2_usize).prop_map(Act::AddUnit),
+        2 => (nth(), force()).prop_map(|(unit, force)| Act::RemoveUnit(unit, force)),
+        3 => (0..ENDS.len()).prop_map(Act::Integrate),
+        2 => (nth(), force()).prop_map(|(relation, force)| Act::RemoveRelation(relation, force)),
+        1 => (0..3_usize).prop_map(Act::RemoveApplication),
+        2 => (0..3_usize, any::<u8>()).prop_map(|(application, value)| Act::Configure(application, value)),
+        1 => (0..3_usize, 0..3_u8, any::<bool>()).prop_map(|(application, note, force)| Act::Refresh(application, note, force)),
+        4 => (nth(), 0..HOOKS.len()).prop_map(|(unit, hook)| Act::Fail(unit, hook)),
+        2 => nth().prop_map(Act::Fix),
+        2 => (nth(), any::<bool>()).prop_map(|(unit, retry)| Act::Resolve(unit, retry)),
+        16 => (1..60_usize).prop_map(Act::Stumble),
+        3 => (0..400_u16).prop_map(Act::Advance),
+        3 => (0..2_usize).prop_map(Act::CrashRunner),
+        1 => (0..2_usize).prop_map(Act::KillAgent),
+        1 => (0..2_usize).prop_map(Act::StartAgent),
+        1 => (0..2_usize).prop_map(Act::RebootHost),
+        1 => (0..2_usize).prop_map(Act::CutOff),
+        1 => (0..2_usize).prop_map(Act::Reconnect),
+        1 => Just(Act::RestartController),
+    ]
+}
+
+/// What these charms do: write to their bags when they join, and when they are configured; leaders to the
+/// application's, too. Nothing that they write depends on what they read, so that there is an end to it.
+fn handler(hook: &mut Hook<'_>) -> Result<(), String> {
+    let colour = hook.tool("config-get colour")?.trim().to_owned();
+    let endpoints = ["db", "cache", "ring", "host"];
+    let writes = match hook.event() {
+        Event::ConfigChanged | Event::LeaderElected => true,
+        Event::RelationJoined { .. } | Event::RelationCreated(_) => hook.unit().number() % 2 == 0,
+        _ => false,
+    };
+    if !writes {
+        return Ok(());
+    }
+    let leads = hook.tool("is-leader")?.trim() == "True";
+    for endpoint in endpoints {
+        let relations = hook.tool(&format!("relation-ids {endpoint}"))?;
+        for relation in relations.split_whitespace() {
+            hook.tool(&format!("relation-set -r {relation} colour={colour}"))?;
+            if leads {
+                hook.tool(&format!("relation-set -r {relation} --app colour={colour}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of(application: usize) -> Charm {
+    charm([WEB, BASE, HELPER][application]).with_handler(handler)
+}
+
+fn beginning(seed: u64) -> Result<Lab, LabError> {
+    let mut lab = Lab::new(seed)?;
+    lab.add_agent("far")?;
+    lab.deploy("a", &of(0), 2)?;
+    lab.deploy("b", &of(1), 1)?;
+    lab.deploy("s", &of(2), 0)?;
+    Ok(lab)
+}
+
+/// Does one thing. Who names what is not there, or asks for what is refused, changes nothing.
+fn perform(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
+    let done = try_to(lab, act);
+    match done {
+        Err(LabError::Refused(_) | LabError::Unknown { .. }) => Ok(()),
+        other => other,
+    }
+}
+
+fn nth<T>(mut things: Vec<T>, place: usize) -> Option<T> {
+    (!things.is_empty()).then(|| things.swap_remove(place % things.len()))
+}
+
+fn units(lab: &Lab) -> Result<Vec<UnitName>, LabError> {
+    Ok(lab.state()?.units().map(|unit| unit.name.clone()).collect())
+}
+
+fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
+    let forced = |force: &Option<u32>| force.map(|max_wait| Force { max_wait });
+    match act {
+        Act::AddUnit(application) => lab.add_units(APPLICATIONS[*application], 1).map(|_| ()),
+        Act::RemoveUnit(place, force) => match nth(units(lab)?, *place) {
+            Some(unit) => lab.command(&Command::RemoveUnit { unit, force: forced(force) }).map(|_| ()),
+            None => Ok(()),
+        },
+        Act::Integrate(place) => lab.integrate(ENDS[*place].0, ENDS[*place].1).map(|_| ()),
+        Act::RemoveRelation(place, force) => {
+            let relations = lab.state()?.relations().map(|relation| relation.id).collect();
+            let Some(id) = nth(relations, *place) else { return Ok(()) };
+            let relation = RelationSelector::Id(id);
+            lab.command(&Command::RemoveRelation { relation, force: forced(force) }).map(|_| ())
+        }
+        Act::RemoveApplication(application) => lab.remove_application(APPLICATIONS[*application]),
+        Act::Configure(application, value) => {
+            lab.configure(APPLICATIONS[*application], &[("colour", &format!("c{value}"))])
+        }
+        Act::Refresh(application, note, force) => {
+            let charm = of(*application).revised(&note.to_string());
+            match force {
+                true => lab.force_refresh(APPLICATIONS[*application], &charm),
+                false => lab.refresh(APPLICATIONS[*application], &charm),
+            }
+        }
+        Act::Fail(place, hook) => match nth(units(lab)?, *place) {
+            Some(unit) => lab.script(&unit.to_string(), HOOKS[*hook], vec![Action::fail("out of luck")]),
+            None => Ok(()),
+        },
+        Act::Fix(place) => match nth(units(lab)?, *place) {
+            Some(unit) => HOOKS.iter().try_for_each(|hook| lab.unscript(&unit.to_string(), hook)),
+            None => Ok(()),
+        },
+        Act::Resolve(place, retry) => {
+            let mode = if *retry { ResolveMode::Retry } else { ResolveMode::NoRetry };
+            match nth(units(lab)?, *place) {
+                Some(unit) => lab.resolve(&unit.to_string(), mode),
+                None => Ok(()),
+            }
+        }
+        Act::Stumble(steps) => lab.stumble(*steps),
+        Act::Advance(seconds) => lab.advance(Duration::from_secs(u64::from(*seconds))),
+        Act::CrashRunner(agent) => lab.crash_runner(AGENTS[*agent]),
+        Act::KillAgent(agent) => lab.kill_agent(AGENTS[*agent]),
+        Act::StartAgent(agent) => lab.start_agent(AGENTS[*agent]),
+        Act::RebootHost(agent) => lab.reboot_host(AGENTS[*agent]),
+        Act::CutOff(agent) => lab.cut_off(AGENTS[*agent]),
+        Act::Reconnect(agent) => lab.reconnect(AGENTS[*agent]),
+        Act::RestartController => lab.restart_controller(),
+    }
+}
+
+/// Calms the world, fixes every cause, and gives everything the time that it needs: the longest back-off and the
+/// longest forced wait are under six minutes.
+fn calm(lab: &mut Lab) -> Result<(), LabError> {
+    lab.set_weather(Weather::default());
+    lab.unscript_all();
+    for agent in AGENTS {
+        lab.start_agent(agent)?;
+        lab.reconnect(agent)?;
+    }
+    lab.advance(Duration::from_secs(400))?;
+    lab.advance(Duration::from_secs(400))
+}
+
+fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
+    let breaches = laws::order_broken(lab.trace());
+    prop_assert!(
+        breaches.is_empty(),
+        "{}",
+        breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    );
+    Ok(())
+}
+
+fn live(seed: u64, lost_answers: u16, acts: &[Act]) -> Result<Lab, TestCaseError> {
+    let fail = |error: LabError| TestCaseError::fail(error.to_string());
+    let mut lab = beginning(seed).map_err(fail)?;
+    lab.set_weather(Weather { lost_answers });
+    for act in acts {
+        perform(&mut lab, act).map_err(fail)?;
+    }
+    check_laws(&lab)?;
+    calm(&mut lab).map_err(fail)?;
+    Ok(lab)
+}
+
+/// A wild run takes a second or two, so that there are fewer of them than of other properties' cases, unless
+/// `PROPTEST_CASES` says how many.
+fn config() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(32), max_shrink_iters: 2_000, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whatever_happens_hooks_keep_their_order_and_every_unit_settles(
+        seed: u64,
+        lost_answers in prop_oneof![Just(0_u16), Just(300)],
+        acts in prop::collection::vec(act(), 1..40),
+    ) {
+        let lab = live(seed, lost_answers, &acts)?;
+        check_laws(&lab)?;
+        let unrest = laws::unrest(lab.state().map_err(|error| TestCaseError::fail(error.to_string()))?);
+        prop_assert!(unrest.is_empty(), "{}", unrest.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(seed: u64, acts in prop::collection::vec(act(), 1..15)) {
+        let (one, other) = (live(seed, 100, &acts)?, live(seed, 100, &acts)?);
+        prop_assert_eq!(one.trace(), other.trace());
+        prop_assert_eq!(one.root().revision(), other.root().revision());
+    }
+}
