@@ -5,7 +5,7 @@ use std::time::Duration;
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::{Budgets, HookError, HookErrorKind, fuel, meter::TooManyCalls};
+use crate::{Budgets, HookError, HookErrorKind, fuel, limits, meter::TooManyCalls};
 
 /// How many functions of a backtrace are named: enough to find the place, short enough for a status.
 const FRAMES: usize = 6;
@@ -71,8 +71,20 @@ pub(crate) fn diagnose(error: &wasmtime::Error, evidence: &Evidence<'_>) -> Verd
         None if !evidence.started => {
             failed(HookErrorKind::NotStarted, format!("the charm could not be started: {error:#}"))
         }
-        // What the engine or a host function refuses: handles, bytes in a call, random bytes.
-        None => failed(HookErrorKind::Limit, format!("{}{}", error.root_cause(), place(error))),
+        None => failed(HookErrorKind::Limit, format!("{}{}", refused(error), place(error))),
+    }
+}
+
+/// What the engine or a host function refuses. The engine has no types for its own bounds, so its words are
+/// put into ours; words that it changes are told as they are.
+fn refused(error: &wasmtime::Error) -> String {
+    let cause = error.root_cause().to_string();
+    if cause.contains("fuel allocated for hostcalls") {
+        format!("too large: a call may bring {} MiB", limits::HOST_CALL_BYTES >> 20)
+    } else if cause.contains("store handle limit exceeded") {
+        format!("too many handles: a hook may hold {}", limits::MAX_HANDLES)
+    } else {
+        cause
     }
 }
 
@@ -106,9 +118,25 @@ fn trapped(trap: Trap, error: &wasmtime::Error, stderr: &str) -> String {
 /// ` in INNER, called by OUTER`, if the charm has names of functions.
 fn place(error: &wasmtime::Error) -> String {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-    let names: Vec<_> =
-        backtrace.frames().iter().filter_map(|frame| frame.func_name()).take(FRAMES).collect();
+    let mut names: Vec<_> = backtrace
+        .frames()
+        .iter()
+        .filter_map(|frame| frame.func_name())
+        // Without the hash that tells apart what the author did not.
+        .map(|name| format!("{:#}", rustc_demangle::demangle(name)))
+        .skip_while(|name| is_machinery(name))
+        .collect();
+    // A recursion is told once.
+    names.dedup();
+    names.truncate(FRAMES);
     if names.is_empty() { String::new() } else { format!(" in {}", names.join(", called by ")) }
+}
+
+/// What a standard library does on its way to a trap: of no use to the author.
+fn is_machinery(name: &str) -> bool {
+    ["abort", "__rust", "std::", "core::", "alloc::", "<alloc::", "<core::", "<std::"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// What a panic wrote to stderr: Rust's (place, then text) and Go's.
@@ -167,6 +195,13 @@ mod tests {
     fn a_message_is_cut_at_a_character() {
         let Verdict::Failed(error) = failed(HookErrorKind::Failed, "ä".repeat(MESSAGE)) else { panic!() };
         assert_eq!(error.message.len(), MESSAGE);
+    }
+
+    #[test]
+    fn the_way_to_an_abort_is_no_place() {
+        assert!(is_machinery("std::process::abort"));
+        assert!(is_machinery("<core::option::Option<u8>>::unwrap"));
+        assert!(!is_machinery("<hostile::Hostile as periapt_sdk::Charm>::start"));
     }
 
     #[test]

@@ -76,6 +76,8 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
         .max_core_instances_per_component(limits::MAX_INSTANCES)
         .max_memories_per_component(limits::MAX_MEMORIES)
         .max_tables_per_component(limits::MAX_TABLES)
+        .max_memories_per_module(limits::MAX_MEMORIES)
+        .max_tables_per_module(limits::MAX_TABLES)
         .table_elements(limits::MAX_TABLE_ELEMENTS as usize)
         .max_memory_size(largest)
         .linear_memory_keep_resident(resident)

@@ -18,10 +18,10 @@ pub(crate) const MAX_TABLE_ELEMENTS: u32 = 1 << 16;
 /// What a guest may hand to the host in one call, in bytes. The largest sensible argument is a bag's value of
 /// 64 KiB or a file's write of 64 KiB; the engine's default of 128 MiB would let a hook of 256 MiB make the
 /// host allocate half as much again.
-const HOST_CALL_BYTES: usize = 2 << 20;
+pub(crate) const HOST_CALL_BYTES: usize = 2 << 20;
 
 /// Handles to resources that a component may hold at once (open files, streams, pollables).
-const MAX_HANDLES: usize = 1_000;
+pub(crate) const MAX_HANDLES: usize = 1_000;
 
 /// Stack of WebAssembly code, in bytes. What is beyond it up to [`ASYNC_STACK`] is there for host functions.
 pub(crate) const WASM_STACK: usize = 512 << 10;

@@ -1,0 +1,83 @@
+//! Bounds that are not about one guest.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_host_api::event::Event;
+use periapt_sandbox::{Budgets, Busy, Options, Outcome, Sandbox};
+
+use crate::world::{Hook, World, component, prepared};
+
+const YAML: &str = include_str!("../../../../charms/hostile/charmcraft.yaml");
+
+#[tokio::test]
+async fn a_full_pool_is_no_failure_of_the_hook() {
+    let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
+    let loaded = sandbox.compile_in_process(&component("hostile")).unwrap();
+    let prepared = sandbox.prepare(&loaded, None).unwrap();
+    let mut sleeper = Hook::new(Event::Start).option("mode", "sleep");
+    sleeper.world = Arc::new(World { real_time: true, ..World::default() });
+    let mut first = Box::pin(sleeper.run_in(&sandbox, &prepared, YAML));
+    // Once around: it is instantiated and sleeps.
+    assert!(futures_poll(first.as_mut()).await.is_none());
+    let second = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await;
+    assert_eq!(second.map(|_| ()).unwrap_err(), Busy);
+    // Dropping the future ends the hook and gives its place back.
+    drop(first);
+    let third = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
+    assert_eq!(third.report.outcome, Outcome::Handled);
+}
+
+/// Polls a future until it waits for something that only time or the world brings.
+async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        use std::{pin::Pin, task::Poll};
+        Poll::Ready(match Pin::new(&mut future).poll(context) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_hook_that_computes_lets_others_run_on_the_same_thread() {
+    let hostile = prepared("hostile", "hostile");
+    let spin = Hook::new(Event::Start).option("mode", "endless_loop");
+    let spin = spin.budgets(|budgets| budgets.fuel = Budgets::cpu(Duration::from_secs(3600)));
+    let spinning = tokio::spawn(async move {
+        spin.run(&hostile, "hostile").await;
+    });
+    let probe = prepared("probe", "probe");
+    let ran = Hook::new(Event::Install).run(&probe, "probe").await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    spinning.abort();
+}
+
+#[tokio::test]
+async fn memory_counts_over_the_whole_instance() {
+    let probe = prepared("probe", "probe");
+    let ran = Hook::new(Event::Install).run(&probe, "probe").await;
+    let used = ran.report.costs.memory;
+    assert!(used >= 64 << 10, "{used}");
+    let hook = Hook::new(Event::Install).budgets(|budgets| budgets.memory = used - 1);
+    let ran = hook.run(&probe, "probe").await;
+    assert!(ran.message().starts_with("out of memory"), "{}", ran.message());
+}
+
+#[tokio::test]
+async fn a_budget_of_what_a_hook_uses_is_enough_and_less_is_not() {
+    let probe = prepared("probe", "probe");
+    let needed = Hook::new(Event::Install).run(&probe, "probe").await.report.costs;
+    let exactly = |fuel, calls| {
+        Hook::new(Event::Install).budgets(|budgets| {
+            budgets.fuel = fuel;
+            budgets.host_calls = calls;
+        })
+    };
+    let ran = exactly(needed.fuel, needed.host_calls).run(&probe, "probe").await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    let ran = exactly(needed.fuel / 2, needed.host_calls).run(&probe, "probe").await;
+    assert!(ran.message().starts_with("cpu budget exceeded"), "{}", ran.message());
+    let ran = exactly(needed.fuel, needed.host_calls - 1).run(&probe, "probe").await;
+    assert!(ran.message().starts_with("too many host calls"), "{}", ran.message());
+}

@@ -1,0 +1,153 @@
+//! What a charm asks and what it is answered, through both doors.
+
+use std::sync::Arc;
+
+use periapt_host_api::{LeaderTerm, RelationId, commit::EarlyEffect, event::Event, status::WorkloadStatus};
+use periapt_sandbox::{HookErrorKind, Outcome};
+
+use crate::world::{Hook, Ran, World, lease, peer, prepared, unit};
+
+async fn probe(hook: Hook) -> Ran {
+    hook.run(&prepared("probe", "probe"), "probe").await
+}
+
+fn script(event: Event, script: &str) -> Hook {
+    Hook::new(event).option("script", script)
+}
+
+#[tokio::test]
+async fn every_event_reaches_the_charm_with_its_fields() {
+    let relation = peer;
+    let remote = || unit("u/1");
+    for (event, line) in [
+        (Event::Install, "event install"),
+        (Event::Start, "event start"),
+        (Event::Stop, "event stop"),
+        (Event::Remove, "event remove"),
+        (Event::ConfigChanged, "event config-changed"),
+        (Event::UpgradeCharm, "event upgrade-charm"),
+        (Event::UpdateStatus, "event update-status"),
+        (Event::LeaderElected, "event leader-elected"),
+        (Event::LeaderSettingsChanged, "event leader-settings-changed"),
+        (Event::RelationCreated(relation()), "event peer-relation-created relation=peer:1 app=u"),
+        (
+            Event::RelationJoined { relation: relation(), remote_unit: remote() },
+            "event peer-relation-joined relation=peer:1 app=u unit=u/1",
+        ),
+        (
+            Event::RelationChanged { relation: relation(), remote_unit: Some(remote()) },
+            "event peer-relation-changed relation=peer:1 app=u unit=u/1",
+        ),
+        (
+            Event::RelationChanged { relation: relation(), remote_unit: None },
+            "event peer-relation-changed relation=peer:1 app=u",
+        ),
+        (
+            Event::RelationDeparted { relation: relation(), remote_unit: remote(), departing_unit: remote() },
+            "event peer-relation-departed relation=peer:1 app=u unit=u/1 departing=u/1",
+        ),
+        (Event::RelationBroken(relation()), "event peer-relation-broken relation=peer:1 app=u"),
+    ] {
+        let ran = probe(Hook::new(event)).await;
+        assert_eq!(ran.report.outcome, Outcome::Handled);
+        let expected = format!("{line} attempt=1");
+        assert!(ran.log().iter().any(|logged| logged.ends_with(&expected)), "{expected}: {:?}", ran.log());
+    }
+}
+
+#[tokio::test]
+async fn writes_are_gathered_and_statuses_leave_at_once() {
+    let hook = script(
+        Event::RelationChanged { relation: peer(), remote_unit: Some(unit("u/1")) },
+        "*: set key=value\n*: status active ready\n*: open-port 80/tcp",
+    );
+    let ran = probe(hook).await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    let effects = &ran.report.gathered.effects;
+    assert_eq!(effects.bags[&RelationId(1)].unit["key"], "value");
+    assert_eq!(effects.ports.open.iter().map(|port| port.range.to_string()).collect::<Vec<_>>(), ["80/tcp"]);
+    assert!(ran.report.gathered.status_set);
+    assert!(ran.early.iter().any(|(_, effect)| matches!(
+        effect,
+        EarlyEffect::UnitStatus { status: WorkloadStatus::Active, message } if message == "ready"
+    )));
+}
+
+#[tokio::test]
+async fn the_argv_door_gives_what_the_typed_door_gives() {
+    let hook = script(
+        Event::RelationChanged { relation: peer(), remote_unit: Some(unit("u/1")) },
+        "*: tool relation-get --format=json - u/1\n*: tool relation-list\n*: tool no-such-tool\n\
+         *: tool relation-set a=b",
+    );
+    let ran = probe(hook).await;
+    let log = ran.log().join("\n");
+    assert!(log.contains(r#"tool relation-get: 0 {"of":"u/1"}"#), "{log}");
+    assert!(log.contains("tool relation-list: 0 u/1"), "{log}");
+    assert!(log.contains("tool no-such-tool: 1"), "{log}");
+    assert_eq!(ran.report.gathered.effects.bags[&RelationId(1)].unit["a"], "b");
+}
+
+#[tokio::test]
+async fn a_failure_is_told_in_the_charms_own_words() {
+    let ran = probe(script(Event::Install, "*: set key=value\n*: fail no database")).await;
+    let Outcome::Failed(error) = &ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    assert_eq!((error.kind, error.message.as_str()), (HookErrorKind::Failed, "no database"));
+}
+
+#[tokio::test]
+async fn a_panic_is_told_with_its_place_and_stands_in_the_log() {
+    let ran = probe(script(Event::Install, "*: panic the disk is gone")).await;
+    assert!(ran.message().starts_with("panicked: the disk is gone (at "), "{}", ran.message());
+    assert!(ran.log().iter().any(|line| line.starts_with("WARNING unit.u/0.install")), "{:?}", ran.log());
+}
+
+#[tokio::test]
+async fn streams_go_to_the_log_by_lines_in_order_with_the_charms_own() {
+    let ran = probe(script(Event::Install, "*: emit one\n*: log two\n*: complain three")).await;
+    let log = ran.log();
+    let found: Vec<_> = log.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(
+        found,
+        ["DEBUG unit.u/0.install one", "INFO unit.u/0.juju-log two", "WARNING unit.u/0.install three"]
+    );
+}
+
+#[tokio::test]
+async fn a_lease_that_is_long_enough_needs_no_renewal() {
+    let mut hook = script(Event::Install, "*: tool is-leader\n*: app-set key=value");
+    hook.lease = lease(60);
+    let ran = probe(hook).await;
+    assert!(ran.log().iter().any(|line| line.ends_with("tool is-leader: 0 True ")), "{:?}", ran.log());
+    assert_eq!(ran.renewals, 0);
+    assert_eq!(ran.report.gathered.leader_term, Some(LeaderTerm(3)));
+}
+
+#[tokio::test]
+async fn a_lease_that_is_too_short_is_renewed_while_the_hook_waits() {
+    let mut hook = script(Event::Install, "*: app-set key=value");
+    hook.lease = lease(29);
+    hook.world = Arc::new(World { renewed: lease(60), ..World::default() });
+    let ran = probe(hook).await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert_eq!(ran.renewals, 1);
+    assert_eq!(ran.report.gathered.effects.bags[&RelationId(1)].application["key"], "value");
+}
+
+#[tokio::test]
+async fn whoever_cannot_renew_is_no_leader() {
+    let hook = script(Event::Install, "*: tool is-leader\n*: tool is-leader\n*: app-set key=value");
+    let ran = probe(hook).await;
+    assert_eq!(ran.log().iter().filter(|line| line.ends_with("tool is-leader: 0 False ")).count(), 2);
+    assert_eq!(ran.renewals, 1, "False stays False in one hook");
+    assert!(matches!(ran.report.outcome, Outcome::Failed(_)));
+    assert!(ran.report.gathered.effects.bags.is_empty());
+}
+
+#[tokio::test]
+async fn the_calls_are_recorded_for_the_journal() {
+    let ran = probe(script(Event::Install, "*: tool config-get count")).await;
+    let calls = &ran.report.gathered.calls.calls;
+    assert!(calls.iter().any(|call| call.function == "config.get"), "{calls:?}");
+    assert!(calls.iter().any(|call| call.function == "hook-tools.run"), "{calls:?}");
+}

@@ -1,0 +1,15 @@
+//! The sandbox from outside: real guests, and the most hostile ones.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
+
+#[macro_use]
+#[path = "../../../../charms/hostile/catalogue.rs"]
+mod catalogue;
+
+mod artifacts;
+mod budgets;
+mod contract;
+mod fixture;
+mod hostile;
+mod modules;
+mod repeatable;
+mod world;

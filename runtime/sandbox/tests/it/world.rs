@@ -1,0 +1,309 @@
+//! A unit to run hooks of, and what stands around it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use periapt_hook::{CallTime, HeldLease, HookContext, HookInputs, LeaseState, Limits};
+use periapt_host_api::{
+    CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    charm::{CharmFiles, CharmMeta},
+    commit::EarlyEffect,
+    event::{Event, RelationContext},
+    record::{CharmRef, RelationRecord, UnitRecord},
+    relation::{BagKey, BagOwner, Endpoint, Role, Scope},
+    settings::{ModelConfig, OptionValue},
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    view::{
+        ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, RelationView,
+        UnitView, View,
+    },
+};
+use periapt_sandbox::{
+    BoxFuture, Budgets, Busy, HookReport, HookServices, Loaded, Options, Outcome, Prepared, RunInputs,
+    Sandbox, Seed,
+};
+
+/// One engine for all tests, as in a runner.
+pub(crate) static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(Options::default()).unwrap());
+
+/// A guest that `tools/guest` built, as a component.
+pub(crate) fn component(name: &str) -> Vec<u8> {
+    let directory = std::env::var_os("PERIAPT_GUESTS")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests")));
+    let path = directory.join(format!("{name}.wasm"));
+    let module = std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; `make guests` builds it", path.display()));
+    periapt_archive::adapt(&module).unwrap()
+}
+
+/// A guest, compiled once for all tests.
+pub(crate) fn loaded(name: &'static str) -> Loaded {
+    static CACHE: Mutex<BTreeMap<&str, Loaded>> = Mutex::new(BTreeMap::new());
+    let mut cache = CACHE.lock().unwrap();
+    cache.entry(name).or_insert_with(|| SANDBOX.compile_in_process(&component(name)).unwrap()).clone()
+}
+
+/// A guest that is ready to run, with the files of its charm's directory.
+pub(crate) fn prepared(name: &'static str, directory: &str) -> Prepared {
+    let charms = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../charms"));
+    SANDBOX.prepare(&loaded(name), Some(&charms.join(directory))).unwrap()
+}
+
+/// The world outside of a hook, which remembers what reached it.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) early: Mutex<Vec<(Timestamp, EarlyEffect)>>,
+    /// What a renewal gives.
+    pub(crate) renewed: LeaseState,
+    pub(crate) renewals: AtomicU64,
+    /// Whether sleeping takes time.
+    pub(crate) real_time: bool,
+}
+
+impl HookServices for World {
+    fn now(&self) -> CallTime {
+        CallTime { at: Timestamp::from_second(1_800_000_000).unwrap(), boot_ms: 1_000_000 }
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        self.renewals.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async {
+            // A renewal takes its time: the hook waits on its fiber.
+            tokio::task::yield_now().await;
+            self.renewed
+        })
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        self.early.lock().unwrap().extend(items);
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        if self.real_time {
+            Box::pin(tokio::time::sleep(duration))
+        } else {
+            Box::pin(tokio::task::yield_now())
+        }
+    }
+}
+
+/// A lease with so many seconds left.
+pub(crate) fn lease(seconds: u64) -> LeaseState {
+    LeaseState { held: Some(HeldLease { term: LeaderTerm(3), valid_until_ms: 1_000_000 + seconds * 1_000 }) }
+}
+
+/// One hook to run.
+pub(crate) struct Hook {
+    pub(crate) event: Event,
+    pub(crate) config: BTreeMap<String, OptionValue>,
+    pub(crate) lease: LeaseState,
+    pub(crate) budgets: Budgets,
+    pub(crate) seed: Seed,
+    pub(crate) world: Arc<World>,
+}
+
+impl Hook {
+    pub(crate) fn new(event: Event) -> Self {
+        // Enough for every guest that behaves, and soon over for those that do not.
+        let budgets =
+            Budgets { fuel: Budgets::cpu(Duration::from_secs(2)), host_calls: 300_000, ..Budgets::default() };
+        Self {
+            event,
+            config: BTreeMap::new(),
+            lease: LeaseState::default(),
+            budgets,
+            seed: Seed([7; 32]),
+            world: Arc::default(),
+        }
+    }
+
+    pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
+        self.config.insert(name.to_owned(), OptionValue::Text(value.to_owned()));
+        self
+    }
+
+    pub(crate) fn budgets(mut self, change: impl FnOnce(&mut Budgets)) -> Self {
+        change(&mut self.budgets);
+        self
+    }
+
+    /// Runs the hook in a prepared charm whose metadata lies in `charms/DIRECTORY`.
+    pub(crate) async fn run(self, prepared: &Prepared, directory: &str) -> Ran {
+        let path = format!("{}/../../charms/{directory}/charmcraft.yaml", env!("CARGO_MANIFEST_DIR"));
+        self.run_in(&SANDBOX, prepared, &std::fs::read_to_string(path).unwrap()).await.unwrap()
+    }
+
+    /// Runs it in another sandbox, with metadata of its own.
+    pub(crate) async fn run_in(
+        self,
+        sandbox: &Sandbox,
+        prepared: &Prepared,
+        yaml: &str,
+    ) -> Result<Ran, Busy> {
+        let context = HookContext::new(HookInputs {
+            view: view(yaml, self.config),
+            unit: unit("u/0"),
+            event: self.event,
+            attempt: 1,
+            lease: self.lease,
+            context_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            api_addresses: Vec::new(),
+            limits: Limits::default(),
+        })
+        .unwrap();
+        let inputs = RunInputs {
+            context,
+            seed: self.seed,
+            budgets: self.budgets,
+            services: Arc::clone(&self.world) as Arc<dyn HookServices>,
+        };
+        let report = sandbox.run_hook(prepared, inputs).await?;
+        let mut early = std::mem::take(&mut *self.world.early.lock().unwrap());
+        early.extend(report.gathered.early.iter().cloned());
+        Ok(Ran { report, early, renewals: self.world.renewals.load(Ordering::Relaxed) })
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) report: HookReport,
+    /// All that left the hook early, in order.
+    pub(crate) early: Vec<(Timestamp, EarlyEffect)>,
+    pub(crate) renewals: u64,
+}
+
+impl Ran {
+    /// Log lines as `LEVEL MODULE MESSAGE`.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.early
+            .iter()
+            .filter_map(|(_, effect)| match effect {
+                EarlyEffect::Log { level, module, message } => Some(format!("{level} {module} {message}")),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The message of a hook that failed.
+    pub(crate) fn message(&self) -> &str {
+        match &self.report.outcome {
+            Outcome::Failed(error) => &error.message,
+            outcome => panic!("it did not fail: {outcome:?}"),
+        }
+    }
+}
+
+pub(crate) fn unit(name: &str) -> UnitName {
+    name.parse().unwrap()
+}
+
+/// The peer relation of unit `u/0`.
+pub(crate) fn peer() -> RelationContext {
+    RelationContext {
+        endpoint: "peer".parse().unwrap(),
+        relation: RelationId(1),
+        remote_application: "u".parse().unwrap(),
+    }
+}
+
+/// Application `u` with unit `u/0`, in its peer relation, beside `u/1`.
+fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
+    let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
+    let meta = CharmMeta::parse(&files).unwrap();
+    let digest = CharmDigest::of(charmcraft.as_bytes());
+    let charm = CharmRef { digest, modified_version: 1 };
+    let model = ModelView {
+        uuid: "11111111-2222-4333-8444-555555555555".parse().unwrap(),
+        name: "m".parse().unwrap(),
+        life: Life::Alive,
+        config: ModelConfig::default(),
+    };
+    let mut view = View { model: Some(model), ..View::default() };
+    view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta });
+    let application = ApplicationView {
+        name: "u".parse().unwrap(),
+        life: Life::Alive,
+        charm,
+        force_charm: false,
+        config,
+        config_hash: String::new(),
+        trust_hash: String::new(),
+        trust: false,
+        leader: Some(Leader { unit: unit("u/0"), term: LeaderTerm(3) }),
+        leader_settings: BTreeMap::new(),
+        leader_settings_version: 0,
+        status: None,
+        exposed: false,
+    };
+    view.applications.insert(application.name.clone(), application);
+    view.units.insert(unit("u/0"), own_unit(charm));
+    let relation = RelationView {
+        id: RelationId(1),
+        endpoints: vec![Endpoint {
+            application: "u".parse().unwrap(),
+            name: "peer".parse().unwrap(),
+            role: Role::Peer,
+            interface: "any".parse().unwrap(),
+        }],
+        scope: Scope::Global,
+        life: Life::Alive,
+        suspended: false,
+        members: BTreeMap::from([(unit("u/0"), Membership::Joined), (unit("u/1"), Membership::Joined)]),
+    };
+    view.relations.insert(relation.id, relation);
+    for name in ["u/0", "u/1"] {
+        let key = BagKey { relation: RelationId(1), owner: BagOwner::Unit(unit(name)) };
+        let settings = BTreeMap::from([("of".to_owned(), name.to_owned())]);
+        view.bags.insert(key.clone(), BagView { key, settings, version: 1 });
+    }
+    view.machines.insert(MachineId(4), machine());
+    view
+}
+
+fn own_unit(charm: CharmRef) -> UnitView {
+    let peers = RelationRecord {
+        endpoint: "peer".parse().unwrap(),
+        remote_application: "u".parse().unwrap(),
+        created: true,
+        members: BTreeMap::from([(unit("u/1"), 1)]),
+        applications: BTreeMap::new(),
+        changed_pending: None,
+    };
+    UnitView {
+        name: unit("u/0"),
+        life: Life::Alive,
+        machine: MachineId(4),
+        principal: None,
+        subordinates: BTreeSet::new(),
+        resolved: None,
+        record: UnitRecord {
+            charm: Some(charm),
+            relations: BTreeMap::from([(RelationId(1), peers)]),
+            ..UnitRecord::default()
+        },
+        early_number: 0,
+        workload_status: StatusInfo::new(WorkloadStatus::Active, "", Timestamp::UNIX_EPOCH),
+        agent_status: StatusInfo::new(AgentStatus::Executing, "", Timestamp::UNIX_EPOCH),
+    }
+}
+
+fn machine() -> MachineView {
+    MachineView {
+        id: MachineId(4),
+        agent: "here".parse().unwrap(),
+        boot_id: "boot".to_owned(),
+        addresses: vec!["10.0.0.9".to_owned()],
+        addresses_hash: String::new(),
+        availability_zone: String::new(),
+        ports: BTreeMap::new(),
+    }
+}
