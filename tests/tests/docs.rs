@@ -15,7 +15,9 @@ fn root() -> PathBuf {
 }
 
 fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    let text = fs::read_to_string(root().join(path));
+    assert!(text.is_ok(), "{path}: {text:?}");
+    text.unwrap()
 }
 
 /// All Markdown files that we keep, relative to the root.
@@ -48,7 +50,10 @@ fn the_first_screen_of_the_readme_has_the_two_commands_and_make_knows_them() {
     let makefile = read("Makefile");
     for command in ["demo", "test"] {
         let line = format!("make {command} ");
-        assert!(screen.iter().any(|text| text.starts_with(&line)), "the README's first screen lacks `{line}`");
+        assert!(
+            screen.iter().any(|text| text.starts_with(&line)),
+            "the README's first screen lacks `{line}`"
+        );
         assert!(makefile.contains(&format!("\n{command}:")), "the Makefile has no target {command}");
     }
     assert!(read(".ci/run").contains("make test"), "CI passes the tests the way the README says");

@@ -6,7 +6,8 @@ use std::{ops::Range, path::Path, sync::Arc};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream::BoxStream};
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, local::LocalFileSystem, path::Path as Key,
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, local::LocalFileSystem,
+    path::Path as Key,
 };
 use periapt_host_api::CharmDigest;
 
@@ -66,7 +67,9 @@ impl Blobs {
     pub fn local(directory: &Path) -> Result<Self, BlobError> {
         let failed = |source| BlobError::Directory { directory: directory.display().to_string(), source };
         std::fs::create_dir_all(directory).map_err(failed)?;
-        let store = LocalFileSystem::new_with_prefix(directory).map_err(|error| failed(error.into()))?.with_fsync(true);
+        let store = LocalFileSystem::new_with_prefix(directory)
+            .map_err(|error| failed(error.into()))?
+            .with_fsync(true);
         Ok(Self::new(Arc::new(store)))
     }
 
@@ -107,7 +110,11 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::NoSuchRange`], [`BlobError::Store`]
-    pub async fn get(&self, digest: &CharmDigest, range: Option<Range<u64>>) -> Result<Option<Blob>, BlobError> {
+    pub async fn get(
+        &self,
+        digest: &CharmDigest,
+        range: Option<Range<u64>>,
+    ) -> Result<Option<Blob>, BlobError> {
         let Some(size) = self.size(digest).await? else { return Ok(None) };
         let range = match range {
             None => 0..size,

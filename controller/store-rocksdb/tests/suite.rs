@@ -1,5 +1,7 @@
 //! RocksDB passes the suite of stores, keeps its promises over a restart, and refuses what it cannot hold.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::{Batch, Store as _, StoreError, suite};
