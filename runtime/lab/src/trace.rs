@@ -39,11 +39,12 @@ pub enum Fate {
     InFlight,
     /// Its effects are in the model, and the unit went on.
     Committed,
-    /// It failed, and its failure is in the unit's record.
+    /// It failed, and its failure is in the unit's record. If the handler itself ended well, the commit was refused
+    /// (C-3).
     Failed,
     /// It was not run: `resolved --no-retry`, or moot.
     PassedOver,
-    /// Its commit was refused, so that it failed (C-3).
+    /// Its commit was refused, and its failure is not in the unit's record yet.
     Refused,
     /// Its commit was stale: the unit had gone on elsewhere.
     Stale,
