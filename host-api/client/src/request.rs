@@ -1,5 +1,7 @@
 //! One request and its answer.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -18,6 +20,8 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = MAX_LINE_BYTES;
 /// The largest refusal that is read.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
+/// How long an archive may take to be sent and checked: the controller waits no longer, either.
+const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 /// How many connections that break under a request that was not sent yet are replaced before giving up.
 const MAX_RECONNECTS: u32 = 3;
 
@@ -76,14 +80,13 @@ impl Call<'_> {
     /// Sends it and reads the answer as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
         let client = self.client;
-        let read_only = self.method.is_safe();
+        let may_have_happened = !self.method.is_safe();
         let within = client.options().answer_within;
-        let answer = async {
-            let body = self.send().await?.into_body();
-            let bytes = collect(client, body, MAX_ANSWER_BYTES, !read_only).await?;
-            serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
-        };
-        tokio::time::timeout(within, answer).await.unwrap_or_else(|_| Err(too_late(client, !read_only)))
+        let body = self.response().await?.into_body();
+        let bytes = tokio::time::timeout(within, collect(client, body, MAX_ANSWER_BYTES, may_have_happened))
+            .await
+            .unwrap_or_else(|_| Err(too_late(client, may_have_happened)))?;
+        serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
     }
 
     /// Sends it and reads the answer line by line.
@@ -95,22 +98,27 @@ impl Call<'_> {
 
     /// Sends it; answers once the head of a successful response is there, in time.
     pub(crate) async fn response(self) -> Result<Response<Incoming>> {
-        let client = self.client;
-        let read_only = self.method.is_safe();
-        let within = client.options().answer_within;
-        tokio::time::timeout(within, self.send()).await.unwrap_or_else(|_| Err(too_late(client, !read_only)))
+        let within = self.client.options().answer_within;
+        self.exchange(within).await
     }
 
-    /// Sends it; a response that is no success becomes the refusal that it carries. No bound on its time.
-    pub(crate) async fn send(self) -> Result<Response<Incoming>> {
+    /// Sends it, with a body that takes its time; answers the head of a successful response.
+    pub(crate) async fn upload(self) -> Result<Response<Incoming>> {
+        self.exchange(UPLOAD_WITHIN).await
+    }
+
+    /// Connects, however long the options allow, and sends; the time counts from then. A response that is no
+    /// success becomes the refusal that it carries.
+    async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
         let client = self.client;
-        let read_only = self.method.is_safe();
+        let may_have_happened = !self.method.is_safe();
         let is_head = self.method == Method::HEAD;
         let mut request = self.into_request()?;
         let mut broken = None;
         for _ in 0..=MAX_RECONNECTS {
             let mut lane = client.lane(broken).await?;
-            match lane.sender.try_send_request(request).await {
+            let sent = tokio::time::timeout(within, lane.sender.try_send_request(request)).await;
+            match sent.map_err(|_| too_late(client, may_have_happened))? {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => return Err(refused(client, response, is_head).await),
                 Err(mut error) => match error.take_message() {
@@ -119,7 +127,7 @@ impl Call<'_> {
                         request = unsent;
                         broken = Some(lane.generation);
                     }
-                    None => return Err(client.unreachable(chain(error.error()), !read_only)),
+                    None => return Err(client.unreachable(chain(error.error()), may_have_happened)),
                 },
             }
         }
@@ -165,8 +173,7 @@ pub(crate) fn full(bytes: Bytes) -> Body {
 }
 
 fn too_late(client: &Client, may_have_happened: bool) -> ClientError {
-    let seconds = client.options().answer_within.as_secs();
-    client.unreachable(format!("no answer within {seconds} s"), may_have_happened)
+    client.unreachable("no answer in time", may_have_happened)
 }
 
 async fn collect(client: &Client, body: Incoming, limit: usize, may_have_happened: bool) -> Result<Bytes> {
@@ -180,6 +187,8 @@ async fn collect(client: &Client, body: Incoming, limit: usize, may_have_happene
 }
 
 /// The refusal that a response carries.
+///
+/// Its body is small and on its way; a controller that stalls here is noticed by the connection's keep-alive.
 async fn refused(client: &Client, response: Response<Incoming>, is_head: bool) -> ClientError {
     let status = response.status();
     if is_head && status == StatusCode::NOT_FOUND {

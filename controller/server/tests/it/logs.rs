@@ -66,7 +66,6 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
         let level = if number % 2 == 0 { Info } else { Debug };
         logging.write(if number < 10 { "tiny/0" } else { "tiny/1" }, &[(level, &text)]).await;
     }
-    logging.written = 0;
 
     let all = logging.read(LogQuery { replay: true, ..LogQuery::default() }).await;
     assert_eq!(all.iter().filter(|line| line.starts_with("line ")).count(), 12);
@@ -85,7 +84,6 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
         (next(&mut followed).await.message, next(&mut followed).await.message),
         ("line 10".into(), "line 11".into())
     );
-    logging.written = 2;
     logging.write("tiny/1", &[(Error, "new 1"), (Error, "new 2")]).await;
     assert_eq!(
         (next(&mut followed).await.message, next(&mut followed).await.message),

@@ -28,7 +28,7 @@ impl Client {
     pub async fn upload_charm(&self, archive: Bytes) -> Result<CharmUploaded> {
         let digest = CharmDigest::of(&archive);
         let call = self.call(Method::PUT, charm_path(&digest)).header(header::CONTENT_TYPE, archive_type());
-        self.uploaded(call.body(full(archive)).send().await?).await
+        self.uploaded(call.body(full(archive)).upload().await?).await
     }
 
     /// Uploads an archive as it is read. The controller checks that it has the digest, and keeps nothing if it
@@ -40,7 +40,7 @@ impl Client {
     ) -> Result<CharmUploaded> {
         let frames = archive.map(|piece| piece.map(Frame::data).map_err(Into::into));
         let call = self.call(Method::PUT, charm_path(digest)).header(header::CONTENT_TYPE, archive_type());
-        self.uploaded(call.body(StreamBody::new(frames).boxed_unsync()).send().await?).await
+        self.uploaded(call.body(StreamBody::new(frames).boxed_unsync()).upload().await?).await
     }
 
     async fn uploaded(&self, response: http::Response<hyper::body::Incoming>) -> Result<CharmUploaded> {
