@@ -110,6 +110,40 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// What stands after `periapt` on each line of a text that shows its use, without comments.
+    fn examples(text: &str) -> Vec<Vec<String>> {
+        let lines = text.lines().map(str::trim).map(|line| line.strip_prefix("$ ").unwrap_or(line));
+        lines
+            .filter(|line| line.starts_with("periapt "))
+            .map(|line| {
+                line.split_once(" # ").or_else(|| line.split_once("   ")).map_or(line, |(code, _)| code)
+            })
+            .map(|line| line.split_whitespace().map(|word| word.replace(['\'', '"'], "")).collect())
+            .collect()
+    }
+
+    fn check(text: &str) -> usize {
+        let examples = examples(text);
+        for example in &examples {
+            if let Err(error) = Cli::try_parse_from(example) {
+                assert!(error.exit_code() == 0, "{}: {error}", example.join(" "));
+            }
+        }
+        examples.len()
+    }
+
+    #[test]
+    fn each_example_in_a_help_text_and_in_the_readme_is_a_command() {
+        let helps = std::iter::once(Cli::command()).chain(Cli::command().get_subcommands().cloned());
+        let count: usize =
+            helps.filter_map(|command| command.get_after_help().map(|help| check(&help.to_string()))).sum();
+        assert!(count > 30, "{count} examples found");
+        let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+        let readme = std::fs::read_to_string(readme).unwrap();
+        assert!(check(&readme) > 3, "the README shows no use");
+        assert!(Cli::try_parse_from(&examples("periapt no-such-command")[0]).is_err());
+    }
+
     #[test]
     fn each_command_says_what_it_does() {
         for command in Cli::command().get_subcommands() {

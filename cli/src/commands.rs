@@ -38,7 +38,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Controller(command) => command.run(context).await,
         Command::Controllers(command) => command.run(context).await,
         Command::DestroyController(command) => command.run(context).await,
-        Command::KillController(command) => command.run(context),
+        Command::KillController(command) => command.run(context).await,
         Command::Agent(command) => command.run().await,
         Command::Agents(command) => command.run(context).await,
         Command::AddModel(command) => command.run(context).await,

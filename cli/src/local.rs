@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     context::client,
     data::{ControllerDir, ControllerName, Local},
-    error::{Failure, Result},
+    error::{Explain as _, Failure, Result},
     process::{Detached, Ended, ProcessId, Started},
 };
 
@@ -59,15 +59,22 @@ pub(crate) async fn alive(url: &str, name: &AgentName) -> Result<()> {
 }
 
 /// Ends both, the agent first. Answers what had to be killed.
-pub(crate) fn end(local: &Local) -> Result<Vec<&'static str>> {
+pub(crate) async fn end(local: &Local) -> Result<Vec<&'static str>> {
     let mut killed = Vec::new();
     let agent = local.agent.as_ref().map(|agent| ("agent", &agent.process));
     for (what, process) in agent.into_iter().chain([("controller", &local.controller)]) {
-        if process.end(ENDS_WITHIN)? == Ended::Killed {
+        if end_process(process).await? == Ended::Killed {
             killed.push(what);
         }
     }
     Ok(killed)
+}
+
+/// Waits on a thread of its own: a controller that stops waits in turn for this client's connection to say goodbye.
+pub(crate) async fn end_process(process: &ProcessId) -> Result<Ended> {
+    let process = process.clone();
+    let ended = tokio::task::spawn_blocking(move || process.end(ENDS_WITHIN)).await;
+    ended.explain(|| "cannot wait for a process".to_owned())?
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {

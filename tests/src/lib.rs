@@ -1,1 +1,10 @@
-//! (to be written)
+//! What the tests from outside share: an installation of the one binary in a temporary place, driven as an operator
+//! drives it.
+
+mod binary;
+mod installation;
+mod packed;
+
+pub use binary::binary;
+pub use installation::{Done, Installation, Running, signal};
+pub use packed::packed;

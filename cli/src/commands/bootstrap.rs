@@ -72,7 +72,7 @@ impl Bootstrap {
         let mut local = Local { controller: controller.process, agent: None };
         let entry = self.complete(context, directory, controller.at, &mut local).await;
         if entry.is_err() && !self.keep_broken {
-            end(&local)?;
+            end(&local).await?;
         }
         entry
     }

@@ -72,7 +72,7 @@ impl Controller {
         match self {
             Self::Run(run) => run.run().await,
             Self::Start(start) => start.run(context).await,
-            Self::Stop(stop) => stop.run(context),
+            Self::Stop(stop) => stop.run(context).await,
         }
     }
 }
@@ -127,7 +127,7 @@ impl Start {
         if let Some(agent) = &processes.agent {
             let name_of_agent = agent.name.clone();
             if moved {
-                agent.process.end(std::time::Duration::from_secs(15))?;
+                local::end_process(&agent.process).await?;
             }
             if !agent.process.is_running() {
                 let process = local::start_agent(&name_of_agent, &directory, &entry.url).await?;
@@ -143,10 +143,10 @@ impl Start {
 }
 
 impl Stop {
-    fn run(self, context: &Context) -> Result<()> {
+    async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.name.as_ref())?;
         let Some(processes) = &controller.entry.local else { return Err(elsewhere(&controller.name)) };
-        for killed in local::end(processes)? {
+        for killed in local::end(processes).await? {
             context.say(format_args!("The {killed} did not end by itself, and was killed"));
         }
         context.say(format_args!("Controller \"{}\" is stopped", controller.name));

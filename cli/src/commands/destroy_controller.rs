@@ -66,7 +66,7 @@ impl DestroyController {
                 other => other,
             })?;
         }
-        remove(context, &controller)
+        remove(context, &controller).await
     }
 
     async fn destroy_models(&self, context: &Context, client: &Client) -> Result<()> {
@@ -91,7 +91,7 @@ impl DestroyController {
 }
 
 impl KillController {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(Some(&self.name))?;
         if controller.entry.local.is_none() {
             return Err(Failure::new(format!(
@@ -104,15 +104,15 @@ impl KillController {
             "This command will kill the controller \"{}\" and delete its data; its units run no more hooks.",
             self.name
         ))?;
-        remove(context, &controller)
+        remove(context, &controller).await
     }
 }
 
 /// Ends its processes, deletes its data, and forgets it.
-fn remove(context: &Context, controller: &Controller) -> Result<()> {
+async fn remove(context: &Context, controller: &Controller) -> Result<()> {
     let name = &controller.name;
     if let Some(processes) = &controller.entry.local {
-        for killed in local::end(processes)? {
+        for killed in local::end(processes).await? {
             context.say(format_args!("The {killed} did not end by itself, and was killed"));
         }
         let directory = context.data.controller(name);

@@ -9,18 +9,21 @@ use periapt_host_api::{
     journal::HookOutcome,
 };
 
+use super::status::all_units;
 use crate::{
-    context::{Context, ModelArg},
+    context::{Context, Model, ModelArg},
     error::Result,
     output::{OutputArgs, Table, Tone, to_the_second},
 };
 
 /// Show which hooks ran, how they ended, and what they cost
+///
+/// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt hooks wordpress/0\n  periapt hooks --summary")]
 pub(crate) struct Hooks {
-    /// The unit; all of the model's, if none is named
-    unit: Option<UnitName>,
+    /// The units; all of the model's, if none is named
+    units: Vec<UnitName>,
     /// How often each hook ran and how long it took, instead of each run
     #[arg(long)]
     summary: bool,
@@ -33,12 +36,27 @@ pub(crate) struct Hooks {
 impl Hooks {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let journal = model.client().journal(&model.selector, self.unit.as_ref()).await?;
+        let units = match self.units.is_empty() {
+            true => all_units(&model.client().status(&model.selector).await?)?,
+            false => self.units,
+        };
+        let journal = journal(&model, units).await?;
         match self.summary {
             true => self.output.print(context.color, &summary::of(&journal), |rows| summary::table(rows)),
             false => self.output.print(context.color, &journal, table),
         }
     }
+}
+
+/// The hooks of some units, in order of time. Asked for one by one: an answer about all is cut shorter.
+async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
+    let mut all = Journal::default();
+    for unit in units {
+        let journal = model.client().journal(&model.selector, Some(&unit)).await?;
+        all.entries.extend(journal.entries);
+    }
+    all.entries.sort_by_key(|entry| entry.record.started_at);
+    Ok(all)
 }
 
 fn table(journal: &Journal) -> String {

@@ -12,7 +12,7 @@ pub(crate) mod fixture;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use periapt_host_api::status::FullStatus;
+use periapt_host_api::{UnitName, status::FullStatus};
 
 pub(crate) use filter::glob;
 pub(crate) use watch::Follow;
@@ -95,4 +95,16 @@ impl Status {
             Format::Summary => Ok(summary::render(&status)),
         }
     }
+}
+
+/// The names of all units in a status, subordinates too.
+pub(crate) fn all_units(status: &FullStatus) -> Result<Vec<UnitName>> {
+    let units = status.applications.values().flat_map(|application| &application.units);
+    let mut names = Vec::new();
+    for (name, unit) in units {
+        for name in std::iter::once(name).chain(unit.subordinates.keys()) {
+            names.push(name.parse::<UnitName>()?);
+        }
+    }
+    Ok(names)
 }

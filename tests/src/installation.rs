@@ -1,0 +1,200 @@
+//! An installation of Periapt in a temporary directory.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use crate::{binary, packed};
+
+/// How long anything may take that a test waits for.
+const PATIENCE: &str = "90s";
+
+/// A client's data directory with whatever was bootstrapped in it. Dropped, it ends its own processes and leaves
+/// nothing behind.
+#[derive(Debug)]
+pub struct Installation {
+    directory: tempfile::TempDir,
+    binary: PathBuf,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// The exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Installation {
+    /// Nothing yet.
+    pub fn empty() -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir()?;
+        Ok(Self { directory, binary: binary()? })
+    }
+
+    /// A controller `local` with an agent on this machine, and a model `test`.
+    pub fn bootstrapped() -> anyhow::Result<Self> {
+        let this = Self::empty()?;
+        this.ok(["bootstrap", "local", "--agent-name", "first"])?;
+        this.ok(["add-model", "test"])?;
+        Ok(this)
+    }
+
+    /// Where its files are, and a test's own.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The binary with some arguments, in this installation and with nothing of the caller's environment that
+    /// counts.
+    pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(arguments)
+            .env("PERIAPT_DATA", self.path().join("data"))
+            .env_remove("PERIAPT_MODEL")
+            .env_remove("PERIAPT_CONTROLLER")
+            .env_remove("PERIAPT_LOG")
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Done> {
+        let Output { status, stdout, stderr } =
+            self.command(arguments).output().context("running periapt")?;
+        Ok(Done {
+            code: status.code(),
+            stdout: String::from_utf8(stdout).context("standard output")?,
+            stderr: String::from_utf8(stderr).context("standard error")?,
+        })
+    }
+
+    /// Runs a command that must succeed; answers its output.
+    pub fn ok(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<String> {
+        let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let done = self.run(&arguments)?;
+        ensure!(done.code == Some(0), "periapt {arguments:?} failed: {done:?}\n{}", self.logs());
+        Ok(done.stdout)
+    }
+
+    /// Runs a command that must fail with code 1; answers what it says, which begins with `ERROR`.
+    pub fn refused(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<String> {
+        let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let done = self.run(&arguments)?;
+        ensure!(done.code == Some(1), "periapt {arguments:?} was not refused: {done:?}");
+        ensure!(done.stderr.contains("ERROR "), "periapt {arguments:?} says no ERROR: {done:?}");
+        Ok(done.stderr)
+    }
+
+    /// Runs a command that prints JSON.
+    pub fn json(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Value> {
+        let mut arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        arguments.extend(["--format".into(), "json".into()]);
+        Ok(serde_json::from_str(&self.ok(arguments)?)?)
+    }
+
+    /// Waits until something is as wanted: the arguments are those of `wait-for`.
+    pub fn wait_for(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<()> {
+        let mut all = vec!["wait-for".into()];
+        all.extend(arguments.into_iter().map(|word| word.as_ref().to_owned()));
+        all.extend(["--timeout".into(), PATIENCE.into()]);
+        self.ok(all).map(drop)
+    }
+
+    /// Packs a charm of this repository and deploys it, with more arguments of `deploy`.
+    pub fn deploy<'a>(&self, charm: &str, more: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+        let archive = packed(charm, self.path())?;
+        let mut arguments = vec!["deploy".into(), archive.into_os_string()];
+        arguments.extend(more.into_iter().map(Into::into));
+        self.ok(arguments).map(drop)
+    }
+
+    /// Starts a process of this installation that runs until it is dropped.
+    pub fn spawn(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Running> {
+        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        Ok(Running(child.context("starting periapt")?))
+    }
+
+    /// The process id of the controller that was bootstrapped under a name.
+    pub fn controller_process(&self, name: &str) -> anyhow::Result<u32> {
+        let listing = self.json(["controllers"])?;
+        let pid = listing.pointer(&format!("/controllers/{name}/controller-process")).and_then(Value::as_u64);
+        Ok(u32::try_from(pid.context("no process of the controller")?)?)
+    }
+
+    /// What the services of this installation logged last, for the message of a test that failed.
+    fn logs(&self) -> String {
+        let mut text = String::new();
+        let controllers = self.path().join("data/controllers");
+        for controller in std::fs::read_dir(controllers).into_iter().flatten().flatten() {
+            for name in ["controller.log", "agent.log"] {
+                let log = std::fs::read_to_string(controller.path().join(name)).unwrap_or_default();
+                let lines: Vec<_> = log.lines().collect();
+                let tail = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default();
+                text.push_str(&format!("--- {name}\n{}\n", tail.join("\n")));
+            }
+        }
+        text
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        let Ok(listing) = self.json(["controllers"]) else { return };
+        let controllers = listing.get("controllers").and_then(Value::as_object);
+        for name in controllers.into_iter().flat_map(serde_json::Map::keys) {
+            // A test that has failed already says more than this could.
+            let _ = self.run(["kill-controller", name, "--no-prompt"]);
+        }
+    }
+}
+
+/// A process that is killed when it is dropped.
+#[derive(Debug)]
+pub struct Running(Child);
+
+impl Running {
+    /// The first line that it prints.
+    pub fn first_line(&mut self) -> anyhow::Result<String> {
+        use std::io::BufRead as _;
+        let output = self.0.stdout.take().context("its output was read already")?;
+        let mut line = String::new();
+        std::io::BufReader::new(output).read_line(&mut line)?;
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Sends it a signal by name and waits until it has ended; answers its exit code.
+    pub fn end(mut self, signal: &str) -> anyhow::Result<Option<i32>> {
+        self::signal(self.id(), signal)?;
+        Ok(self.0.wait()?.code())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends a signal to a process that a test started.
+pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
+    let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status()?;
+    ensure!(sent.success(), "kill -{signal} {pid}");
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Controllers: made, killed, started again, selected, removed.
+
+use periapt_tests::{Installation, signal};
+
+#[test]
+fn a_controller_that_was_killed_goes_on_where_it_was() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", ["-n", "2"])?;
+    periapt.wait_for(["model"])?;
+    let before = periapt.json(["controllers"])?;
+
+    signal(periapt.controller_process("local")?, "KILL")?;
+    let error = periapt.refused(["status"])?;
+    assert!(error.contains("does not answer"), "{error}");
+    assert!(error.contains("periapt controller start"), "{error}");
+    assert_eq!(periapt.json(["controllers"])?["controllers"]["local"]["status"], "down");
+
+    periapt.ok(["controller", "start", "local"])?;
+    let after = periapt.json(["controllers"])?;
+    assert_eq!(before["controllers"]["local"]["uuid"], after["controllers"]["local"]["uuid"]);
+    assert_eq!(
+        before["controllers"]["local"]["api-endpoints"], after["controllers"]["local"]["api-endpoints"],
+        "agents on other machines would not find it"
+    );
+    periapt.wait_for(["model"])?;
+    periapt.ok(["add-unit", "mysql"])?;
+    periapt.wait_for(["application", "mysql", "--units", "3"])
+}
+
+#[test]
+fn a_stopped_controller_is_started_again_with_its_agent() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["controller", "stop"])?;
+    periapt.refused(["agents"])?;
+    periapt.ok(["controller", "start"])?;
+    // Started twice is started once.
+    let process = periapt.controller_process("local")?;
+    periapt.ok(["controller", "start"])?;
+    assert_eq!(periapt.controller_process("local")?, process);
+    let agents = periapt.json(["agents"])?;
+    assert_eq!((&agents[0]["name"], &agents[0]["alive"]), (&"first".into(), &true.into()));
+    Ok(())
+}
+
+#[test]
+fn a_name_is_taken_once() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    let error = periapt.refused(["bootstrap", "--no-agent"])?;
+    assert!(error.contains("controller \"local\" already exists"), "{error}");
+    assert!(error.contains("destroy-controller local"), "{error}");
+    assert!(periapt.ok(["agents"])?.starts_with("Agent"), "the first is still there");
+    Ok(())
+}
+
+#[test]
+fn a_bootstrap_that_fails_leaves_nothing_and_says_why() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    let error = periapt.refused(["bootstrap", "--listen", &address])?;
+    assert!(error.contains("the controller did not start"), "{error}");
+    assert!(error.contains(&format!("cannot listen on {address}")), "{error}");
+    assert!(!periapt.path().join("data/controllers/local").exists());
+    periapt.ok(["bootstrap", "--no-agent"]).map(drop)
+}
+
+#[test]
+fn several_controllers_and_models_are_told_apart() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    for name in ["one", "two"] {
+        periapt.ok(["bootstrap", name, "--no-agent"])?;
+    }
+    periapt.ok(["add-model", "a"])?;
+    periapt.ok(["add-model", "b"])?;
+    periapt.ok(["add-model", "c", "-c", "one"])?;
+    assert_eq!(periapt.ok(["switch"])?, "two:b\n");
+    periapt.ok(["switch", "a"])?;
+    assert_eq!(periapt.json(["status"])?["model"]["name"], "a");
+    assert_eq!(periapt.json(["status", "-m", "one:c"])?["model"]["controller"], "one");
+    periapt.ok(["switch", "one"])?;
+    assert_eq!(periapt.ok(["switch"])?, "one:c\n");
+    let error = periapt.refused(["switch", "two:c"])?;
+    assert!(error.contains('c'), "{error}");
+    let error = periapt.refused(["destroy-controller", "two", "--no-prompt"])?;
+    assert!(error.contains("controller two has models: a, b"), "{error}");
+    periapt.ok(["destroy-controller", "two", "--no-prompt", "--destroy-all-models"])?;
+    let left = periapt.json(["controllers"])?;
+    assert_eq!(left["controllers"].as_object().map(serde_json::Map::len), Some(1), "{left}");
+    Ok(())
+}
+
+#[test]
+fn a_controller_in_the_foreground_stops_when_told_to() -> anyhow::Result<()> {
+    for signal in ["TERM", "INT"] {
+        let periapt = Installation::empty()?;
+        let mut controller =
+            periapt.spawn(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
+        let line = controller.first_line()?;
+        assert!(line.starts_with("ready http://127.0.0.1:"), "{line}");
+        // Its data is its own as long as it runs.
+        let error = periapt.refused(["controller", "run", "--data", "c", "--listen", "127.0.0.1:0"])?;
+        assert!(error.contains("another"), "{error}");
+        assert_eq!(controller.end(signal)?, Some(0));
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What streams: statuses and logs.
+
+use periapt_tests::Installation;
+
+#[test]
+fn a_wait_survives_the_controllers_end_and_return() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    let wait = ["--verbose", "wait-for", "application", "mysql", "--timeout", "90s"];
+    let mut waiting = periapt.command(wait).spawn()?;
+    periapt.ok(["controller", "stop"])?;
+    periapt.ok(["controller", "start"])?;
+    periapt.deploy("mysql", [])?;
+    assert!(waiting.wait()?.success());
+    Ok(())
+}
+
+#[test]
+fn a_wait_that_is_in_vain_says_what_was_missing() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    periapt.deploy("mysql", [])?;
+    let error = periapt.refused(["wait-for", "model", "--timeout", "200ms"])?;
+    assert!(error.contains("waited for 0.2 s, and still: unit mysql/0 is "), "{error}");
+    Ok(())
+}
+
+#[test]
+fn the_log_is_filtered_by_entity_and_level() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.deploy("wordpress", [])?;
+    periapt.ok(["integrate", "wordpress", "mysql"])?;
+    periapt.wait_for(["model"])?;
+    let all = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
+    assert!(all.contains("unit-mysql-0: "), "{all}");
+    assert!(all.contains("rendered wp-config.php"), "{all}");
+    let of_one = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "mysql"])?;
+    assert!(!of_one.is_empty() && of_one.lines().all(|line| line.starts_with("unit-mysql-0: ")), "{of_one}");
+    let without = periapt.ok(["debug-log", "--replay", "--no-tail", "--exclude", "mysql/0"])?;
+    assert!(!without.is_empty() && !without.contains("unit-mysql-0"), "{without}");
+    let errors = periapt.ok(["debug-log", "--replay", "--no-tail", "--level", "ERROR"])?;
+    assert_eq!(errors, "", "no hook has failed");
+    Ok(())
+}
+
+#[test]
+fn what_ran_is_in_the_journal_and_can_be_summed_up() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", ["db"])?;
+    periapt.wait_for(["model"])?;
+    let rows = periapt.json(["hooks", "--summary"])?;
+    let counts: Vec<_> = rows
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|row| (row["hook"].as_str().unwrap_or_default(), row["count"].as_u64().unwrap_or_default()))
+        .collect();
+    for hook in ["install", "leader-elected", "config-changed", "start", "replicas-relation-created"] {
+        assert!(counts.contains(&(hook, 1)), "{hook} in {counts:?}");
+    }
+    Ok(())
+}
