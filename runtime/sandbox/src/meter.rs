@@ -32,15 +32,16 @@ impl Meter {
 
     /// Counts one call that moves so many bytes.
     pub(crate) fn call(&self, bytes: u64) -> Result<(), TooManyCalls> {
-        self.bytes(bytes.saturating_mul(BYTE_FUEL).saturating_add(HOST_CALL_FUEL));
+        self.debt.fetch_add(HOST_CALL_FUEL, Ordering::Relaxed);
+        self.bytes(bytes);
         let before = self.calls.fetch_add(1, Ordering::Relaxed);
         if before >= self.limit { Err(TooManyCalls { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Adds to the debt without counting a call: the answer's size, known only afterwards.
-    pub(crate) fn bytes(&self, fuel: u64) {
-        // Saturation cannot be had atomically; the sum of all debts of a hook stays far below 2^64, because
-        // each is bounded by what one call may move and the calls are counted.
+    /// Charges for bytes without counting a call: an answer's size is known only afterwards.
+    pub(crate) fn bytes(&self, bytes: u64) {
+        let fuel = bytes.saturating_mul(BYTE_FUEL);
+        // It cannot overflow: a call moves some megabytes at most, and the debt is collected at each tick.
         self.debt.fetch_add(fuel, Ordering::Relaxed);
     }
 

@@ -71,7 +71,7 @@ mod endings {
     use super::*;
 
     pub(super) async fn endless_loop(hook: Hook) {
-        ends(hook, HookErrorKind::CpuBudget, "cpu budget exceeded: a hook may compute for 2 s").await;
+        ends(hook, HookErrorKind::CpuBudget, "cpu budget exceeded: a hook may compute for 500 ms").await;
     }
 
     pub(super) async fn sleep(mut hook: Hook) {

@@ -1,24 +1,35 @@
 //! The same inputs give the same run.
 
+use std::collections::BTreeSet;
+
 use periapt_host_api::event::Event;
 use periapt_sandbox::{Outcome, Seed};
 
-use crate::world::{Hook, Ran, prepared};
+use crate::world::{Hook, Ran, db, lease, prepared, unit};
 
+/// mysql makes a password for each application that relates to it, so it draws from the random source.
 async fn mysql(seed: u8) -> Ran {
-    // It makes a password, so it draws from the random source.
-    let mut hook = Hook::new(Event::Install);
+    let mut hook = Hook::new(Event::RelationJoined { relation: db(), remote_unit: unit("w/0") });
+    hook.lease = lease(60);
     hook.seed = Seed([seed; 32]);
-    hook.run(&prepared("probe", "probe"), "probe").await
+    hook.run(&prepared("mysql", "mysql"), "mysql").await
 }
 
 #[tokio::test]
-async fn a_hook_costs_the_same_and_says_the_same_each_time() {
-    let one = mysql(1).await;
-    let other = mysql(1).await;
-    assert_eq!(one.report.outcome, Outcome::Handled);
-    assert_eq!(one.report.costs.fuel, other.report.costs.fuel);
-    assert_eq!(one.report.costs.host_calls, other.report.costs.host_calls);
-    assert_eq!(one.report.gathered, other.report.gathered);
-    assert_eq!(one.log(), other.log());
+async fn a_hook_costs_the_same_and_does_the_same_each_time() {
+    let runs = [mysql(1).await, mysql(1).await, mysql(1).await];
+    assert_eq!(runs[0].report.outcome, Outcome::Handled);
+    let costs: BTreeSet<_> =
+        runs.iter().map(|ran| (ran.report.costs.fuel, ran.report.costs.host_calls)).collect();
+    assert_eq!(costs.len(), 1, "{costs:?}");
+    assert!(runs.iter().all(|ran| ran.report.gathered == runs[0].report.gathered));
+    assert!(runs.iter().all(|ran| ran.early == runs[0].early));
+}
+
+#[tokio::test]
+async fn another_seed_gives_another_run_of_a_charm_that_draws() {
+    let drawn = |ran: &Ran| format!("{:?}", ran.report.gathered);
+    let (one, other) = (mysql(1).await, mysql(2).await);
+    assert_eq!(other.report.outcome, Outcome::Handled);
+    assert_ne!(drawn(&one), drawn(&other));
 }

@@ -113,8 +113,11 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) fn new(event: Event) -> Self {
         // Enough for every guest that behaves, and soon over for those that do not.
-        let budgets =
-            Budgets { fuel: Budgets::cpu(Duration::from_secs(2)), host_calls: 300_000, ..Budgets::default() };
+        let budgets = Budgets {
+            fuel: Budgets::cpu(Duration::from_millis(500)),
+            host_calls: 300_000,
+            ..Budgets::default()
+        };
         Self {
             event,
             config: BTreeMap::new(),
@@ -215,7 +218,16 @@ pub(crate) fn peer() -> RelationContext {
     }
 }
 
-/// Application `u` with unit `u/0`, in its peer relation, beside `u/1`.
+/// A relation of unit `u/0` with application `w`, for charms that provide `db`.
+pub(crate) fn db() -> RelationContext {
+    RelationContext {
+        endpoint: "db".parse().unwrap(),
+        relation: RelationId(2),
+        remote_application: "w".parse().unwrap(),
+    }
+}
+
+/// Application `u` with unit `u/0`, in its peer relation, beside `u/1`; and in a relation with `w`.
 fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
     let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
     let meta = CharmMeta::parse(&files).unwrap();
@@ -228,7 +240,7 @@ fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
         config: ModelConfig::default(),
     };
     let mut view = View { model: Some(model), ..View::default() };
-    view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta });
+    view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta: meta.clone() });
     let application = ApplicationView {
         name: "u".parse().unwrap(),
         life: Life::Alive,
@@ -245,39 +257,50 @@ fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
         exposed: false,
     };
     view.applications.insert(application.name.clone(), application);
-    view.units.insert(unit("u/0"), own_unit(charm));
-    let relation = RelationView {
-        id: RelationId(1),
-        endpoints: vec![Endpoint {
-            application: "u".parse().unwrap(),
-            name: "peer".parse().unwrap(),
-            role: Role::Peer,
-            interface: "any".parse().unwrap(),
-        }],
-        scope: Scope::Global,
-        life: Life::Alive,
-        suspended: false,
-        members: BTreeMap::from([(unit("u/0"), Membership::Joined), (unit("u/1"), Membership::Joined)]),
-    };
-    view.relations.insert(relation.id, relation);
-    for name in ["u/0", "u/1"] {
-        let key = BagKey { relation: RelationId(1), owner: BagOwner::Unit(unit(name)) };
-        let settings = BTreeMap::from([("of".to_owned(), name.to_owned())]);
-        view.bags.insert(key.clone(), BagView { key, settings, version: 1 });
+    let peers = meta.endpoints_of(Role::Peer).next().map_or("peer", |(name, _)| name.as_str());
+    view.units.insert(unit("u/0"), own_unit(charm, peers));
+    let (u, w) = (("u", ["u/0", "u/1"]), ("w", ["w/0", "w/1"]));
+    let relations =
+        [(1, vec![(u, peers, Role::Peer)]), (2, vec![(u, "db", Role::Provider), (w, "db", Role::Requirer)])];
+    for (id, ends) in relations {
+        for unit_of in ends.iter().flat_map(|((_, units), ..)| units) {
+            let key = BagKey { relation: RelationId(id), owner: BagOwner::Unit(unit(unit_of)) };
+            let settings = BTreeMap::from([("of".to_owned(), (*unit_of).to_owned())]);
+            view.bags.insert(key.clone(), BagView { key, settings, version: 1 });
+        }
+        let members = ends.iter().flat_map(|((_, units), ..)| units);
+        let relation = RelationView {
+            id: RelationId(id),
+            members: members.map(|name| (unit(name), Membership::Joined)).collect(),
+            endpoints: ends
+                .iter()
+                .map(|((application, _), name, role)| Endpoint {
+                    application: application.parse().unwrap(),
+                    name: name.parse().unwrap(),
+                    role: *role,
+                    interface: "any".parse().unwrap(),
+                })
+                .collect(),
+            scope: Scope::Global,
+            life: Life::Alive,
+            suspended: false,
+        };
+        view.relations.insert(relation.id, relation);
     }
     view.machines.insert(MachineId(4), machine());
     view
 }
 
-fn own_unit(charm: CharmRef) -> UnitView {
-    let peers = RelationRecord {
-        endpoint: "peer".parse().unwrap(),
-        remote_application: "u".parse().unwrap(),
+fn own_unit(charm: CharmRef, peers: &str) -> UnitView {
+    let record = |endpoint: &str, remote: &str, member: &str| RelationRecord {
+        endpoint: endpoint.parse().unwrap(),
+        remote_application: remote.parse().unwrap(),
         created: true,
-        members: BTreeMap::from([(unit("u/1"), 1)]),
+        members: BTreeMap::from([(unit(member), 1)]),
         applications: BTreeMap::new(),
         changed_pending: None,
     };
+    let relations = [(RelationId(1), record(peers, "u", "u/1")), (RelationId(2), record("db", "w", "w/0"))];
     UnitView {
         name: unit("u/0"),
         life: Life::Alive,
@@ -287,7 +310,7 @@ fn own_unit(charm: CharmRef) -> UnitView {
         resolved: None,
         record: UnitRecord {
             charm: Some(charm),
-            relations: BTreeMap::from([(RelationId(1), peers)]),
+            relations: BTreeMap::from(relations),
             ..UnitRecord::default()
         },
         early_number: 0,
