@@ -33,6 +33,8 @@ mod link;
 mod mirror;
 mod outbox;
 mod quarantine;
+#[cfg(test)]
+mod tests;
 mod unit;
 mod units;
 

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -22,6 +22,8 @@ use super::{
 use crate::protocol::ReadyCharm;
 
 mod files;
+#[cfg(test)]
+mod tests;
 
 /// Why a charm is not in place.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -140,12 +142,12 @@ impl<C: Controller> Charms<C> {
     async fn fetch(&self, digest: CharmDigest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
         let (archive, extracted) = (self.incoming("charm"), self.incoming("files"));
-        self.controller.charm(digest, &archive).await?;
+        let fetched = self.controller.charm(digest, archive.path()).await;
         let directory = directory.to_owned();
         blocking(move || {
-            files::extract(&archive, &extracted)?;
-            fs::rename(&extracted, &directory)?;
-            Ok(files::remove(&archive)?)
+            fetched?;
+            files::extract(archive.path(), extracted.path())?;
+            Ok(fs::rename(extracted.path(), &directory)?)
         })
         .await
     }
@@ -177,7 +179,7 @@ impl<C: Controller> Charms<C> {
         {
             // Never closed, and if it were: without the permit the work is still right.
             let _permit = self.compiling.acquire().await;
-            self.compiler.compile(component, &output).await.map_err(|error| match error {
+            self.compiler.compile(component, output.path()).await.map_err(|error| match error {
                 CompileError::Component(message) => {
                     CharmError::refused(format!("charm {} cannot be compiled: {message}", digest.short()))
                 }
@@ -187,17 +189,17 @@ impl<C: Controller> Charms<C> {
         tracing::info!(charm = %digest.short(), ms = started.elapsed().as_millis(), "compiled a component");
         let (directory, key) = (self.directories.artefacts(), self.key.clone());
         blocking(move || {
-            let compiled = fs::read(&output)?;
+            let compiled = fs::read(output.path())?;
             artifact::write(&directory, &artefact, &key, &compiled)
                 .map_err(|error| CharmError::Away(error.to_string()))?;
-            Ok(files::remove(&output)?)
+            Ok(())
         })
         .await
     }
 
-    fn incoming(&self, kind: &str) -> PathBuf {
+    fn incoming(&self, kind: &str) -> files::Temporary {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
-        self.directories.incoming().join(format!("{number}.{kind}"))
+        files::Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))
     }
 }
 

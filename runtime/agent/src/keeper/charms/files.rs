@@ -13,6 +13,29 @@ use sha2::{Digest as _, Sha256};
 
 use super::CharmError;
 
+/// A path whose file or directory goes when this does, unless it was moved away.
+#[derive(Debug)]
+pub(super) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Nothing is there yet.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "a temporary file stays until the next start");
+        }
+    }
+}
+
 /// Where a charm's component lies.
 pub(super) fn component(directory: &Path) -> PathBuf {
     directory.join(COMPONENT)

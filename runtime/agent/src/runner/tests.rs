@@ -1,0 +1,6 @@
+//! A runner with a real sandbox and a real charm, whose keeper and controller the test plays.
+
+mod commits;
+mod outbox;
+mod stage;
+mod suspects;

@@ -1,0 +1,156 @@
+//! What a runner commits, and what it makes of the answers.
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    journal::HookOutcome,
+    record::{HookStep, Operation},
+    status::Life,
+};
+
+use super::stage::{Did, Stage, Verdict, hooks, is_idle};
+use crate::{protocol::ToRunner, runner::RunnerError};
+
+const START_UP: [&str; 4] = ["install", "leader-settings-changed", "config-changed", "start"];
+
+fn names(stage: &Stage) -> Vec<String> {
+    hooks(&stage.commits()).into_iter().map(|(name, _)| name).collect()
+}
+
+#[tokio::test]
+async fn a_new_unit_starts_up_commit_by_commit_and_says_that_it_is_idle() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    assert_eq!(names(&stage), START_UP);
+    let commits = stage.commits();
+    let configured = commits.iter().find(|commit| !commit.effects.ports.open.is_empty()).unwrap();
+    let journal = configured.journal.as_ref().unwrap();
+    assert_eq!((journal.event.hook_name(), journal.seq), ("config-changed".to_owned(), configured.seq));
+    assert_eq!(journal.outcome, HookOutcome::Handled);
+    assert!(journal.costs.fuel > 0 && !journal.calls.calls.is_empty());
+    assert_eq!(journal.seed.len(), 64);
+    let seeds: std::collections::BTreeSet<_> =
+        commits.iter().filter_map(|commit| commit.journal.as_ref()).map(|journal| &journal.seed).collect();
+    assert_eq!(seeds.len(), START_UP.len(), "each run draws its own");
+    let unit = stage.view.units.iter().next().unwrap().1;
+    assert_eq!(unit.workload_status.message, "says \"Hello\" on port 7777");
+    assert!(unit.record.started);
+}
+
+#[tokio::test]
+async fn a_short_hook_is_one_request_and_is_announced_before_it_runs() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    let ran: Vec<_> = stage
+        .commits()
+        .into_iter()
+        .filter(|commit| commit.journal.is_some())
+        .map(|commit| commit.seq)
+        .collect();
+    for seq in ran {
+        let position = |wanted: &dyn Fn(&Did) -> bool| stage.did.iter().position(wanted).unwrap();
+        let started = position(&|did| *did == Did::Started("app/0".parse().unwrap(), seq));
+        let committed = position(&|did| matches!(did, Did::Committed(commit) if commit.seq == seq));
+        let ended = position(&|did| *did == Did::Ended("app/0".parse().unwrap(), seq));
+        assert!(started < committed && committed < ended, "{started} {committed} {ended}");
+    }
+}
+
+#[tokio::test]
+async fn while_the_controller_is_away_the_same_is_sent_again_and_nothing_else_begins() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.verdicts = [Verdict::Take, Verdict::Away, Verdict::Away, Verdict::Away, Verdict::Take].into();
+    stage.until(|did| is_idle(did, "app/0")).await;
+    let commits = stage.commits();
+    for again in &commits[2..5] {
+        assert_eq!(*again, commits[1]);
+    }
+    assert_ne!(commits[5], commits[1]);
+    assert_eq!(names(&stage).iter().filter(|name| *name == "install").count(), 4);
+    assert_eq!(stage.did.iter().filter(|did| matches!(did, Did::Started(..))).count(), START_UP.len());
+}
+
+#[tokio::test]
+async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| matches!(did.last(), Some(Did::Ended(..)))).await;
+    let seq = stage.commits().last().unwrap().record.seq;
+    stage.verdicts = [Verdict::Refuse(Refusal::new(ErrorCode::Stale, "it moved on"))].into();
+    stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq == seq)).await;
+    let dropped = stage.commits().last().unwrap().early.len();
+    stage.meddle("app/0", |record| record.seq += 5);
+    stage.publish().await;
+    stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq != seq)).await;
+    let anew = stage.commits().last().copied().unwrap().clone();
+    assert_eq!(anew.seq, seq + 5);
+    // What left the hook early happened, whatever became of the commit: no number is missing.
+    assert!(anew.early.len() >= dropped);
+    stage.until(|did| is_idle(did, "app/0")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_whose_commits_stay_stale_leaves() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.verdicts = [Verdict::Refuse(Refusal::new(ErrorCode::Stale, "not yours"))].into();
+    stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
+    assert!(matches!(stage.runner.await.unwrap(), Err(RunnerError::Revoked)));
+}
+
+#[tokio::test]
+async fn a_refused_commit_is_a_hook_failure_without_effects() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    let configured = |did: &[Did]| matches!(did.last(), Some(Did::Committed(commit)) if !commit.effects.ports.open.is_empty());
+    // Found first by a run that is like it: the same commit in another order of things does not exist.
+    let mut rehearsal = Stage::new(&["app/0"]).await;
+    rehearsal.until(configured).await;
+    let before = rehearsal.commits().len() - 1;
+    let refusal = Refusal::new(ErrorCode::Conflict, "port 7777/tcp is taken");
+    stage.verdicts = (0..before).map(|_| Verdict::Take).chain([Verdict::Refuse(refusal)]).collect();
+    stage.until(configured).await;
+    stage.until(|did| !configured(did)).await;
+    let failure = stage.commits().last().copied().unwrap().clone();
+    assert!(failure.effects.is_empty());
+    let Some(HookOutcome::Failed { message }) = failure.journal.map(|journal| journal.outcome) else {
+        panic!("the journal says that it failed")
+    };
+    assert!(message.contains("port 7777/tcp is taken"), "{message}");
+    assert!(matches!(
+        failure.record.operation,
+        Operation::Hook { step: HookStep::Failed(ref failure), .. } if failure.attempts == 1
+    ));
+}
+
+#[tokio::test]
+async fn units_come_and_go_with_the_view() {
+    let mut stage = Stage::new(&["app/0", "app/1"]).await;
+    stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
+    let gone: periapt_host_api::UnitName = "app/1".parse().unwrap();
+    stage.view.units.get_mut(&gone).unwrap().life = Life::Dying;
+    stage.publish().await;
+    stage
+        .until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.transitions.terminate))
+        .await;
+    let last: Vec<_> = hooks(&stage.commits()).into_iter().map(|(name, _)| name).rev().take(2).collect();
+    assert_eq!(last, ["remove", "stop"]);
+}
+
+#[tokio::test]
+async fn a_runner_that_is_told_to_ends() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    stage.tell(ToRunner::Exit).await;
+    assert!(stage.runner.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_runner_without_a_keeper_ends() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    assert!(stage.hang_up().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_runner_with_nothing_due_offers_to_exit() {
+    let mut stage = Stage::with_suspects(&["app/0"], Vec::new(), 100).await;
+    stage.until(|did| matches!(did.last(), Some(Did::Offered))).await;
+    assert!(is_idle(&stage.did[..stage.did.len() - 1], "app/0"));
+}
