@@ -6,24 +6,27 @@ use crate::{commands, output::ColorChoice};
 
 /// Juju's model for charms that you did not write and do not trust: their hooks run in a sandbox.
 #[derive(Debug, Parser)]
-#[command(name = "periapt", version, propagate_version = true, max_term_width = 110, after_help = FIRST_STEPS)]
+#[command(name = "periapt", bin_name = "periapt", version, max_term_width = 110, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
     /// Colour the output
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: ColorChoice,
     /// Say only what was asked for
-    #[arg(short, long, global = true, conflicts_with_all = ["verbose", "debug"])]
+    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with_all = ["verbose", "debug"])]
     pub(crate) quiet: bool,
     /// Say more of what is going on
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
     /// Say all of it
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) debug: bool,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// Under what all commands' options stand.
+const GLOBAL: &str = "Global options";
 
 const FIRST_STEPS: &str = "\
 First steps:
@@ -32,7 +35,10 @@ First steps:
   periapt deploy ./mysql.charm
   periapt deploy ./wordpress.charm -n 3
   periapt integrate wordpress mysql
-  periapt status --watch 1s";
+  periapt status --watch 1s
+
+Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense.
+Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]

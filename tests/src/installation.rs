@@ -125,11 +125,20 @@ impl Installation {
         Ok(Running(child.context("starting periapt")?))
     }
 
-    /// The process id of the controller that was bootstrapped under a name.
+    /// The number of the process of a controller that was bootstrapped here.
     pub fn controller_process(&self, name: &str) -> anyhow::Result<u32> {
+        self.process(name, "controller-process")
+    }
+
+    /// The number of the process of the agent that was bootstrapped with it.
+    pub fn agent_process(&self, name: &str) -> anyhow::Result<u32> {
+        self.process(name, "agent-process")
+    }
+
+    fn process(&self, controller: &str, which: &str) -> anyhow::Result<u32> {
         let listing = self.json(["controllers"])?;
-        let pid = listing.pointer(&format!("/controllers/{name}/controller-process")).and_then(Value::as_u64);
-        Ok(u32::try_from(pid.context("no process of the controller")?)?)
+        let pid = listing.pointer(&format!("/controllers/{controller}/{which}")).and_then(Value::as_u64);
+        Ok(u32::try_from(pid.with_context(|| format!("no {which} in {listing}"))?)?)
     }
 
     /// What the services of this installation logged last, for the message of a test that failed.

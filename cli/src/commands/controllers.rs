@@ -51,6 +51,8 @@ struct Row {
     model_count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     controller_process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_process: Option<u32>,
 }
 
 impl Controllers {
@@ -91,7 +93,8 @@ async fn row(entry: ControllerEntry) -> Row {
         agent_version: info.as_ref().map(|info| info.version.clone()),
         engine: info.map(|info| info.engine),
         model_count: models,
-        controller_process: entry.local.map(|local| local.controller.pid),
+        controller_process: entry.local.as_ref().map(|local| local.controller.pid),
+        agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),
     }
 }
 

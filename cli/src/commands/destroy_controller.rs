@@ -70,7 +70,7 @@ impl DestroyController {
     }
 
     async fn destroy_models(&self, context: &Context, client: &Client) -> Result<()> {
-        let models = client.models().await?;
+        let models = super::model::by_name(client).await?;
         if models.is_empty() {
             return Ok(());
         }

@@ -83,6 +83,13 @@ impl AddModel {
     }
 }
 
+/// A controller's models, in order of their names.
+pub(crate) async fn by_name(client: &Client) -> Result<Vec<ModelSummary>> {
+    let mut models = client.models().await?;
+    models.sort_by(|one, other| (&one.name, &one.owner).cmp(&(&other.name, &other.owner)));
+    Ok(models)
+}
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Listing {
@@ -93,7 +100,7 @@ struct Listing {
 impl Models {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
-        let models = controller.client.models().await?;
+        let models = by_name(&controller.client).await?;
         if models.is_empty() {
             context.say("no models yet: `periapt add-model NAME` makes one");
         }

@@ -52,21 +52,30 @@ struct ModelSettled {
     common: Common,
 }
 
+/// Statuses that a workload can have.
+const STATUSES: [&str; 7] = ["active", "waiting", "maintenance", "blocked", "error", "terminated", "unknown"];
+
+/// Statuses that an agent can have.
+const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "failed", "lost"];
+
 /// What is wanted of units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Wanted {
     /// The workload's status
-    #[arg(long, default_value = "active", conflicts_with = "gone")]
+    #[arg(long, default_value = "active", conflicts_with = "gone", value_parser = STATUSES)]
     pub(crate) status: String,
     /// The workload's message; `*` stands for anything
     #[arg(long, value_name = "PATTERN", default_value = "*", conflicts_with = "gone")]
     pub(crate) message: String,
+    /// What its agent does
+    #[arg(long, default_value = "idle", conflicts_with = "gone", value_parser = AGENT_STATUSES)]
+    pub(crate) agent: String,
     /// That it does not exist any more
     #[arg(long)]
     pub(crate) gone: bool,
 }
 
-/// Wait until all units of an application are as wanted, and their agents idle
+/// Wait until all units of an application are as wanted
 #[derive(Debug, Args)]
 struct Application {
     /// The application
@@ -80,7 +89,7 @@ struct Application {
     common: Common,
 }
 
-/// Wait until a unit is as wanted, and its agent idle
+/// Wait until a unit is as wanted
 #[derive(Debug, Args)]
 struct Unit {
     /// The unit

@@ -3,15 +3,13 @@
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 
-/// Whether output is coloured. `NO_COLOR` and `CLICOLOR_FORCE` count where `auto` decides.
+/// Whether output is coloured: on a terminal, everywhere or nowhere. `NO_COLOR` and `CLICOLOR_FORCE` count where
+/// `auto` decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal.
     #[default]
     Auto,
-    /// Everywhere.
     Always,
-    /// Nowhere.
     Never,
 }
 

@@ -1,7 +1,7 @@
 //! Several agents of one controller.
 
 use anyhow::Context as _;
-use periapt_tests::Installation;
+use periapt_tests::{Installation, signal};
 
 #[test]
 fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
@@ -22,10 +22,11 @@ fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
     assert_eq!(names, ["first", "second"]);
 
     // A unit beside another, on its machine.
-    periapt.ok(["add-unit", "mysql", "--to", "1"])?;
-    periapt.wait_for(["application", "mysql", "--units", "3"])?;
+    periapt.deploy("wordpress", ["--to", "1"])?;
+    periapt.wait_for(["application", "wordpress", "--status", "blocked"])?;
     let status = periapt.json(["status"])?;
-    assert_eq!(status["applications"]["mysql"]["units"]["mysql/2"]["machine"], "1");
+    assert_eq!(status["applications"]["wordpress"]["units"]["wordpress/0"]["machine"], "1");
+    assert_eq!(status["machines"].as_object().map(serde_json::Map::len), Some(2), "{status}");
     assert_eq!(second.end("TERM")?, Some(0));
     Ok(())
 }
@@ -41,4 +42,35 @@ fn an_agent_that_cannot_reach_its_controller_waits_and_stops_when_told_to() -> a
     let (_connection, _) = nobody.accept()?;
     assert_eq!(agent.end("TERM")?, Some(0));
     Ok(())
+}
+
+#[test]
+fn an_agent_that_was_killed_is_seen_as_lost_and_goes_on_when_it_is_back() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    let hooks = periapt.json(["hooks", "mysql/0"])?;
+    signal(periapt.agent_process("local")?, "KILL")?;
+    periapt.wait_for(["unit", "mysql/0", "--status", "unknown", "--agent", "lost"])?;
+    assert_eq!(periapt.json(["agents"])?[0]["alive"], false);
+
+    periapt.ok(["controller", "start"])?;
+    periapt.wait_for(["model"])?;
+    assert_eq!(periapt.json(["hooks", "mysql/0"])?, hooks, "a restart alone runs no hook");
+    periapt.ok(["config", "mysql", "max-connections=7"])?;
+    periapt.ok(["add-unit", "mysql"])?;
+    periapt.wait_for(["application", "mysql", "--units", "2"])
+}
+
+#[test]
+fn a_unit_whose_agent_is_gone_is_removed_by_force() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    signal(periapt.agent_process("local")?, "KILL")?;
+    periapt.ok(["remove-unit", "mysql/0", "--no-prompt"])?;
+    let error = periapt.refused(["wait-for", "unit", "mysql/0", "--gone", "--timeout", "300ms"])?;
+    assert!(error.contains("unit mysql/0 is still there, and waits for its agent"), "{error}");
+    periapt.ok(["remove-unit", "mysql/0", "--no-prompt", "--force", "--max-wait", "0s"])?;
+    periapt.wait_for(["unit", "mysql/0", "--gone"])
 }

@@ -5,8 +5,8 @@ use periapt_tests::Installation;
 #[test]
 fn a_wait_survives_the_controllers_end_and_return() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    let wait = ["--verbose", "wait-for", "application", "mysql", "--timeout", "90s"];
-    let mut waiting = periapt.command(wait).spawn()?;
+    let wait = ["wait-for", "application", "mysql", "--timeout", "90s"];
+    let mut waiting = periapt.command(wait).stderr(std::process::Stdio::null()).spawn()?;
     periapt.ok(["controller", "stop"])?;
     periapt.ok(["controller", "start"])?;
     periapt.deploy("mysql", [])?;

@@ -46,7 +46,7 @@ impl<'a> Follow<'a> {
                 Err(error) if error.is_temporary() => {
                     self.stream = None;
                     if !std::mem::replace(&mut self.lost, true) {
-                        note(format_args!("{error}; waiting for it"));
+                        note(format_args!("{error}\nwaiting until it does"));
                     }
                     sleep(self.pause).await;
                     self.pause = (self.pause * 2).min(LONGEST_PAUSE);

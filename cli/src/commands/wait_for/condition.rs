@@ -7,7 +7,7 @@ use crate::commands::status::glob;
 
 /// Everything is active and idle, and nothing is on its way in or out.
 pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
-    let wanted = Wanted { status: "active".into(), message: "*".into(), gone: false };
+    let wanted = Wanted { status: "active".into(), message: "*".into(), agent: "idle".into(), gone: false };
     for (name, application) in &status.applications {
         if !application.life.is_empty() {
             return Err(format!("application {name} is {}", application.life));
@@ -101,10 +101,10 @@ fn fits(name: &str, unit: &UnitStatus, wanted: &Wanted) -> Result<(), String> {
     if !glob(&wanted.message, &workload.message) {
         return Err(format!("unit {name} says {:?}", workload.message));
     }
-    // A unit in error is idle: its hook waits for a retry or for an operator.
-    match agent.current.as_str() {
-        "idle" => Ok(()),
-        other => Err(format!("unit {name}'s agent is {other}: {}", agent.message)),
+    // A unit in error has an idle agent: its hook waits for a retry or for an operator.
+    match agent.current == wanted.agent {
+        true => Ok(()),
+        false => Err(format!("unit {name}'s agent is {}: {}", agent.current, agent.message)),
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use crate::commands::status::fixture;
 
     fn wanted(status: &str, message: &str) -> Wanted {
-        Wanted { status: status.into(), message: message.into(), gone: false }
+        Wanted { status: status.into(), message: message.into(), agent: "idle".into(), gone: false }
     }
 
     fn gone() -> Wanted {

@@ -1,0 +1,96 @@
+//! Settings, exposure, machines: what an operator changes.
+
+use periapt_tests::Installation;
+
+/// A model with one application and nobody to run it.
+fn model() -> anyhow::Result<Installation> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    periapt.deploy("wordpress", [])?;
+    Ok(periapt)
+}
+
+#[test]
+fn settings_are_set_reset_and_read_from_files_together_or_not_at_all() -> anyhow::Result<()> {
+    let periapt = model()?;
+    let value = |key: &str| periapt.ok(["config", "wordpress", key]);
+    periapt.ok(["config", "wordpress", "port=81", "debug=true"])?;
+    assert_eq!((value("port")?, value("debug")?), ("81\n".to_owned(), "true\n".to_owned()));
+    let error = periapt.refused(["config", "wordpress", "port=82", "debug=perhaps"])?;
+    assert!(error.contains("debug"), "{error}");
+    assert_eq!(value("port")?, "81\n");
+    periapt.ok(["config", "wordpress", "--reset", "port,debug"])?;
+    let shown = periapt.json(["config", "wordpress"])?;
+    assert_eq!(shown["settings"]["port"]["source"], "default");
+    std::fs::write(periapt.path().join("settings.yaml"), "wordpress:\n  port: 83\n  blog-title: A\n")?;
+    periapt.ok(["config", "wordpress", "--file", "settings.yaml", "blog-title=B"])?;
+    assert_eq!((value("port")?, value("blog-title")?), ("83\n".to_owned(), "B\n".to_owned()));
+
+    // What is shown can be set elsewhere.
+    let yaml = periapt.ok(["config", "wordpress", "--format", "yaml"])?;
+    std::fs::write(periapt.path().join("shown.yaml"), yaml)?;
+    periapt.ok(["deploy", "wordpress.charm", "copy", "--config", "shown.yaml", "--config", "port=84"])?;
+    let copy = periapt.json(["config", "copy"])?;
+    assert_eq!(copy["settings"]["blog-title"]["value"], "B");
+    assert_eq!(copy["settings"]["port"]["value"], 84);
+    assert_eq!(copy["settings"]["debug"]["source"], "default");
+    Ok(())
+}
+
+#[test]
+fn a_models_configuration_is_shown_with_its_source() -> anyhow::Result<()> {
+    let periapt = model()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    let shown = periapt.json(["model-config"])?;
+    assert_eq!(shown["automatically-retry-hooks"], serde_json::json!({"value": false, "source": "model"}));
+    periapt.ok(["model-config", "--reset", "automatically-retry-hooks"])?;
+    assert_eq!(periapt.ok(["model-config", "automatically-retry-hooks"])?, "true\n");
+    Ok(())
+}
+
+#[test]
+fn an_application_is_exposed_trusted_and_back() -> anyhow::Result<()> {
+    let periapt = model()?;
+    let shown = |key: &str| -> anyhow::Result<serde_json::Value> {
+        Ok(periapt.json(["show-application", "wordpress"])?["wordpress"][key].clone())
+    };
+    assert_eq!((shown("exposed")?, shown("trust")?), (false.into(), false.into()));
+    periapt.ok(["expose", "wordpress"])?;
+    periapt.ok(["trust", "wordpress"])?;
+    assert_eq!((shown("exposed")?, shown("trust")?), (true.into(), true.into()));
+    periapt.ok(["unexpose", "wordpress"])?;
+    periapt.ok(["trust", "wordpress", "--remove"])?;
+    assert_eq!((shown("exposed")?, shown("trust")?), (false.into(), false.into()));
+    Ok(())
+}
+
+#[test]
+fn a_machine_is_removed_when_it_is_empty_or_by_force() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    let error = periapt.refused(["remove-machine", "0", "--no-prompt"])?;
+    assert!(error.contains("mysql/0"), "{error}");
+    assert_eq!(periapt.json(["machines"])?["0"]["instance-id"], "first");
+    periapt.ok(["remove-machine", "0", "--no-prompt", "--force"])?;
+    periapt.wait_for(["unit", "mysql/0", "--gone"])?;
+    Ok(())
+}
+
+#[test]
+fn relations_are_refused_when_they_are_ambiguous_or_there_already() -> anyhow::Result<()> {
+    let periapt = model()?;
+    periapt.deploy("mysql", [])?;
+    periapt.ok(["relate", "wordpress:db", "mysql:db"])?;
+    let error = periapt.refused(["integrate", "wordpress", "mysql"])?;
+    assert!(error.contains("exists"), "{error}");
+    let status = periapt.ok(["status", "--relations"])?;
+    assert!(status.contains("mysql:db"), "{status}");
+    // Nobody has entered its scope: it is gone at once.
+    periapt.ok(["remove-relation", "mysql", "wordpress"])?;
+    let left = periapt.json(["status"])?;
+    let kinds: Vec<_> = left["relations"].as_array().into_iter().flatten().map(|r| &r["type"]).collect();
+    assert_eq!(kinds, ["peer", "peer"]);
+    Ok(())
+}
