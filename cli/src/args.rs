@@ -116,7 +116,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What stands after `periapt` on each line of a text that shows its use, without comments.
+    /// The commands in a text that shows their use, as words, without prompts and comments.
     fn examples(text: &str) -> Vec<Vec<String>> {
         let lines = text.lines().map(str::trim).map(|line| line.strip_prefix("$ ").unwrap_or(line));
         lines
@@ -124,8 +124,20 @@ mod tests {
             .map(|line| {
                 line.split_once(" # ").or_else(|| line.split_once("   ")).map_or(line, |(code, _)| code)
             })
-            .map(|line| line.split_whitespace().map(|word| word.replace(['\'', '"'], "")).collect())
+            .map(words)
             .collect()
+    }
+
+    /// Words between blanks, but for those in single quotes.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (index, part) in line.split('\'').enumerate() {
+            match index % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(part.to_owned()),
+            }
+        }
+        words
     }
 
     fn check(text: &str) -> usize {
@@ -138,11 +150,15 @@ mod tests {
         examples.len()
     }
 
+    /// Of a command and all below it.
+    fn check_help(command: &clap::Command) -> usize {
+        let own = command.get_after_help().map_or(0, |help| check(&help.to_string()));
+        own + command.get_subcommands().map(check_help).sum::<usize>()
+    }
+
     #[test]
     fn each_example_in_a_help_text_and_in_the_readme_is_a_command() {
-        let helps = std::iter::once(Cli::command()).chain(Cli::command().get_subcommands().cloned());
-        let count: usize =
-            helps.filter_map(|command| command.get_after_help().map(|help| check(&help.to_string()))).sum();
+        let count = check_help(&Cli::command());
         assert!(count > 30, "{count} examples found");
         let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
         let readme = std::fs::read_to_string(readme).unwrap();

@@ -17,6 +17,8 @@ use crate::{
 };
 
 /// Wait until a model, an application or a unit is as wanted
+///
+/// Goes by the model's stream of statuses, and waits for a controller that is away, too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -46,6 +48,8 @@ struct Common {
 }
 
 /// Wait until all units of a model are active, their agents idle, and nothing is on its way out
+///
+/// A change that no unit has begun to act on is not seen: wait for what it leads to, by `--message` or `--units`.
 #[derive(Debug, Args)]
 struct ModelSettled {
     #[command(flatten)]
