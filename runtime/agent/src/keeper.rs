@@ -138,6 +138,7 @@ impl Agent {
     /// Runs until it is cancelled, or the controller refuses it. Then its runners are gone; hooks in flight were
     /// abandoned and run again when the agent does (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
+        process::keep_descriptors();
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let compiler =

@@ -1,6 +1,6 @@
 //! The runner: one process per model, which mirrors the model's view and runs its units' hooks.
 
-use std::{io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
+use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
 
 use periapt_host_api::{
     Incarnation,
@@ -102,11 +102,10 @@ fn run() -> Result<(), RunnerError> {
     let ended = runtime.block_on(async {
         let socket = inherited_socket().map_err(RunnerError::NoKeeper)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(RunnerError::NoKeeper)?;
-        tokio::select! {
-            ended = serve(socket) => ended,
-            // Hooks in flight are abandoned, and nobody is to blame (U-13): the keeper hears it as an orderly end.
-            _ = terminate.recv() => Ok(()),
-        }
+        serve(socket, async move {
+            terminate.recv().await;
+        })
+        .await
     });
     // A hook that computes gives way only now and then: it is not waited for.
     runtime.shutdown_background();
@@ -120,8 +119,11 @@ fn inherited_socket() -> io::Result<UnixStream> {
     UnixStream::from_std(socket)
 }
 
-/// Serves one keeper until it says that this is the end, or is gone.
-pub(crate) async fn serve(socket: UnixStream) -> Result<(), RunnerError> {
+/// Serves one keeper until it says that this is the end, or is gone, or `terminate` comes.
+pub(crate) async fn serve(
+    socket: UnixStream,
+    terminate: impl Future<Output = ()>,
+) -> Result<(), RunnerError> {
     let (mut incoming, outgoing) = split(socket, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
     let Some((ToRunner::Start(start), _)) = incoming.next().await? else { return Ok(()) };
     let mut tasks = JoinSet::new();
@@ -146,6 +148,11 @@ pub(crate) async fn serve(socket: UnixStream) -> Result<(), RunnerError> {
             // A task that panics is a defect of ours, not the hooks' fault.
             Err(error) => Err(RunnerError::NoKeeper(io::Error::other(error))),
         },
+        // Hooks in flight are abandoned, and nobody is to blame (U-13): the keeper hears of an orderly end.
+        () = terminate => {
+            link.last_words(ToKeeper::Ending { reason: "it was told to by a signal".to_owned() }).await;
+            return Ok(());
+        }
     };
     if let Err(error) = &result {
         link.last_words(ToKeeper::Ending { reason: error.to_string() }).await;

@@ -40,6 +40,19 @@ pub(crate) trait Launch: Send + Sync + 'static {
     fn runner(&self) -> io::Result<Runner>;
 }
 
+/// Sees to it that no descriptor which this process was given at its own start passes on to runners and helpers.
+pub(crate) fn keep_descriptors() {
+    #[expect(unsafe_code, reason = "it sets a flag on descriptors, closes none, and touches no memory")]
+    let result = unsafe {
+        // From the first after the standard three to the last; those that are made later have the flag already.
+        libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int)
+    };
+    if result != 0 {
+        let error = io::Error::last_os_error();
+        tracing::warn!(%error, "inherited descriptors pass on to runners");
+    }
+}
+
 /// Starts runners as processes of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Processes(pub(crate) Program);
@@ -88,5 +101,61 @@ impl Process for ChildProcess {
                 Err(error) => error.to_string(),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsString, path::PathBuf};
+
+    use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    fn shell(script: &str) -> Processes {
+        Processes(Program {
+            path: PathBuf::from("/bin/sh"),
+            runner: ["-c", script].map(OsString::from).into(),
+            compile_helper: Vec::new(),
+            environment: vec![("PERIAPT_TEST".into(), "given".into())],
+        })
+    }
+
+    async fn says(script: &str) -> String {
+        let Runner { mut socket, process } = shell(script).runner().unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).await.unwrap();
+        process.gone().await;
+        text
+    }
+
+    #[tokio::test]
+    async fn a_runner_gets_its_socket_and_the_environment_that_it_was_given() {
+        let variables = says("env >&0").await;
+        // What a shell adds by itself is left out.
+        let names = variables.lines().map(|line| line.split('=').next().unwrap());
+        let given: Vec<_> = names.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
+        assert_eq!(given, ["PERIAPT_TEST"]);
+        assert_eq!(says("pwd >&0").await, "/\n");
+    }
+
+    #[tokio::test]
+    async fn descriptors_that_the_agent_inherited_do_not_pass_on() {
+        let inherited = std::fs::File::open("/dev/null").unwrap();
+        fcntl_setfd(&inherited, FdFlags::empty()).unwrap();
+        keep_descriptors();
+        assert_eq!(fcntl_getfd(&inherited).unwrap(), FdFlags::CLOEXEC);
+        // The listing's own descriptor is the one that is open beside the first three.
+        assert_eq!(says("ls /proc/self/fd >&0").await, "0\n1\n2\n3\n");
+    }
+
+    #[tokio::test]
+    async fn how_a_runner_ended_is_told_and_one_that_does_not_end_is_killed() {
+        let Runner { process, .. } = shell("exit 3").runner().unwrap();
+        assert_eq!(process.gone().await, "exit status: 3");
+        let Runner { mut process, .. } = shell("sleep 600").runner().unwrap();
+        process.kill();
+        assert_eq!(process.gone().await, "signal: 9 (SIGKILL)");
     }
 }

@@ -142,6 +142,15 @@ async fn a_runner_that_is_told_to_ends() {
 }
 
 #[tokio::test]
+async fn a_runner_that_gets_a_signal_says_that_it_ends_on_purpose() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    stage.terminate.cancel();
+    stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
+    assert!(stage.runner.await.unwrap().is_ok());
+}
+
+#[tokio::test]
 async fn a_runner_without_a_keeper_ends() {
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;

@@ -20,6 +20,7 @@ use periapt_host_api::{
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
 use tokio::{net::UnixStream, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
@@ -86,6 +87,8 @@ pub(crate) struct Stage {
     incoming: Incoming<ToKeeper>,
     outgoing: Outgoing<ToRunner>,
     pub(crate) runner: JoinHandle<Result<(), RunnerError>>,
+    /// A signal for the runner.
+    pub(crate) terminate: CancellationToken,
     pub(crate) view: View,
     sent: View,
     /// For the commits to come; when there are none left, each is taken.
@@ -116,7 +119,8 @@ impl Stage {
     pub(crate) async fn with_suspects(units: &[&str], suspects: Vec<Suspect>, idle_after_ms: u64) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (incoming, mut outgoing) = split(ours, FROM_RUNNER_LIMIT, FROM_KEEPER_LIMIT);
-        let runner = tokio::spawn(serve(theirs));
+        let terminate = CancellationToken::new();
+        let runner = tokio::spawn(serve(theirs, terminate.clone().cancelled_owned()));
         let begin = ToRunner::Start(Box::new(start(suspects, idle_after_ms)));
         outgoing.send(&begin).await.unwrap();
         let view = view(units);
@@ -124,6 +128,7 @@ impl Stage {
             incoming,
             outgoing,
             runner,
+            terminate,
             view,
             sent: View::default(),
             verdicts: VecDeque::new(),
