@@ -24,6 +24,9 @@ use crate::{
 /// same disk, so more would only make them smaller.
 const BULKS: usize = 4;
 
+/// Bytes of calls that a keeper holds for one runner; it reads no further before some were answered.
+const BYTES: usize = 32 << 20;
+
 /// How long a charm that no assignment names yet is waited for: views and assignments are two streams.
 const ASSIGNED_WITHIN: Duration = Duration::from_secs(10);
 
@@ -66,7 +69,8 @@ impl About {
 
 /// Work that is finished.
 enum Done {
-    Bulk(Vec<Settled>),
+    /// And how many bytes they had.
+    Bulk(Vec<Settled>, usize),
     Charm(Settled),
 }
 
@@ -91,6 +95,7 @@ pub(crate) struct Calls<C> {
     running: FuturesUnordered<BoxFuture<'static, Done>>,
     bulks: usize,
     outstanding: usize,
+    bytes: usize,
 }
 
 impl<C: Controller> Calls<C> {
@@ -105,6 +110,7 @@ impl<C: Controller> Calls<C> {
             running: FuturesUnordered::new(),
             bulks: 0,
             outstanding: 0,
+            bytes: 0,
         }
     }
 
@@ -116,6 +122,7 @@ impl<C: Controller> Calls<C> {
         self.outstanding += 1;
         match call {
             Call::Command(command) => {
+                self.bytes = self.bytes.saturating_add(bytes);
                 self.waiting.push_back(Waiting { id, command: *command, bytes });
                 self.start_bulk();
             }
@@ -138,12 +145,18 @@ impl<C: Controller> Calls<C> {
         self.outstanding == 0
     }
 
+    /// Whether another call can be held.
+    pub(crate) fn has_room(&self) -> bool {
+        self.bytes < BYTES
+    }
+
     /// The next answers; never, while there are no calls. Can be cancelled without losing one.
     pub(crate) async fn next(&mut self) -> Vec<Settled> {
         let Some(done) = self.running.next().await else { return std::future::pending().await };
         let settled = match done {
             Done::Charm(settled) => vec![settled],
-            Done::Bulk(settled) => {
+            Done::Bulk(settled, bytes) => {
+                self.bytes = self.bytes.saturating_sub(bytes);
                 self.bulks = self.bulks.saturating_sub(1);
                 self.start_bulk();
                 settled
@@ -171,7 +184,8 @@ impl<C: Controller> Calls<C> {
             }
         }
         let (controller, model) = (self.controller.clone(), self.model);
-        self.running.push(async move { Done::Bulk(bulk(&controller, model, calls, commands).await) }.boxed());
+        self.running
+            .push(async move { Done::Bulk(bulk(&controller, model, calls, commands).await, bytes) }.boxed());
     }
 }
 

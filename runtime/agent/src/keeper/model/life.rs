@@ -103,13 +103,16 @@ impl<C: Controller> ModelKeeper<C> {
         let mut room = Arc::clone(&frames).try_acquire_owned().ok();
         let mut heard_at = Instant::now();
         loop {
+            // In this order: what a runner makes happen waits for what it cannot, and its silence counts only when
+            // all that it said was heard, so that a keeper which was stopped for a while blames nobody.
             let wake = tokio::select! {
+                biased;
                 () = self.ended.cancelled() => Wake::Ended,
-                message = incoming.next() => Wake::Message(message),
-                Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
-                frame = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(frame)),
                 settled = calls.next() => Wake::Settled(settled),
                 Ok(()) = life.grants.changed() => Wake::Grants,
+                Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
+                frame = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(frame)),
+                message = incoming.next(), if calls.has_room() => Wake::Message(message),
                 () = sleep_until(heard_at + SILENCE) => Wake::Silent,
             };
             match wake {
