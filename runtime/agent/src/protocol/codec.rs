@@ -14,7 +14,7 @@ use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 /// Why a link is of no more use.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The socket failed, or a message was larger than its bound.
+    /// The socket failed, or a message of the other side was larger than its bound.
     #[error("the socket to the other process failed")]
     Socket(#[from] std::io::Error),
     /// The other side sends what it must not.
@@ -23,9 +23,14 @@ pub enum LinkError {
     /// A message of ours has no JSON form.
     #[error("a message could not be written")]
     Unwritable(#[source] serde_json::Error),
-    /// The other side is gone.
-    #[error("the other process is gone")]
-    Closed,
+    /// A message of ours is larger than its bound. Nothing of it was written, and the link goes on.
+    #[error("a message takes {bytes} bytes, at most {limit} are allowed")]
+    TooLarge {
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        limit: usize,
+    },
 }
 
 /// The end that messages of type `M` come from.
@@ -74,6 +79,10 @@ impl<M: Serialize> Outgoing<M> {
     /// Writes one message, and waits until the socket took it.
     pub(crate) async fn send(&mut self, message: &M) -> Result<(), LinkError> {
         let bytes = serde_json::to_vec(message).map_err(LinkError::Unwritable)?;
+        let limit = self.frames.encoder().max_frame_length();
+        if bytes.len() > limit {
+            return Err(LinkError::TooLarge { bytes: bytes.len(), limit });
+        }
         Ok(self.frames.send(Bytes::from(bytes)).await?)
     }
 }

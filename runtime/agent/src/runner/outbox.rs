@@ -19,19 +19,15 @@ use tokio::{
 use super::link::Link;
 use crate::{
     backoff::Backoff,
-    protocol::{Call, CallOutcome, ToKeeper},
+    protocol::{Call, CallOutcome, ToKeeper, early_bytes},
 };
 
 /// How long an effect waits for a commit to go with (`design.md` section 3), so that a short hook costs one
 /// request.
 const WAITS: Duration = Duration::from_millis(50);
 
-/// The most bytes of items in one message, by estimate: a quarter of what a message may have, as text grows when
-/// it is written as JSON.
+/// The most bytes of items in one message, as JSON: they fit into it together with all that a commit may hold.
 const BATCH: usize = 512 << 10;
-
-/// What an item costs beside its text.
-const ITEM: usize = 128;
 
 /// One unit's outbox. One sender at a time, in order: the pump, or the commit that takes what waits along.
 #[derive(Debug)]
@@ -75,19 +71,29 @@ impl Outbox {
     /// Takes effects, in order. The keeper hears of them at once, in case this process dies.
     pub(crate) fn push(&self, effects: impl IntoIterator<Item = (Timestamp, EarlyEffect)>) {
         let mut items = self.items();
-        let mut noted = Vec::new();
+        let (mut noted, mut bytes) = (vec![Vec::new()], 0);
         for (at, effect) in effects {
             let item = EarlyItem { number: items.next, at, effect };
             items.next = items.next.saturating_add(1);
             items.unsent.push_back(item.clone());
-            noted.push(item);
+            bytes += early_bytes(&item);
+            if bytes > BATCH {
+                bytes = early_bytes(&item);
+                noted.push(Vec::new());
+            }
+            if let Some(message) = noted.last_mut() {
+                message.push(item);
+            }
         }
+        noted.retain(|message| !message.is_empty());
         if noted.is_empty() {
             return;
         }
         items.since.get_or_insert_with(Instant::now);
         drop(items);
-        self.link.mention(ToKeeper::Noted { unit: self.unit.clone(), items: noted });
+        for items in noted {
+            self.link.mention(ToKeeper::Noted { unit: self.unit.clone(), items });
+        }
         self.filled.notify_one();
     }
 
@@ -127,7 +133,7 @@ impl Outbox {
         let mut items = self.items();
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(item) = items.unsent.front() {
-            bytes += ITEM + text_bytes(&item.effect);
+            bytes += early_bytes(item);
             if !batch.is_empty() && bytes > BATCH {
                 break;
             }
@@ -193,15 +199,5 @@ impl Sender<'_> {
                 _ => sleep(backoff.failed()).await,
             }
         }
-    }
-}
-
-fn text_bytes(effect: &EarlyEffect) -> usize {
-    match effect {
-        EarlyEffect::UnitStatus { message, .. }
-        | EarlyEffect::ApplicationStatus { message, .. }
-        | EarlyEffect::AgentStatus { message, .. } => message.len(),
-        EarlyEffect::ApplicationVersion { version } => version.len(),
-        EarlyEffect::Log { module, message, .. } => module.len() + message.len(),
     }
 }

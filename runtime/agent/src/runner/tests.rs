@@ -1,6 +1,7 @@
 //! A runner with a real sandbox and a real charm, whose keeper and controller the test plays.
 
 mod commits;
+mod link;
 mod outbox;
 mod stage;
 mod suspects;

@@ -141,3 +141,20 @@ async fn a_flood_leaves_in_pieces_and_in_order() {
     assert!(pieces > 2 && taken.len() < 40, "{pieces} {}", taken.len());
     assert!(post.outbox.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn text_that_grows_when_it_is_written_still_fits_into_messages() {
+    let mut post = post(0);
+    let text = "\u{1}".repeat(16 << 10);
+    // All that one hook may log, said at once.
+    post.outbox.push((0..64).map(|_| line(&text)));
+    let taken = post.outbox.sender().await.take().await;
+    let mut all = Vec::new();
+    while let Ok(batch) = post.batches.try_recv() {
+        assert!(serde_json::to_vec(&batch).unwrap().len() < FROM_RUNNER_LIMIT / 4);
+        all.extend(numbers(&batch));
+    }
+    all.extend(numbers(&taken));
+    assert_eq!(all, (11..75).collect::<Vec<_>>());
+    assert!(serde_json::to_vec(&taken).unwrap().len() < FROM_RUNNER_LIMIT / 4);
+}
