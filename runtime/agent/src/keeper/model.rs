@@ -176,15 +176,16 @@ impl<C: Controller> ModelKeeper<C> {
         self.suspects.died();
         self.suspects.retain(&self.leases.roster(Roster::units));
         let Some(incarnation) = self.incarnation else { return };
-        let commands: Vec<_> = (self.tails.take().into_iter())
-            .map(|(unit, items)| RunnerCommand::Early { unit, incarnation, items })
-            .collect();
         let mut backoff = Backoff::network();
-        while !commands.is_empty() && !self.ended.is_cancelled() {
-            match self.shared.controller.commands(self.model, commands.clone()).await {
-                // One that was refused would be refused again; there is nobody left to tell.
-                Ok(_) | Err(ControllerError::Refused(_)) => break,
-                Err(ControllerError::Away(_)) => self.pause(backoff.failed()).await,
+        // Each in a call of its own: together they might be more than one call takes, and few units have any.
+        while let Some((unit, items)) = self.tails.take() {
+            let command = vec![RunnerCommand::Early { unit, incarnation, items }];
+            while !self.ended.is_cancelled() {
+                match self.shared.controller.commands(self.model, command.clone()).await {
+                    // One that was refused would be refused again; there is nobody left to tell.
+                    Ok(_) | Err(ControllerError::Refused(_)) => break,
+                    Err(ControllerError::Away(_)) => self.pause(backoff.failed()).await,
+                }
             }
         }
     }

@@ -4,9 +4,14 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{UnitName, commit::EarlyItem};
 
+use crate::protocol::early_bytes;
+
 /// The most items that are kept of one unit. A hook makes them faster than a call to the controller takes only
 /// for moments; what is beyond this, the oldest, has been under way for long.
 const KEPT: usize = 1_000;
+
+/// The most bytes of them, as JSON: what a hook may log, and a fraction of what one call to the controller may hold.
+const KEPT_BYTES: usize = 2 << 20;
 
 /// The last items of each unit whose hook is in flight.
 #[derive(Debug, Default)]
@@ -17,8 +22,13 @@ impl Tails {
     pub(crate) fn noted(&mut self, unit: UnitName, items: Vec<EarlyItem>) {
         let kept = self.0.entry(unit).or_default();
         kept.extend(items);
-        let over = kept.len().saturating_sub(KEPT);
-        kept.drain(..over);
+        let mut bytes = 0;
+        let fits = |item: &&EarlyItem| {
+            bytes += early_bytes(item);
+            bytes <= KEPT_BYTES
+        };
+        let newest = kept.iter().rev().take(KEPT).take_while(fits).count();
+        kept.drain(..kept.len().saturating_sub(newest));
     }
 
     /// The controller has all items up to a number.
@@ -33,11 +43,10 @@ impl Tails {
         self.0.remove(unit);
     }
 
-    /// Takes all that is left of a runner that died.
-    pub(crate) fn take(&mut self) -> BTreeMap<UnitName, Vec<EarlyItem>> {
-        let mut tails = std::mem::take(&mut self.0);
-        tails.retain(|_, items| !items.is_empty());
-        tails
+    /// Takes what is left of one unit of a runner that died; none when all was taken.
+    pub(crate) fn take(&mut self) -> Option<(UnitName, Vec<EarlyItem>)> {
+        self.0.retain(|_, items| !items.is_empty());
+        self.0.pop_first()
     }
 }
 
@@ -55,7 +64,7 @@ mod tests {
     }
 
     fn numbers(tails: &mut Tails) -> Vec<u64> {
-        tails.take().into_values().flatten().map(|item| item.number).collect()
+        std::iter::from_fn(|| tails.take()).flat_map(|(_, items)| items).map(|item| item.number).collect()
     }
 
     #[test]
@@ -76,5 +85,16 @@ mod tests {
         tails.noted("app/1".parse().unwrap(), items(0..1_500));
         let kept = numbers(&mut tails);
         assert_eq!((kept.first(), kept.len()), (Some(&500), KEPT));
+    }
+
+    #[test]
+    fn a_flood_of_large_items_drops_the_oldest_by_their_bytes() {
+        let mut tails = Tails::default();
+        let effect = EarlyEffect::ApplicationVersion { version: "x".repeat(100 << 10) };
+        for item in items(0..100) {
+            tails.noted("app/1".parse().unwrap(), vec![EarlyItem { effect: effect.clone(), ..item }]);
+        }
+        let kept = numbers(&mut tails);
+        assert_eq!((kept.last(), kept.len()), (Some(&99), 20));
     }
 }

@@ -110,3 +110,20 @@ async fn what_left_the_hooks_of_a_dead_runner_is_sent_in_its_name() {
     drop(runner);
     assert_eq!(scene.call().await, [early(vec![line(2), line(3)])]);
 }
+
+#[tokio::test]
+async fn what_left_many_hooks_of_a_dead_runner_is_sent_call_by_call() {
+    let mut scene = Scene::new();
+    let (mut runner, _) = started(&mut scene).await;
+    assert_eq!(scene.call().await, [RunnerCommand::Attach]);
+    let effect = EarlyEffect::ApplicationVersion { version: "1".to_owned() };
+    let items = vec![EarlyItem { number: 1, at: Timestamp::UNIX_EPOCH, effect }];
+    for unit in ["app/0", "app/1"] {
+        runner.says(ToKeeper::Noted { unit: name(unit), items: items.clone() }).await;
+    }
+    drop(runner);
+    for unit in ["app/0", "app/1"] {
+        let (unit, items) = (name(unit), items.clone());
+        assert_eq!(scene.call().await, [RunnerCommand::Early { unit, incarnation: Incarnation(7), items }]);
+    }
+}
