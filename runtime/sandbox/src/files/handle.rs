@@ -9,7 +9,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use super::{
     CharmFiles,
     path::{self, Place},
-    stream::Source,
+    stream::{OpenFile, Source},
     tree::{DirectoryId, Entry, MemoryFile, Quota, ROOT, Tree},
 };
 use crate::clock::HookClock;
@@ -41,13 +41,16 @@ pub(crate) struct Files {
     handles: BTreeMap<u32, Handle>,
     listings: BTreeMap<u32, Listing>,
     next: u32,
+    /// Referred to by each open file of the host: a stream keeps one open when its handle was closed.
+    open_files: Arc<()>,
     /// Numbers of files in `/tmp`, never used again.
     next_file: u64,
     pub(super) clock: Arc<HookClock>,
 }
 
-/// A directory's listing as it was when it was asked for, read to some point.
-pub(super) type Listing = std::vec::IntoIter<(DescriptorType, Box<str>)>;
+/// A directory's listing as it was when it was asked for, read to some point. It shares the names: a hook may hold
+/// many of them.
+pub(super) type Listing = std::vec::IntoIter<(DescriptorType, Arc<str>)>;
 
 impl Files {
     pub(crate) fn new(charm: CharmFiles, bytes: u64, files: u64, clock: Arc<HookClock>) -> Self {
@@ -58,6 +61,7 @@ impl Files {
             handles: BTreeMap::new(),
             listings: BTreeMap::new(),
             next: 0,
+            open_files: Arc::new(()),
             next_file: 1,
             clock,
         }
@@ -190,8 +194,12 @@ impl Files {
                 Handle::File { number: file.number, source: Source::Memory(file), writable }
             }
             Entry::Disk(entry) => {
+                if Arc::strong_count(&self.open_files) > MAX_HANDLES {
+                    return Err(ErrorCode::InsufficientMemory);
+                }
                 let file = File::open(&entry.path).map_err(|_| ErrorCode::Io)?;
-                Handle::File { number: entry.number, source: Source::Disk(Arc::new(file)), writable }
+                let open = OpenFile { file, _counted: Arc::clone(&self.open_files) };
+                Handle::File { number: entry.number, source: Source::Disk(Arc::new(open)), writable }
             }
         };
         self.open(handle)
@@ -321,8 +329,8 @@ impl Files {
             Handle::File { source: Source::Memory(file), .. } => {
                 self.stat(Mount::Tmp, &Entry::Memory(Arc::clone(file)))
             }
-            Handle::File { source: Source::Disk(file), .. } => {
-                let size = file.metadata().map_err(|_| ErrorCode::Io)?.len();
+            Handle::File { source: Source::Disk(open), .. } => {
+                let size = open.file.metadata().map_err(|_| ErrorCode::Io)?.len();
                 Ok(stat(DescriptorType::RegularFile, size, Duration::ZERO, Duration::ZERO))
             }
         }
@@ -351,5 +359,31 @@ fn stat(type_: DescriptorType, size: u64, modified: Duration, accessed: Duration
         data_access_timestamp: datetime(accessed),
         data_modification_timestamp: datetime(modified),
         status_change_timestamp: datetime(modified),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_has_few_descriptors_however_it_keeps_them_open() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a"), "a").unwrap();
+        let charm = CharmFiles::scan(directory.path()).unwrap();
+        let clock = Arc::new(HookClock::new(periapt_host_api::Timestamp::UNIX_EPOCH, 0));
+        let mut files = Files::new(charm, 0, 0, clock);
+        let (root, _) = files.preopened().unwrap()[0];
+        let mut open = || {
+            let number = files.open_at(root, "a", OpenFlags::empty(), DescriptorFlags::READ)?;
+            // As a stream does that outlives its handle.
+            let source = files.readable(number).unwrap().clone();
+            files.close(number);
+            Ok::<_, ErrorCode>(source)
+        };
+        let mut streams: Vec<_> = (0..MAX_HANDLES).map(|_| open().unwrap()).collect();
+        assert_eq!(open().unwrap_err(), ErrorCode::InsufficientMemory);
+        streams.pop();
+        assert_eq!(open().unwrap().read(0, 10).unwrap(), b"a");
     }
 }

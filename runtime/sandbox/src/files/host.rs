@@ -395,7 +395,7 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
     ) -> FsResult<Option<DirectoryEntry>> {
         self.call(0)?;
         let entry = self.files.listing(stream.rep())?.next();
-        Ok(entry.map(|(type_, name)| DirectoryEntry { type_, name: name.into_string() }))
+        Ok(entry.map(|(type_, name)| DirectoryEntry { type_, name: name.as_ref().to_owned() }))
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {

@@ -17,7 +17,15 @@ pub(super) const MAX_PIECE: usize = 64 << 10;
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Memory(Arc<MemoryFile>),
-    Disk(Arc<File>),
+    Disk(Arc<OpenFile>),
+}
+
+/// A file of the host that is open: a descriptor of the process for as long as a handle or a stream leads to it.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) file: File,
+    /// One of the references that [`super::Files`] counts its hook's descriptors by.
+    pub(super) _counted: Arc<()>,
 }
 
 impl Source {
@@ -28,9 +36,9 @@ impl Source {
             Self::Memory(file) => Ok(file.read(offset, length)),
             // On the hook's own thread: a piece of a local file is read in microseconds, and handing it to
             // another thread would take longer.
-            Self::Disk(file) => {
+            Self::Disk(open) => {
                 let mut bytes = vec![0; length];
-                let read = file.read_at(&mut bytes, offset).map_err(|_| ErrorCode::Io)?;
+                let read = open.file.read_at(&mut bytes, offset).map_err(|_| ErrorCode::Io)?;
                 bytes.truncate(read);
                 Ok(bytes)
             }

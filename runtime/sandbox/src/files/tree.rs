@@ -42,7 +42,7 @@ pub(super) struct DiskEntry {
 pub(super) struct Directory {
     pub(super) parent: DirectoryId,
     /// Sorted, and so is every listing.
-    pub(super) entries: BTreeMap<Box<str>, Entry>,
+    pub(super) entries: BTreeMap<Arc<str>, Entry>,
     pub(super) changed: Duration,
 }
 
