@@ -228,7 +228,7 @@ pub(crate) fn db() -> RelationContext {
 }
 
 /// Application `u` with unit `u/0`, in its peer relation, beside `u/1`; and in a relation with `w`.
-fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
+pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
     let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
     let meta = CharmMeta::parse(&files).unwrap();
     let digest = CharmDigest::of(charmcraft.as_bytes());

@@ -1,0 +1,84 @@
+//! The baseline: the engine alone. The same component in a store with nothing in it, without budgets or WASI; its
+//! imports are traps, but for the one host call that is measured.
+
+use std::error::Error;
+
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    component::{Component, Linker},
+};
+
+use crate::figures::{Sample, seconds};
+use bindings::{
+    CharmPre,
+    periapt::charm::{
+        relations::Bag,
+        types::{Error as CallError, Event, Invocation, Outcome, RelationJoinedEvent},
+    },
+};
+
+mod bindings {
+    wasmtime::component::bindgen!({ path: "../../host-api/wit", world: "charm" });
+}
+
+/// What the host call answers, here and in the sandbox.
+pub(crate) const ADDRESS: &str = "10.152.183.41";
+
+/// The engine with its component.
+pub(crate) struct Bare {
+    engine: Engine,
+    charm: CharmPre<()>,
+}
+
+impl Bare {
+    pub(crate) fn new(component: &[u8]) -> Result<Self, Box<dyn Error>> {
+        // The pool as the sandbox has it: its price is the engine's.
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(64).max_memory_size(1 << 30).linear_memory_keep_resident(1 << 20);
+        let mut config = Config::new();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool)).concurrency_support(false);
+        let engine = Engine::new(&config)?;
+        let component = Component::from_binary(&engine, component)?;
+        let mut linker = Linker::new(&engine);
+        linker.instance("periapt:charm/relations@0.1.0")?.func_wrap(
+            "get-value",
+            |_, (_relation, _bag, _key): (u32, Bag, String)| {
+                Ok((Ok::<_, CallError>(Some(ADDRESS.to_owned())),))
+            },
+        )?;
+        linker.define_unknown_imports_as_traps(&component)?;
+        let charm = CharmPre::new(linker.instantiate_pre(&component)?)?;
+        Ok(Self { engine, charm })
+    }
+
+    /// Instantiates and calls so many times; seconds per hook.
+    pub(crate) fn hooks(&self, event: &Event, count: u32) -> Sample {
+        let invocation = Invocation { event: event.clone(), attempt: 1 };
+        let took = seconds(|| (0..count).try_for_each(|_| self.hook(&invocation)));
+        Ok(took? / f64::from(count))
+    }
+
+    fn hook(&self, invocation: &Invocation) -> Result<(), Box<dyn Error>> {
+        let mut store = Store::new(&self.engine, ());
+        let charm = self.charm.instantiate(&mut store)?;
+        match charm.periapt_charm_handler().call_handle(&mut store, invocation)? {
+            Ok(Outcome::Handled) => Ok(()),
+            other => Err(format!("the hook was not handled: {other:?}").into()),
+        }
+    }
+}
+
+/// The timer's event.
+pub(crate) fn update_status() -> Event {
+    Event::UpdateStatus
+}
+
+/// A remote unit came into view.
+pub(crate) fn joined() -> Event {
+    Event::RelationJoined(RelationJoinedEvent {
+        endpoint: "peer".to_owned(),
+        relation: 1,
+        remote_application: "u".to_owned(),
+        remote_unit: "u/1".to_owned(),
+    })
+}
