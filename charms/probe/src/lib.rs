@@ -1,5 +1,6 @@
 //! A charm that tests drive: it logs every event and does as its script says (see its README).
 
+mod books;
 mod context;
 mod script;
 
@@ -16,6 +17,7 @@ struct Probe;
 struct Settings {
     script: String,
     count: bool,
+    ledger: bool,
 }
 
 impl FromConfig for Settings {
@@ -23,6 +25,7 @@ impl FromConfig for Settings {
         Ok(Self {
             script: config.get::<Option<String>>("script")?.unwrap_or_default(),
             count: config.get::<Option<bool>>("count")?.unwrap_or_default(),
+            ledger: config.get::<Option<bool>>("ledger")?.unwrap_or_default(),
         })
     }
 }
@@ -32,7 +35,10 @@ impl Charm for Probe {
         info!("{} attempt={}", context::line(event), unit.attempt());
         let settings: Settings = unit.config()?;
         if settings.count {
-            count(unit)?;
+            books::count(unit)?;
+        }
+        if settings.ledger {
+            books::enter(unit, event)?;
         }
         for step in parse(&settings.script)? {
             if step.event == "*" || step.event == event.hook_name() {
@@ -41,13 +47,6 @@ impl Charm for Probe {
         }
         Ok(())
     }
-}
-
-/// Counts this hook in the unit's own bag: one that is run twice and committed once counts once.
-fn count(unit: &Unit) -> Result {
-    let Some(peers) = unit.relation("peer") else { return Ok(()) };
-    let hooks: u64 = peers.unit_bag().get("hooks")?.unwrap_or_default();
-    peers.unit_bag().set("hooks", hooks + 1)
 }
 
 fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {

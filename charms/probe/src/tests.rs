@@ -70,6 +70,40 @@ fn hooks_are_counted_once_for_each_that_succeeded() {
 }
 
 #[test]
+fn hooks_are_entered_for_the_peers_but_for_those_that_their_entries_cause() {
+    let mut unit = probe("stop: fail x");
+    let peers = unit.relate("peer", "probe");
+    unit.config("ledger", true);
+    unit.run(Event::Install).unwrap();
+    assert!(unit.unit_bag(&peers).is_empty(), "there is no tally yet");
+    let tally = unit.relate("tally", "desk");
+    unit.run(Event::Install).unwrap();
+    unit.run(Event::Stop).unwrap_err();
+    unit.join(&peers, "probe/1", &[("ledger", "1 install")]).unwrap();
+    unit.change(&peers, "probe/1", &[("ledger", "1 install\n2 start")]).unwrap();
+    unit.run(Event::Start).unwrap();
+    let hooks: usize = unit.unit_bag(&tally)["hooks"].parse().unwrap();
+    let ledger = unit.unit_bag(&peers)["ledger"].clone();
+    assert_eq!(ledger, format!("1 install\n2 peer-relation-joined\n{hooks} start"));
+    assert!(hooks > 3, "the changes were counted: {hooks}");
+}
+
+#[test]
+fn a_ledger_keeps_its_newest_entries() {
+    let mut unit = probe("");
+    let peers = unit.relate("peer", "probe");
+    let tally = unit.relate("tally", "desk");
+    unit.config("ledger", true);
+    for _ in 0..250 {
+        unit.run(Event::UpdateStatus).unwrap();
+    }
+    let bag = unit.unit_bag(&peers);
+    assert_eq!(unit.unit_bag(&tally)["hooks"], "250");
+    assert_eq!(bag["ledger"].lines().count(), 200);
+    assert!(bag["ledger"].starts_with("51 ") && bag["ledger"].ends_with("250 update-status"));
+}
+
+#[test]
 fn the_argv_door_is_asked_and_its_answer_logged() {
     let mut unit = probe("install: tool config-get --format=json 'a b'");
     unit.tools(|name, args| Output {
