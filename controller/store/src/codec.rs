@@ -2,7 +2,7 @@
 //!
 //! A value is one byte that names its form, then the form. Form 1 is JSON of the model's own entities: it
 //! describes itself, and fields may be added with a default. When an entity changes in any other way, form 1
-//! gets a type of its own here and is converted when it is read; `tests/forms` holds a value of every kind in
+//! gets a type of its own here and is converted when it is read; `tests/forms` holds values of every kind in
 //! every released form, which must be readable for ever.
 
 use periapt_host_api::Revision;
@@ -14,8 +14,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Batch, Loaded, NewRecord, Record, key};
 
-/// The form that is written.
-const FORM: u8 = 1;
+/// The form that is written, and the newest that is read.
+pub const FORM: u8 = 1;
 
 /// Why bytes and meaning do not fit together.
 #[derive(Debug, thiserror::Error)]

@@ -37,16 +37,14 @@ pub fn entity(key: &EntityKey) -> Result<Vec<u8>, CodecError> {
 /// Reads an entity's key back.
 ///
 /// # Errors
-/// [`CodecError::Key`] for bytes that no version wrote.
+/// [`CodecError::Key`] for bytes that no version wrote; also for other spellings of a key, so that no entity
+/// has two places.
 pub fn parse_entity(bytes: &[u8]) -> Result<EntityKey, CodecError> {
-    let unknown = || CodecError::Key(String::from_utf8_lossy(bytes).into_owned());
-    let text = std::str::from_utf8(bytes).map_err(|_| unknown())?;
-    if let Some(rest) = text.strip_prefix(TOP) {
-        return serde_json::from_str(rest).map_err(|_| unknown());
+    let key = std::str::from_utf8(bytes).ok().and_then(parse);
+    match key {
+        Some(key) if entity(&key)? == bytes => Ok(key),
+        _ => Err(CodecError::Key(String::from_utf8_lossy(bytes).into_owned())),
     }
-    let (model, key) = text.strip_prefix(MODEL).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
-    let key: ModelKey = serde_json::from_str(key).map_err(|_| unknown())?;
-    Ok(EntityKey::InModel(model.parse().map_err(|_| unknown())?, key))
 }
 
 /// The name of a sequence of records. A model's log lines are read together, in the order of their commits; status
@@ -63,4 +61,13 @@ pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u
 /// What the names of all sequences of a model begin with.
 pub fn records_of_model(model: &ModelUuid) -> Vec<u8> {
     format!("{model}/").into_bytes()
+}
+
+fn parse(text: &str) -> Option<EntityKey> {
+    if let Some(key) = text.strip_prefix(TOP) {
+        return serde_json::from_str(key).ok();
+    }
+    let (model, key) = text.strip_prefix(MODEL)?.split_once('/')?;
+    let key: ModelKey = serde_json::from_str(key).ok()?;
+    Some(EntityKey::InModel(model.parse().ok()?, key))
 }

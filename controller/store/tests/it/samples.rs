@@ -1,0 +1,163 @@
+//! A value of every kind that is stored, with every field filled and every variant of what it holds.
+//!
+//! All are written out whole, without `..Default::default()`: a field, variant or kind that is new does not
+//! compile until its place in the stored form was thought of. [`crate::forms`] says how an entity may change.
+
+mod application;
+mod charm;
+mod infrastructure;
+mod record;
+mod relation;
+mod unit;
+mod work;
+
+use std::str::FromStr;
+
+use periapt_host_api::{CharmDigest, ModelUuid, Timestamp};
+use periapt_model::{
+    changes::{Changes, RecordAppend, RecordBody},
+    entity::{self, Entity, EntityKey, ModelKey},
+};
+use uuid::Uuid;
+
+/// Values by name: which variant they show, or what is special about them.
+type Named<T> = Vec<(&'static str, T)>;
+
+/// One named value for each pattern. The patterns are those of a `match`, so that a variant without a value does
+/// not compile, and each value is held to its pattern.
+macro_rules! every {
+    ($type:ty { $($name:literal: $pattern:pat => $value:expr),+ $(,)? }) => {{
+        let name = |value: &$type| match value { $($pattern => $name),+ };
+        let values: crate::samples::Named<$type> = vec![$(($name, $value)),+];
+        for (stands_for, value) in &values {
+            assert_eq!(*stands_for, name(value), "a value must be of the variant that it stands for");
+        }
+        values
+    }};
+}
+use every;
+
+/// The model that all samples are of.
+pub(crate) const MODEL: ModelUuid = ModelUuid(Uuid::from_u128(0x0190_a7c4_5b1e_7d30_8c52_4f6e_9a01_b2c3));
+
+/// One stored value.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    /// The fixture that it stands in: a kind of entity, or `record-` and a kind of record.
+    pub(crate) kind: &'static str,
+    /// Its name in there.
+    pub(crate) name: &'static str,
+    /// The value itself.
+    pub(crate) content: Content,
+}
+
+/// What is stored in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Content {
+    Entity(EntityKey, Entity),
+    Record(RecordAppend),
+}
+
+impl Sample {
+    /// The command that writes it.
+    pub(crate) fn changes(&self) -> Changes {
+        let mut changes = Changes::default();
+        match &self.content {
+            Content::Entity(key, entity) => {
+                changes.puts.insert(key.clone(), Some(entity.clone()));
+            }
+            Content::Record(append) => changes.records.push(append.clone()),
+        }
+        changes
+    }
+}
+
+macro_rules! entities {
+    ($($kind:ident($name:literal) => $values:path),+ $(,)?) => {
+        /// Samples of every kind of entity; a kind that is missing here does not compile.
+        pub(crate) fn entities() -> Vec<Sample> {
+            let kind = |entity: &Entity| match entity { $(Entity::$kind(_) => $name),+ };
+            let mut samples = Vec::new();
+            $(
+                let values: Named<entity::$kind> = $values();
+                assert!(!values.is_empty(), "{} has samples", $name);
+                for (name, value) in values {
+                    let entity = Entity::from(value);
+                    let content = Content::Entity(key_of(&entity), entity.clone());
+                    samples.push(Sample { kind: kind(&entity), name, content });
+                }
+            )+
+            samples
+        }
+    };
+}
+
+entities! {
+    Controller("controller") => infrastructure::controllers,
+    Agent("agent") => infrastructure::agents,
+    Charm("charm") => charm::charms,
+    Model("model") => infrastructure::models,
+    ModelCharm("model-charm") => charm::model_charms,
+    Sequence("sequence") => infrastructure::sequences,
+    Runner("runner") => infrastructure::runners,
+    Application("application") => application::applications,
+    Machine("machine") => infrastructure::machines,
+    Unit("unit") => unit::units,
+    Relation("relation") => relation::relations,
+    Member("member") => relation::members,
+    Bag("bag") => relation::bags,
+    WorkItem("work-item") => work::items,
+}
+
+/// Samples of every kind of record; a kind that is missing here does not compile.
+pub(crate) fn records() -> Vec<Sample> {
+    let kind = |body: &RecordBody| match body {
+        RecordBody::Log(_) => "record-log",
+        RecordBody::Status(_) => "record-status",
+        RecordBody::Journal(_) => "record-journal",
+    };
+    let append = |(name, body): (&'static str, RecordBody)| {
+        let append = RecordAppend { model: MODEL, entity: "wordpress/0".into(), at: time(7), body };
+        Sample { kind: kind(&append.body), name, content: Content::Record(append) }
+    };
+    record::logs().into_iter().chain(record::statuses()).chain(record::hooks()).map(append).collect()
+}
+
+/// All samples.
+pub(crate) fn all() -> Vec<Sample> {
+    let mut samples = entities();
+    samples.extend(records());
+    samples
+}
+
+fn key_of(entity: &Entity) -> EntityKey {
+    match entity {
+        Entity::Controller(_) => EntityKey::Controller,
+        Entity::Agent(agent) => EntityKey::Agent(agent.name.clone()),
+        Entity::Charm(charm) => EntityKey::Charm(charm.digest),
+        entity => EntityKey::InModel(MODEL, entity.model_key().unwrap()),
+    }
+}
+
+/// The sample unit's key.
+pub(crate) fn unit_key(name: &str) -> EntityKey {
+    EntityKey::InModel(MODEL, ModelKey::Unit(parse(name)))
+}
+
+/// Some seconds into the samples' time, with a fraction that must survive.
+fn time(seconds: i64) -> Timestamp {
+    Timestamp::new(1_767_225_600 + seconds, 123_456_789).unwrap()
+}
+
+fn digest(of: &str) -> CharmDigest {
+    CharmDigest::of(of.as_bytes())
+}
+
+fn parse<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+/// A text that is easy to spoil on the way: quotes, a backslash, line breaks, more than ASCII.
+fn awkward_text() -> String {
+    "it's \"down\"\\ for\nmaintenance\t\u{2013} \u{fc}ber \u{1f40c}\u{0}".into()
+}

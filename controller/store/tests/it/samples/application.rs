@@ -1,0 +1,64 @@
+//! Applications: one with all that it can hold, and one that was just deployed.
+
+use periapt_host_api::{
+    LeaderTerm,
+    record::CharmRef,
+    status::{Life, StatusInfo, WorkloadStatus},
+    view::Leader,
+};
+use periapt_model::entity::Application;
+
+use super::{Named, awkward_text, charm, digest, parse, time};
+
+pub(crate) fn applications() -> Named<Application> {
+    vec![("full", full()), ("just-deployed", just_deployed())]
+}
+
+fn full() -> Application {
+    Application {
+        name: parse("wordpress"),
+        life: Life::Dying,
+        charm: CharmRef { digest: digest("wordpress"), modified_version: 4 },
+        force_charm: true,
+        subordinate: false,
+        config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
+        trust: true,
+        trust_hash: "00112233445566778899aabbccddeeff".into(),
+        exposed: true,
+        leader: Some(Leader { unit: parse("wordpress/10"), term: LeaderTerm(6) }),
+        last_term: LeaderTerm(6),
+        leader_settings: [("password".into(), awkward_text()), ("".into(), "an empty key".into())].into(),
+        leader_settings_version: 9,
+        status: Some(StatusInfo {
+            status: WorkloadStatus::Active,
+            message: "serving".into(),
+            data: super::record::status_data(),
+            since: time(20),
+        }),
+        workload_version: "6.5.2".into(),
+        created_at: time(21),
+    }
+}
+
+fn just_deployed() -> Application {
+    Application {
+        name: parse("logging"),
+        life: Life::Alive,
+        charm: CharmRef { digest: digest("logging"), modified_version: 1 },
+        force_charm: false,
+        subordinate: true,
+        config: [].into(),
+        config_hash: String::new(),
+        trust: false,
+        trust_hash: String::new(),
+        exposed: false,
+        leader: None,
+        last_term: LeaderTerm(0),
+        leader_settings: [].into(),
+        leader_settings_version: 0,
+        status: None,
+        workload_version: String::new(),
+        created_at: time(22),
+    }
+}

@@ -1,0 +1,103 @@
+//! Charms, with endpoints of every role and options of every type.
+
+use periapt_host_api::{
+    charm::{CharmMeta, EndpointMeta, OptionMeta, OptionType},
+    relation::{Role, Scope},
+    settings::OptionValue,
+};
+use periapt_model::entity::{Charm, ModelCharm};
+
+use super::{Named, awkward_text, digest, every, parse, time};
+
+pub(crate) fn charms() -> Named<Charm> {
+    let meta = CharmMeta {
+        name: "wordpress".into(),
+        summary: "A blog".into(),
+        description: awkward_text(),
+        subordinate: false,
+        endpoints: endpoints().into_iter().map(|(name, meta)| (parse(name), meta)).collect(),
+        extra_bindings: ["admin-api".into()].into(),
+        options: options(),
+    };
+    let charm = |name: &str, meta| Charm {
+        digest: digest(name),
+        component: digest("component"),
+        meta,
+        size: 1_234_567,
+        uploaded_at: time(10),
+    };
+    let plain = CharmMeta {
+        name: "logging".into(),
+        summary: "Logs".into(),
+        description: "Sends logs away".into(),
+        subordinate: true,
+        endpoints: [].into(),
+        extra_bindings: [].into(),
+        options: [].into(),
+    };
+    vec![("full", charm("wordpress", meta)), ("bare-subordinate", charm("logging", plain))]
+}
+
+pub(crate) fn model_charms() -> Named<ModelCharm> {
+    vec![("used", ModelCharm { digest: digest("wordpress"), revision: 5 })]
+}
+
+/// The names of the roles and scopes are the endpoints'.
+fn endpoints() -> Named<EndpointMeta> {
+    let endpoint = |role, scope, limit| EndpointMeta {
+        role,
+        interface: parse("my_sql-2"),
+        limit,
+        scope,
+        optional: limit.is_some(),
+    };
+    let mut endpoints: Named<EndpointMeta> =
+        roles().into_iter().map(|(name, role)| (name, endpoint(role, Scope::Global, Some(1)))).collect();
+    endpoints.extend(scopes().into_iter().map(|(name, scope)| (name, endpoint(Role::Requirer, scope, None))));
+    endpoints
+}
+
+pub(crate) fn roles() -> Named<Role> {
+    every!(Role {
+        "provider": Role::Provider => Role::Provider,
+        "requirer": Role::Requirer => Role::Requirer,
+        "peer": Role::Peer => Role::Peer,
+    })
+}
+
+pub(crate) fn scopes() -> Named<Scope> {
+    every!(Scope {
+        "global": Scope::Global => Scope::Global,
+        "container": Scope::Container => Scope::Container,
+    })
+}
+
+fn options() -> std::collections::BTreeMap<String, OptionMeta> {
+    let kinds = every!(OptionType {
+        "text": OptionType::String => OptionType::String,
+        "integer": OptionType::Int => OptionType::Int,
+        "number": OptionType::Float => OptionType::Float,
+        "boolean": OptionType::Boolean => OptionType::Boolean,
+        "secret": OptionType::Secret => OptionType::Secret,
+    });
+    let default =
+        |kind: OptionType| values().into_iter().map(|(_, value)| value).find(|value| kind.admits(value));
+    kinds
+        .into_iter()
+        .flat_map(|(name, kind)| {
+            let option = |default| OptionMeta { kind, description: format!("a {name}"), default };
+            [(name.to_owned(), option(default(kind))), (format!("{name}-unset"), option(None))]
+        })
+        .collect()
+}
+
+/// Values of options, named as the options of the sample charm.
+pub(crate) fn values() -> Named<OptionValue> {
+    every!(OptionValue {
+        "text": OptionValue::Text(_) => OptionValue::Text(awkward_text()),
+        "integer": OptionValue::Integer(_) => OptionValue::Integer(i64::MIN),
+        "number": OptionValue::Number(_) => OptionValue::Number(0.1),
+        "boolean": OptionValue::Boolean(_) => OptionValue::Boolean(true),
+        "secret": OptionValue::Secret(_) => OptionValue::Secret("secret:9m4e2mr0ui3e8a215n4g".into()),
+    })
+}

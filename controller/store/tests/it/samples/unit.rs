@@ -1,0 +1,155 @@
+//! Units: one in every kind of operation, with records that remember all that a record can, and a new one.
+
+use periapt_host_api::{
+    MachineId, RelationId,
+    command::{Placement, ResolveMode},
+    event::Event,
+    ports::OpenedPorts,
+    record::{
+        CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SeenHashes, UnitRecord,
+    },
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+};
+use periapt_model::entity::{CommitMark, Unit};
+
+use super::{Named, awkward_text, digest, every, parse, record, time};
+
+pub(crate) fn units() -> Named<Unit> {
+    let resolved = every!(ResolveMode {
+        "resolved-retry": ResolveMode::Retry => ResolveMode::Retry,
+        "resolved-no-retry": ResolveMode::NoRetry => ResolveMode::NoRetry,
+    });
+    let placed = every!(Placement {
+        "placed-on-machine": Placement::Machine(_) => Placement::Machine(MachineId(3)),
+        "placed-on-agent": Placement::Agent(_) => Placement::Agent(parse("host-7.example")),
+    });
+    let mut units: Named<Unit> = vec![("new", new())];
+    units.extend(operations().into_iter().map(|(name, operation)| (name, full(operation))));
+    units.extend(resolved.into_iter().map(|(name, mode)| (name, Unit { resolved: Some(mode), ..new() })));
+    units.extend(placed.into_iter().map(|(name, place)| (name, Unit { placement: Some(place), ..new() })));
+    units
+}
+
+fn operations() -> Named<Operation> {
+    let mut operations = every!(Operation {
+        "continue": Operation::Continue => Operation::Continue,
+        "hook-queued": Operation::Hook { .. } => hook(HookStep::Queued),
+        "deploy-failed": Operation::DeployFailed { .. } => Operation::DeployFailed {
+            charm: charm(),
+            failure: failure(),
+            interrupted: Some(Box::new(InterruptedHook { event: Event::Install, failure: failure() })),
+        },
+    });
+    let steps = every!(HookStep {
+        "hook-queued": HookStep::Queued => HookStep::Queued,
+        "hook-failed": HookStep::Failed(_) => HookStep::Failed(failure()),
+    });
+    operations.retain(|(name, _)| *name != "hook-queued");
+    operations.extend(steps.into_iter().map(|(name, step)| (name, hook(step))));
+    operations
+}
+
+fn hook(step: HookStep) -> Operation {
+    let event = Event::RelationChanged { relation: record::relation(), remote_unit: Some(parse("mysql/0")) };
+    Operation::Hook { event, step }
+}
+
+fn failure() -> HookFailure {
+    HookFailure { message: awkward_text(), attempts: 3, failed_at: time(30), retry_after_ms: 20_250 }
+}
+
+fn charm() -> CharmRef {
+    CharmRef { digest: digest("wordpress"), modified_version: 4 }
+}
+
+fn full(operation: Operation) -> Unit {
+    Unit {
+        name: parse("wordpress/10"),
+        life: Life::Dying,
+        machine: Some(MachineId(3)),
+        placement: Some(Placement::Machine(MachineId(3))),
+        principal: Some(parse("mysql/0")),
+        resolved: Some(ResolveMode::NoRetry),
+        record: UnitRecord {
+            seq: 41,
+            operation,
+            installed: true,
+            started: true,
+            stopped: true,
+            removed: true,
+            leader: true,
+            status_set: true,
+            charm: Some(charm()),
+            seen: SeenHashes { config: "c0".into(), trust: "70".into(), addresses: "ad".into() },
+            leader_settings_version: Some(9),
+            relations: [(RelationId(2), relation(Some("mysql/11"))), (RelationId(10), relation(None))].into(),
+            boot_id: Some("5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into()),
+            update_status_due: Some(time(31)),
+        },
+        last_commit: Some(CommitMark { seq: 40, digest: "8d1f".into() }),
+        early_number: 77,
+        workload_status: StatusInfo {
+            status: WorkloadStatus::Waiting,
+            message: awkward_text(),
+            data: record::status_data(),
+            since: time(32),
+        },
+        agent_status: StatusInfo {
+            status: AgentStatus::Error,
+            message: "hook failed: \"db-relation-changed\"".into(),
+            data: record::status_data(),
+            since: time(33),
+        },
+        ports: [("80/tcp", vec!["website", "admin"]), ("8000-8999/udp", vec![]), ("icmp", vec![])]
+            .map(|(range, endpoints)| OpenedPorts {
+                range: parse(range),
+                endpoints: endpoints.into_iter().map(parse).collect(),
+            })
+            .into(),
+        created_at: time(34),
+    }
+}
+
+fn relation(changed_pending: Option<&str>) -> RelationRecord {
+    RelationRecord {
+        endpoint: parse("db"),
+        remote_application: parse("mysql"),
+        created: changed_pending.is_some(),
+        members: [(parse("mysql/0"), 12), (parse("mysql/11"), 0)].into(),
+        applications: [(parse("mysql"), 3), (parse("wordpress"), 1)].into(),
+        changed_pending: changed_pending.map(parse),
+    }
+}
+
+fn new() -> Unit {
+    Unit {
+        name: parse("wordpress/11"),
+        life: Life::Alive,
+        machine: None,
+        placement: None,
+        principal: None,
+        resolved: None,
+        record: UnitRecord {
+            seq: 0,
+            operation: Operation::Continue,
+            installed: false,
+            started: false,
+            stopped: false,
+            removed: false,
+            leader: false,
+            status_set: false,
+            charm: None,
+            seen: SeenHashes { config: String::new(), trust: String::new(), addresses: String::new() },
+            leader_settings_version: None,
+            relations: [].into(),
+            boot_id: None,
+            update_status_due: None,
+        },
+        last_commit: None,
+        early_number: 0,
+        workload_status: StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", time(35)),
+        agent_status: StatusInfo::new(AgentStatus::Allocating, "", time(36)),
+        ports: vec![],
+        created_at: time(37),
+    }
+}

@@ -1,0 +1,39 @@
+//! Work of every kind.
+
+use periapt_host_api::{
+    MachineId, RelationId,
+    command::{Force, Placement},
+};
+use periapt_model::entity::{Work, WorkId, WorkItem};
+
+use super::{Named, every, parse, time};
+
+pub(crate) fn items() -> Named<WorkItem> {
+    let force = Some(Force { max_wait: 45 });
+    let work = every!(Work {
+        "create-units": Work::CreateUnits { .. } => Work::CreateUnits {
+            application: parse("wordpress"),
+            next: 12,
+            end: 400,
+            placement: vec![Placement::Machine(MachineId(3)), Placement::Agent(parse("host-7.example"))],
+        },
+        "destroy-application": Work::DestroyApplication { .. } =>
+            Work::DestroyApplication { application: parse("wordpress"), force },
+        "destroy-units": Work::DestroyUnits { .. } =>
+            Work::DestroyUnits { units: vec![parse("wordpress/10"), parse("mysql/0")], force },
+        "destroy-subordinates": Work::DestroySubordinates { .. } =>
+            Work::DestroySubordinates { application: parse("logging") },
+        "unit-scopes": Work::UnitScopes { .. } => Work::UnitScopes { unit: parse("wordpress/10") },
+        "force-unit": Work::ForceUnit { .. } => Work::ForceUnit { unit: parse("wordpress/10") },
+        "force-relation": Work::ForceRelation { .. } => Work::ForceRelation { relation: RelationId(2) },
+        "force-model": Work::ForceModel => Work::ForceModel,
+        "remove-bags": Work::RemoveBags { .. } => Work::RemoveBags { relation: RelationId(2) },
+    });
+    let mut items: Named<WorkItem> = work
+        .into_iter()
+        .map(|(name, work)| (name, WorkItem { id: WorkId(8), due: Some(time(50)), work }))
+        .collect();
+    let unforced = Work::DestroyApplication { application: parse("wordpress"), force: None };
+    items.push(("at-once-without-force", WorkItem { id: WorkId(9), due: None, work: unforced }));
+    items
+}
