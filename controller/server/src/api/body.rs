@@ -3,20 +3,25 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use periapt_host_api::{
-    Refusal,
+    ErrorCode, Refusal,
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::Commands,
 };
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use crate::engine::Engine;
 
 /// How long the body of one request may take to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
+/// A body up to this size takes no place among the large ones: as much may wait in each stream's window anyway, and
+/// clients that send theirs byte by byte must not hold up all others. Most commands are far smaller.
+const SMALL: usize = 64 << 10;
+
 /// Commands as they were read: one that makes no sense is refused in its place.
 #[derive(Debug)]
 pub(crate) struct Bulk<C> {
@@ -78,25 +83,51 @@ async fn json_bytes(engine: &Engine, headers: &HeaderMap, body: Body) -> Result<
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Err(Refusal::bad_request("the request's content-type must be application/json"));
     }
-    let _permit = engine.bodies.acquire().await;
-    all(body, MAX_COMMANDS_BYTES, WITHIN).await
+    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &engine.bodies))
+        .await
+        .map_err(|_| late(WITHIN))?
+}
+
+/// Reads a whole body, bounded; takes a place for it once it turns out to be large.
+async fn read(body: Body, limit: usize, places: &Semaphore) -> Result<Bytes, Refusal> {
+    let (mut body, mut bytes) = (Limited::new(body, limit), BytesMut::new());
+    let mut place = None;
+    while let Some(frame) = body.frame().await {
+        // Trailers are nobody's.
+        let Ok(data) = frame.map_err(|error| broken(&*error, limit))?.into_data() else { continue };
+        if place.is_none() && bytes.len() + data.len() > SMALL {
+            place = Some(places.acquire().await);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes.freeze())
 }
 
 /// Reads a whole body, bounded.
 pub(crate) async fn all(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
     let collected = tokio::time::timeout(within, Limited::new(body, limit).collect()).await;
-    let late = |_| Refusal::bad_request(format!("the request did not arrive within {} s", within.as_secs()));
-    match collected.map_err(late)? {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Refusal::bad_request(format!("the request is larger than {limit} bytes")))
-        }
-        Err(error) => Err(Refusal::bad_request(format!("the request broke off: {error}"))),
+    let collected = collected.map_err(|_| late(within))?;
+    Ok(collected.map_err(|error| broken(&*error, limit))?.to_bytes())
+}
+
+/// Nothing is wrong with the request itself: an agent that was stopped for a while sends its commit again.
+fn late(within: Duration) -> Refusal {
+    let message = format!("the request did not arrive within {} s; send it again", within.as_secs());
+    Refusal::new(ErrorCode::TryAgain, message)
+}
+
+fn broken(error: &(dyn std::error::Error + Send + Sync + 'static), limit: usize) -> Refusal {
+    match error.is::<LengthLimitError>() {
+        true => Refusal::bad_request(format!("the request is larger than {limit} bytes")),
+        false => Refusal::new(ErrorCode::TryAgain, format!("the request broke off: {error}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::{StreamExt as _, stream};
     use periapt_host_api::command::ControllerCommand;
 
     use super::*;
@@ -112,6 +143,42 @@ mod tests {
         };
         assert!(name.message.contains("invalid model name \"NO\""), "{name}");
         assert!(kind.message.contains("unknown variant `x`"), "{kind}");
+    }
+
+    /// A body that begins with some bytes and never ends.
+    fn endless(bytes: usize) -> Body {
+        let first = stream::iter([Ok::<_, Infallible>(vec![b' '; bytes])]);
+        Body::from_stream(first.chain(stream::pending()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_large_bodies_take_a_place_and_one_that_stalls_is_to_be_sent_again() {
+        let places = Semaphore::new(1);
+        let within = |body| tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &places));
+        let (small, large) = (endless(SMALL), endless(SMALL + 1));
+        let (small, large, other, complete) =
+            tokio::join!(within(small), within(large), within(endless(SMALL + 1)), within(Body::from("{}")));
+        assert!(small.is_err() && large.is_err() && other.is_err());
+        assert_eq!(complete.unwrap().unwrap(), "{}");
+        assert_eq!(places.available_permits(), 1);
+
+        let refusal = all(endless(1), 10, WITHIN).await.unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::TryAgain);
+        let refusal = all(Body::from("x".repeat(11)), 10, WITHIN).await.unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::BadRequest);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_are_never_sent_hold_up_no_large_one() {
+        let places = Semaphore::new(1);
+        let mut slow: Vec<_> =
+            (0..100).map(|_| Box::pin(read(endless(1), MAX_COMMANDS_BYTES, &places))).collect();
+        for body in &mut slow {
+            assert!(futures_util::poll!(body).is_pending());
+        }
+        let large = Body::from("x".repeat(2 * SMALL));
+        let read = tokio::time::timeout(WITHIN, read(large, MAX_COMMANDS_BYTES, &places)).await;
+        assert_eq!(read.unwrap().unwrap().len(), 2 * SMALL);
     }
 
     #[test]
