@@ -92,7 +92,10 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
 fn relations(unit: &Unit, event: &Event) -> Vec<Relation> {
     match event.relation() {
         Some(relation) => vec![relation.clone()],
-        None => ["db", "sink", "peer"].iter().flat_map(|endpoint| unit.relations(endpoint)).collect(),
+        None => ["db", "sink", "desk", "tally", "peer"]
+            .iter()
+            .flat_map(|endpoint| unit.relations(endpoint))
+            .collect(),
     }
 }
 

@@ -1,0 +1,135 @@
+//! What is left when processes are killed: SIGKILL of the controller, of the agent's keeper and of its runners at
+//! random moments, while an operator changes a model whose charms count their hooks.
+//!
+//! Afterwards each unit's count, its ledger and the journal tell of the same hooks; the effect of each command that
+//! was acknowledged is there; and the model is the one that the same commands make when nobody is killed.
+//!
+//! `PERIAPT_CRASH_KILLS` is how many are killed: 10 by default, 100 in the long form.
+//! `PERIAPT_CRASH_SEED` repeats the commands and the draws of a run whose seed was printed; which instruction a kill
+//! hits is the machine's choice.
+
+mod books;
+mod chance;
+mod killer;
+mod observed;
+mod operator;
+mod projection;
+mod services;
+mod steps;
+
+use std::{
+    env, fs,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use chance::Chance;
+use killer::Killer;
+use operator::Operator;
+use periapt_tests::packed;
+use projection::Projection;
+use services::Services;
+use steps::{Plan, Step};
+
+/// How many are killed by default: some of each kind.
+const KILLS: u32 = 10;
+
+fn number<T: std::str::FromStr>(variable: &str) -> anyhow::Result<Option<T>> {
+    match env::var(variable) {
+        Ok(text) => Ok(Some(text.parse().ok().with_context(|| format!("{variable}={text} is no number"))?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Any, and another each time.
+fn any_seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+#[test]
+fn what_was_acknowledged_is_there_and_each_hook_counts_once_whoever_is_killed() -> anyhow::Result<()> {
+    let kills = number("PERIAPT_CRASH_KILLS")?.unwrap_or(KILLS);
+    let seed = number("PERIAPT_CRASH_SEED")?.unwrap_or_else(any_seed);
+    println!("PERIAPT_CRASH_SEED={seed} PERIAPT_CRASH_KILLS={kills}");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let (steps, disturbed) = runtime.block_on(storm(seed, kills))?;
+    let undisturbed = runtime.block_on(calm(&steps))?;
+    similar(&disturbed, &undisturbed)
+}
+
+/// Lets an operator work until so many were killed. Answers what it did, and what became of it.
+async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)> {
+    let mut services = Services::start()?;
+    let mut operator = prepared(&services).await?;
+    let mut chance = Chance::new(seed);
+    let killer = Killer::new(kills, chance.split());
+    let (done, progress) = (killer.done(), operator.progress());
+    let began = Instant::now();
+    let deeds = tokio::task::spawn_blocking(move || {
+        let deeds = killer.run(&mut services, &progress);
+        (services, deeds)
+    });
+    let mut plan = Plan::default();
+    let mut steps = Vec::new();
+    let work = async {
+        while !done.load(Ordering::Acquire) {
+            let step = plan.next(&mut chance);
+            operator.perform(&step).await?;
+            plan.apply(&step);
+            operator.verify(&plan).await?;
+            steps.push(step);
+            tokio::time::sleep(Duration::from_millis(chance.below(15))).await;
+        }
+        anyhow::Ok(())
+    };
+    let worked = work.await;
+    // If the operator could not go on, nobody needs to be killed any more.
+    done.store(true, Ordering::Release);
+    let (services, deeds) = deeds.await?;
+    worked.map_err(|error| services.explain(error))?;
+    let deeds = deeds.map_err(|error| services.explain(error))?;
+    println!("{} steps in {:.1?}, {} hooks seen; {deeds}", steps.len(), began.elapsed(), operator.hooks());
+    let projection = finish(&mut operator, &plan).await.map_err(|error| services.explain(error))?;
+    Ok((steps, projection))
+}
+
+/// The same, and nobody is killed.
+async fn calm(steps: &[Step]) -> anyhow::Result<Projection> {
+    let services = Services::start()?;
+    let mut operator = prepared(&services).await?;
+    let mut plan = Plan::default();
+    let began = Instant::now();
+    let work = async {
+        for step in steps {
+            operator.perform(step).await?;
+            plan.apply(step);
+        }
+        finish(&mut operator, &plan).await
+    };
+    let projection = work.await.map_err(|error| services.explain(error))?;
+    println!("undisturbed: {:.1?}, {} hooks seen", began.elapsed(), operator.hooks());
+    Ok(projection)
+}
+
+/// An operator, and a model with what all steps rest on.
+async fn prepared(services: &Services) -> anyhow::Result<Operator> {
+    let archive = packed("probe", services.path())?;
+    let archive = fs::read(&archive).with_context(|| format!("reading {}", archive.display()))?;
+    Operator::prepare(services.url(), archive).await.map_err(|error| services.explain(error))
+}
+
+/// Waits until nothing is due, and looks at everything.
+async fn finish(operator: &mut Operator, plan: &Plan) -> anyhow::Result<Projection> {
+    let observed = operator.settled(plan).await?;
+    operator.verify(plan).await?;
+    operator.audit(&observed)?;
+    Projection::of(&observed)
+}
+
+fn similar(disturbed: &Projection, undisturbed: &Projection) -> anyhow::Result<()> {
+    let difference = disturbed.difference(undisturbed);
+    ensure!(difference.is_empty(), "the model differs (- undisturbed, + disturbed):\n{difference}");
+    Ok(())
+}

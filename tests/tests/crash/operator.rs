@@ -1,0 +1,206 @@
+//! Who changes the model: each step again until it is acknowledged or can be seen.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{bail, ensure};
+use periapt_client::{Client, ClientError, Identity, Options};
+use periapt_host_api::{
+    CharmDigest, ErrorCode, UnitName,
+    api::ModelSelector,
+    command::{Command, ControllerCommand},
+};
+
+use crate::{
+    books::Books,
+    observed::Observed,
+    steps::{LASTING, Plan, Step, deploy, selector},
+};
+
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(30);
+/// For how many looks in a row nothing may be due and nobody may commit, until the model is taken to be at rest.
+const CALM: u32 = 12;
+/// An application without units: whoever is related to it is alone with its bag.
+const DESK: &str = "desk";
+
+/// One operator of one model.
+#[derive(Debug)]
+pub(crate) struct Operator {
+    client: Client,
+    model: ModelSelector,
+    charm: CharmDigest,
+    books: Books,
+    /// Units whose journal may still grow.
+    followed: BTreeSet<UnitName>,
+    progress: Arc<AtomicU64>,
+}
+
+impl Operator {
+    /// Makes a model with what all steps rest on.
+    pub(crate) async fn prepare(url: &str, archive: Vec<u8>) -> anyhow::Result<Self> {
+        let client = Client::new(Options::new(url, Identity::Local))?;
+        let model: ModelSelector = "storm".parse()?;
+        client.controller_command(ControllerCommand::AddModel { name: "storm".parse()? }).await?;
+        let charm = client.upload_charm(archive.into()).await?.digest;
+        // What a clock makes due differs from run to run.
+        let quiet = [("update-status-hook-interval".to_owned(), "0".to_owned())].into();
+        let mut commands =
+            vec![Command::SetModelConfig { set: quiet, reset: Vec::new() }, deploy(charm, DESK, 0, [])?];
+        for (name, units) in LASTING {
+            commands.push(deploy(charm, name, units, [("ledger", "true".to_owned())])?);
+            let (first, second) = (selector(&format!("{name}:tally"))?, selector(&format!("{DESK}:desk"))?);
+            commands.push(Command::Integrate { first, second });
+        }
+        for command in commands {
+            client.command(&model, command).await?;
+        }
+        let books = Books::default();
+        Ok(Self { client, model, charm, books, followed: BTreeSet::new(), progress: Arc::default() })
+    }
+
+    /// Counts the hooks that this operator has seen in the journal.
+    pub(crate) fn progress(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.progress)
+    }
+
+    /// How many it has seen.
+    pub(crate) fn hooks(&self) -> u64 {
+        self.progress.load(Ordering::Acquire)
+    }
+
+    /// Does a step, once.
+    pub(crate) async fn perform(&mut self, step: &Step) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let command = step.command(self.charm)?;
+        loop {
+            match self.client.command(&self.model, command.clone()).await {
+                Ok(_) => break,
+                Err(error) if may_be_repeated(&error) => {
+                    // There is one operator: what can be seen is its own doing.
+                    if self.observe().await?.shows(step) {
+                        break;
+                    }
+                    ensure!(began.elapsed() < PATIENCE, "{step:?} is not done after {PATIENCE:?}: {error}");
+                    self.follow().await?;
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(error) => bail!("{step:?}: {error}"),
+            }
+        }
+        self.follow().await
+    }
+
+    /// All that was acknowledged must be there.
+    pub(crate) async fn verify(&self, plan: &Plan) -> anyhow::Result<()> {
+        let wrong = self.observe().await?.contradictions(plan);
+        ensure!(wrong.is_empty(), "not what was acknowledged: {wrong:#?}");
+        Ok(())
+    }
+
+    /// Waits until the model is at rest, and shows it.
+    pub(crate) async fn settled(&mut self, plan: &Plan) -> anyhow::Result<Observed> {
+        let began = Instant::now();
+        let (mut calm, mut commits) = (0, BTreeMap::new());
+        loop {
+            self.follow().await?;
+            let observed = self.observe().await?;
+            let pending = observed.pending(plan);
+            calm = if pending.is_empty() && observed.commits() == commits { calm + 1 } else { 0 };
+            commits = observed.commits();
+            if calm == CALM {
+                return Ok(observed);
+            }
+            ensure!(began.elapsed() < PATIENCE, "the model does not come to rest: {pending:#?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// What the units have counted and written down must be what the journal says.
+    pub(crate) fn audit(&self, observed: &Observed) -> anyhow::Result<()> {
+        self.books.audit(observed)
+    }
+
+    /// Reads what is new in the journal, before the controller forgets it.
+    async fn follow(&mut self) -> anyhow::Result<()> {
+        let status = self.ask(async || self.client.status(&self.model).await).await?;
+        let mut present = BTreeSet::new();
+        for (name, _) in LASTING {
+            for unit in
+                status.applications.get(name).into_iter().flat_map(|application| application.units.keys())
+            {
+                present.insert(unit.parse::<UnitName>()?);
+            }
+        }
+        // Those that have gone since are looked at once more.
+        let units: BTreeSet<_> = self.followed.union(&present).cloned().collect();
+        for unit in &units {
+            let journal = self.ask(async || self.client.journal(&self.model, Some(unit)).await).await?;
+            let new =
+                self.books.enter(unit, journal.entries.into_iter().map(|entry| entry.record).collect())?;
+            self.progress.fetch_add(new, Ordering::AcqRel);
+        }
+        self.followed = present;
+        Ok(())
+    }
+
+    /// All of the model. Things that go while it is read are left out.
+    async fn observe(&self) -> anyhow::Result<Observed> {
+        let status = self.ask(async || self.client.status(&self.model).await).await?;
+        let (mut applications, mut units) = (BTreeMap::new(), BTreeMap::new());
+        for (name, application) in &status.applications {
+            let name = name.parse()?;
+            if let Some(details) =
+                self.ask(async || present(self.client.application(&self.model, &name).await)).await?
+            {
+                applications.insert(name, details);
+            }
+            for unit in application.units.keys() {
+                let unit = unit.parse()?;
+                if let Some(details) =
+                    self.ask(async || present(self.client.unit(&self.model, &unit).await)).await?
+                {
+                    units.insert(unit, details);
+                }
+            }
+        }
+        Ok(Observed { status, applications, units })
+    }
+
+    /// Asks until there is an answer.
+    async fn ask<T>(&self, question: impl AsyncFn() -> Result<T, ClientError>) -> anyhow::Result<T> {
+        let began = Instant::now();
+        loop {
+            match question().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if error.is_temporary() && began.elapsed() < PATIENCE => {
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Nothing, of what is not there.
+fn present<T>(answer: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+    match answer {
+        Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+/// The controller was away, or has done it already, or what went before is not finished yet.
+fn may_be_repeated(error: &ClientError) -> bool {
+    use ErrorCode::{AlreadyExists, Conflict, NotAlive, NotFound};
+    let waits = |code| matches!(code, AlreadyExists | Conflict | NotAlive | NotFound);
+    error.is_temporary() || error.refusal().is_some_and(|refusal| waits(refusal.code))
+}

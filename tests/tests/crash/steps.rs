@@ -1,0 +1,201 @@
+//! What an operator does, drawn at random from what makes sense, so that the same seed gives the same steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use periapt_host_api::{
+    CharmDigest,
+    command::{Command, Deploy, EndpointSelector, RelationSelector},
+};
+
+use crate::chance::Chance;
+
+/// Applications that stay, with the units that they begin with.
+pub(crate) const LASTING: [(&str, u32); 2] = [("alpha", 2), ("beta", 1)];
+/// One that comes and goes.
+pub(crate) const PASSING: &str = "gamma";
+/// Requirer and provider of each relation that comes and goes.
+const PAIRS: [(&str, &str); 3] =
+    [("alpha:sink", "beta:db"), ("beta:sink", "alpha:db"), ("gamma:sink", "alpha:db")];
+/// The most units of one application.
+const MOST_UNITS: usize = 3;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Another script: all units write this number into all their bags, and into their statuses.
+    Note(&'static str, u64),
+    /// One more unit, which will have this number.
+    AddUnit(&'static str, u32),
+    /// One less.
+    RemoveUnit(&'static str, u32),
+    /// Relates two applications.
+    Integrate(&'static str, &'static str),
+    /// Parts them.
+    Part(&'static str, &'static str),
+    /// Makes an application reachable, or not.
+    Expose(&'static str, bool),
+    /// Makes the application that comes and goes.
+    Deploy(u64),
+    /// Removes it.
+    Remove,
+}
+
+/// What a model should be like.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// Applications by name.
+    pub(crate) applications: BTreeMap<&'static str, Wanted>,
+    /// Requirer and provider of each relation.
+    pub(crate) relations: BTreeSet<(&'static str, &'static str)>,
+    notes: u64,
+}
+
+/// What an application should be like.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// Its script's number.
+    pub(crate) note: u64,
+    /// Its units, by number; of the one that comes and goes, not known.
+    pub(crate) units: BTreeSet<u32>,
+    /// Whether it is exposed.
+    pub(crate) exposed: bool,
+    added: u32,
+}
+
+impl Default for Plan {
+    /// What everything starts from.
+    fn default() -> Self {
+        let wanted = |units| Wanted { units: (0..units).collect(), added: units, ..Wanted::default() };
+        let applications = LASTING.map(|(name, units)| (name, wanted(units))).into();
+        Self { applications, relations: BTreeSet::new(), notes: 0 }
+    }
+}
+
+impl Plan {
+    /// A step that makes sense now.
+    pub(crate) fn next(&self, chance: &mut Chance) -> Step {
+        loop {
+            let (name, _) = *chance.pick(&LASTING);
+            let application = &self.applications[name];
+            let (requirer, provider) = *chance.pick(&PAIRS);
+            let passing = self.applications.contains_key(PASSING);
+            match chance.below(12) {
+                0..4 => return Step::Note(name, self.notes + 1),
+                4 if application.units.len() < MOST_UNITS => return Step::AddUnit(name, application.added),
+                5 if application.units.len() > 1 => {
+                    let units: Vec<_> = application.units.iter().copied().collect();
+                    return Step::RemoveUnit(name, *chance.pick(&units));
+                }
+                6..9 if requirer.starts_with(PASSING) && !passing => {}
+                6..9 if self.relations.contains(&(requirer, provider)) => {
+                    return Step::Part(requirer, provider);
+                }
+                6..9 => return Step::Integrate(requirer, provider),
+                9 => return Step::Expose(name, !application.exposed),
+                10 if passing => return Step::Remove,
+                10 => return Step::Deploy(self.notes + 1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes a step as done.
+    pub(crate) fn apply(&mut self, step: &Step) {
+        match *step {
+            Step::Note(name, note) => {
+                self.notes = note;
+                self.application(name).note = note;
+            }
+            Step::AddUnit(name, number) => {
+                let application = self.application(name);
+                application.units.insert(number);
+                application.added = number + 1;
+            }
+            Step::RemoveUnit(name, number) => {
+                self.application(name).units.remove(&number);
+            }
+            Step::Integrate(requirer, provider) => {
+                self.relations.insert((requirer, provider));
+            }
+            Step::Part(requirer, provider) => {
+                self.relations.remove(&(requirer, provider));
+            }
+            Step::Expose(name, exposed) => self.application(name).exposed = exposed,
+            Step::Deploy(note) => {
+                self.notes = note;
+                self.applications.insert(PASSING, Wanted { note, ..Wanted::default() });
+            }
+            Step::Remove => {
+                self.applications.remove(PASSING);
+                self.relations.retain(|(requirer, _)| !requirer.starts_with(PASSING));
+            }
+        }
+    }
+
+    fn application(&mut self, name: &'static str) -> &mut Wanted {
+        self.applications.entry(name).or_default()
+    }
+}
+
+impl Step {
+    /// The command that does it.
+    pub(crate) fn command(&self, charm: CharmDigest) -> anyhow::Result<Command> {
+        Ok(match self {
+            Self::Note(name, note) => Command::SetConfig {
+                application: name.parse()?,
+                set: BTreeMap::from([("script".to_owned(), script(*note))]),
+                reset: Vec::new(),
+            },
+            Self::AddUnit(name, _) => {
+                Command::AddUnits { application: name.parse()?, count: 1, placement: Vec::new() }
+            }
+            Self::RemoveUnit(name, number) => {
+                Command::RemoveUnit { unit: format!("{name}/{number}").parse()?, force: None }
+            }
+            Self::Integrate(requirer, provider) => {
+                Command::Integrate { first: selector(requirer)?, second: selector(provider)? }
+            }
+            Self::Part(requirer, provider) => Command::RemoveRelation {
+                relation: RelationSelector::Endpoints(selector(requirer)?, selector(provider)?),
+                force: None,
+            },
+            Self::Expose(name, true) => Command::Expose { application: name.parse()? },
+            Self::Expose(name, false) => Command::Unexpose { application: name.parse()? },
+            Self::Deploy(note) => deploy(charm, PASSING, 1, [("script", script(*note))])?,
+            Self::Remove => Command::RemoveApplication { application: PASSING.parse()?, force: None },
+        })
+    }
+}
+
+/// What makes an application of the one charm.
+pub(crate) fn deploy<const N: usize>(
+    charm: CharmDigest,
+    application: &str,
+    units: u32,
+    config: [(&str, String); N],
+) -> anyhow::Result<Command> {
+    Ok(Command::Deploy(Deploy {
+        charm,
+        application: Some(application.parse()?),
+        units,
+        config: config.map(|(key, value)| (key.to_owned(), value)).into(),
+        placement: Vec::new(),
+        trust: false,
+    }))
+}
+
+/// In whatever order hooks run, the last of them leaves the last note everywhere.
+pub(crate) fn script(note: u64) -> String {
+    format!("*: set note={note}\n*: status active {}", message(note))
+}
+
+/// What a unit says that has done as its script says.
+pub(crate) fn message(note: u64) -> String {
+    format!("note {note}")
+}
+
+/// `APPLICATION:ENDPOINT`
+pub(crate) fn selector(text: &str) -> anyhow::Result<EndpointSelector> {
+    let (application, endpoint) = text.split_once(':').unwrap_or((text, ""));
+    Ok(EndpointSelector { application: application.parse()?, endpoint: Some(endpoint.parse()?) })
+}
