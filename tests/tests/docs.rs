@@ -91,6 +91,42 @@ fn every_path_that_the_map_names_exists() {
     assert!(checked > 20, "only {checked} paths were found: the search is broken");
 }
 
+/// The text of all Rust files below a directory of ours.
+fn sources(directory: &Path, into: &mut String) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            if name != "target" && !name.to_str().unwrap().starts_with('.') {
+                sources(&path, into);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_invariant_names_tests_that_exist() {
+    let text = read("ARCHITECTURE.md");
+    let mut code = String::new();
+    sources(&root(), &mut code);
+    let mut checked = 0;
+    for row in text.lines().filter(|line| line.starts_with("| I")) {
+        let guards = row.split('|').nth(3).unwrap();
+        let names: Vec<_> = guards.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')).collect();
+        assert!(guards.contains('`'), "no test guards this: {row}");
+        for name in names {
+            assert!(
+                code.contains(&format!("fn {name}(")),
+                "ARCHITECTURE.md names the test {name}, which is not there"
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} names were found: the search is broken");
+}
+
 #[test]
 fn every_error_code_has_its_page_and_every_page_its_code() {
     let codes: BTreeSet<_> = ErrorCode::ALL.iter().map(|code| format!("{code}.md")).collect();
