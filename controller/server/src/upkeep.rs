@@ -1,11 +1,14 @@
 //! Records do not grow for ever: logs, status history and journal are pruned by age and number, and those of a
 //! model that is gone are forgotten.
+//!
+//! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
+//! as all others, and those of a model that was removed just before a crash are found at the next start.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use periapt_host_api::{ModelUuid, Timestamp};
-use periapt_model::{ModelState, RecordKind};
-use periapt_store::{Store, StoreError, key};
+use periapt_model::RecordKind;
+use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
 use crate::{clock::Clock, published::Subscription, store_slot::StoreSlot};
@@ -22,6 +25,8 @@ const MAX_LOG_LINES: usize = 1_000_000;
 const MAX_STATUSES: usize = 1_000;
 /// The newest hooks of each unit (`design.md` section 9).
 const MAX_HOOKS: usize = 50;
+/// How many names of sequences are held at a time.
+const PAGE: usize = 1_000;
 
 /// The one loop that prunes.
 pub(crate) struct Upkeep {
@@ -49,40 +54,63 @@ impl Upkeep {
     async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut Timestamp) -> Result<(), StoreError> {
         let published = self.state.current();
         let models: BTreeSet<ModelUuid> = published.root.models().map(|(uuid, _)| *uuid).collect();
-        let Some(store) = self.store.get() else { return Ok(()) };
         for gone in known.difference(&models) {
-            store.forget(&key::records_of_model(gone)).await?;
+            self.store()?.forget(&key::records_of_model(gone)).await?;
         }
         *known = models;
         let now = self.clock.now();
         if now < *due {
             return Ok(());
         }
+        self.prune_all(seconds_from(now, -MAX_AGE)).await?;
         *due = seconds_from(now, INTERVAL);
-        for (uuid, state) in published.root.models() {
-            prune(&*store, uuid, state, seconds_from(now, -MAX_AGE)).await?;
-        }
         Ok(())
+    }
+
+    /// Walks over all sequences that the store has.
+    async fn prune_all(&self, oldest: Timestamp) -> Result<(), StoreError> {
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let names = self.store()?.sequences(after.as_deref(), PAGE).await?;
+            let Some(last) = names.last() else { return Ok(()) };
+            after = Some(last.clone());
+            for name in names {
+                let Some((model, kind)) = key::parse_records(&name) else {
+                    tracing::warn!(name = %name.escape_ascii(), "records of an unknown kind are left alone");
+                    continue;
+                };
+                // The store is asked for each time, so that it can be closed between any two.
+                let store = self.store()?;
+                match self.is_gone(&*store, &model, &name).await? {
+                    true => store.forget(&key::records_of_model(&model)).await?,
+                    false => drop(store.prune(&name, oldest, most(kind)).await?),
+                }
+            }
+        }
+    }
+
+    /// Whether a model of which there are records was removed. One that is not shown yet because it was made this
+    /// moment has no record that is older than what is shown.
+    async fn is_gone(&self, store: &dyn Store, model: &ModelUuid, name: &[u8]) -> Result<bool, StoreError> {
+        let published = self.state.current();
+        if published.root.model(model).is_some() {
+            return Ok(false);
+        }
+        let oldest = store.records(name, Order::OldestFirst { after: None }, 1).await?;
+        Ok(oldest.first().is_some_and(|record| record.position.revision <= published.revision()))
+    }
+
+    fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
     }
 }
 
-async fn prune(
-    store: &dyn Store,
-    model: &ModelUuid,
-    state: &ModelState,
-    oldest: Timestamp,
-) -> Result<(), StoreError> {
-    store.prune(&key::record_prefix(model, RecordKind::Log, ""), oldest, MAX_LOG_LINES).await?;
-    for application in state.applications() {
-        let name = application.name.as_str();
-        store.prune(&key::record_prefix(model, RecordKind::Status, name), oldest, MAX_STATUSES).await?;
+fn most(kind: RecordKind) -> usize {
+    match kind {
+        RecordKind::Log => MAX_LOG_LINES,
+        RecordKind::Status => MAX_STATUSES,
+        RecordKind::Journal => MAX_HOOKS,
     }
-    for unit in state.units() {
-        let name = unit.name.to_string();
-        store.prune(&key::record_prefix(model, RecordKind::Status, &name), oldest, MAX_STATUSES).await?;
-        store.prune(&key::record_prefix(model, RecordKind::Journal, &name), oldest, MAX_HOOKS).await?;
-    }
-    Ok(())
 }
 
 fn seconds_from(now: Timestamp, seconds: i64) -> Timestamp {

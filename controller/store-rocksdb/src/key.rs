@@ -23,6 +23,24 @@ pub(crate) fn sequence(name: &[u8]) -> Vec<u8> {
     key
 }
 
+/// The name of a sequence, from what its keys begin with.
+pub(crate) fn name(sequence: &[u8]) -> Option<Vec<u8>> {
+    let mut name = Vec::with_capacity(sequence.len());
+    let mut rest = sequence.strip_suffix(&[0, 0])?.iter();
+    while let Some(&byte) = rest.next() {
+        if byte == 0 && rest.next() != Some(&255) {
+            return None;
+        }
+        name.push(byte);
+    }
+    Some(name)
+}
+
+/// What a record's key begins with: its sequence.
+pub(crate) fn sequence_of(record: &[u8]) -> Option<&[u8]> {
+    record.get(..record.len().checked_sub(12)?).filter(|sequence| name(sequence).is_some())
+}
+
 /// The key of one record.
 pub(crate) fn record(name: &[u8], position: RecordPosition) -> Vec<u8> {
     let mut key = sequence(name);
@@ -104,6 +122,19 @@ mod tests {
         assert!(before < record(b"a", at(5, 0)));
         assert!(before > record(b"a", at(4, 7)));
         assert!(just_before(b"a", at(0, 0)) < record(b"a", at(0, 0)));
+    }
+
+    #[test]
+    fn a_name_is_read_back_from_its_keys() {
+        for text in ["", "a", "a\0", "\0\0", "a\0b\u{ff}"] {
+            let at = RecordPosition { revision: Revision(u64::MAX), index: 0 };
+            let key = record(text.as_bytes(), at);
+            assert_eq!(sequence_of(&key), Some(sequence(text.as_bytes()).as_slice()));
+            assert_eq!(sequence_of(&key).and_then(name).as_deref(), Some(text.as_bytes()));
+        }
+        for broken in [&b"short"[..], b"without an end of its name", b"a\0b\0\0 and 12 bytes"] {
+            assert_eq!(sequence_of(broken), None);
+        }
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! The embedded store: RocksDB in one directory, one process at a time, every commit synced.
 //!
-//! Three column families: `default` holds the store's identity, schema and head; `entities` the model; `records`
-//! the append-only rows. A commit is one write batch over all three, so it happens wholly or not at all.
+//! Four column families: `default` holds the store's identity, schema and head; `entities` the model; `records`
+//! the append-only rows; `sequences` the names of the sequences that have some. A commit is one write batch over
+//! all four, so it happens wholly or not at all.
 
+#[cfg(feature = "bare")]
+mod bare;
+mod database;
 mod key;
+mod log_end;
 mod schema;
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -17,13 +23,11 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::{Revision, StoreId, Timestamp};
 use periapt_store::{Batch, Loaded, Order, Record, Store, StoreError};
-use rocksdb::{
-    ColumnFamily, ColumnFamilyDescriptor, DB, DBRecoveryMode, Direction, IteratorMode, Options, WriteBatch,
-    WriteOptions,
-};
+use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
-const ENTITIES: &str = "entities";
-const RECORDS: &str = "records";
+#[cfg(feature = "bare")]
+pub use bare::Bare;
+use database::{ENTITIES, RECORDS, SEQUENCES};
 
 /// A [`Store`] in a directory of its own.
 #[derive(Debug, Clone)]
@@ -37,6 +41,8 @@ struct Inner {
     id: StoreId,
     /// Set when it is unknown whether a write reached the disk: nothing is answered any more.
     failed: AtomicBool,
+    /// Held while something is looked at that decides what is written: the head, or whether a sequence is empty.
+    writing: Mutex<()>,
 }
 
 impl RocksStore {
@@ -44,22 +50,20 @@ impl RocksStore {
     ///
     /// # Errors
     /// [`StoreError::InUse`] if another process has it, [`StoreError::TooNew`] and [`StoreError::Damaged`] if it
-    /// cannot be understood, [`StoreError::Failed`] if the disk refuses.
+    /// cannot be understood, [`StoreError::Unavailable`] if the disk refuses. A store that is too new or was
+    /// emptied from outside is left as it is.
     pub async fn open(directory: &Path, fresh_id: StoreId) -> Result<Self, StoreError> {
         let directory = directory.to_owned();
         blocking(move || Self::open_blocking(&directory, fresh_id)).await
     }
 
     fn open_blocking(directory: &Path, fresh_id: StoreId) -> Result<Self, StoreError> {
-        let families = [
-            ColumnFamilyDescriptor::new(rocksdb::DEFAULT_COLUMN_FAMILY_NAME, family_options()),
-            ColumnFamilyDescriptor::new(ENTITIES, family_options()),
-            ColumnFamilyDescriptor::new(RECORDS, family_options()),
-        ];
-        let db = DB::open_cf_descriptors(&database_options(), directory, families).map_err(open_error)?;
-        let id = schema::prepare(&db, fresh_id)?;
+        let db = database::open(directory)?;
+        let id = schema::prepare(&db, fresh_id).map_err(|error| database::at(directory, error))?;
         tracing::debug!(directory = %directory.display(), store = %id, "store opened");
-        Ok(Self { inner: Arc::new(Inner { db, id, failed: AtomicBool::new(false) }) })
+        Ok(Self {
+            inner: Arc::new(Inner { db, id, failed: AtomicBool::new(false), writing: Mutex::new(()) }),
+        })
     }
 
     /// Copies the store into an empty directory while it is in use: an online backup.
@@ -121,6 +125,24 @@ impl Store for RocksStore {
         self.call(move |inner| inner.records(&prefix, order, limit))
     }
 
+    fn sequences(
+        &self,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>> {
+        let from = after.map(|after| key::after_all_with(&key::sequence(after))).unwrap_or_default();
+        self.call(move |inner| {
+            let rows =
+                inner.db.iterator_cf(inner.family(SEQUENCES)?, IteratorMode::From(&from, Direction::Forward));
+            rows.take(limit)
+                .map(|row| {
+                    let (sequence, _) = row.map_err(damaged)?;
+                    key::name(&sequence).ok_or_else(|| damaged_row(&sequence))
+                })
+                .collect()
+        })
+    }
+
     fn prune(
         &self,
         prefix: &[u8],
@@ -135,7 +157,12 @@ impl Store for RocksStore {
         let start = key::escaped(prefix);
         self.call(move |inner| {
             let end = key::after_all_with(&start);
-            inner.db.delete_range_cf(inner.family(RECORDS)?, start, end).map_err(refused)
+            let mut writes = WriteBatch::default();
+            for family in [RECORDS, SEQUENCES] {
+                writes.delete_range_cf(inner.family(family)?, start.as_slice(), end.as_slice());
+            }
+            // Not synced: what comes back after a crash comes back with its name, and is forgotten again.
+            inner.db.write(writes).map_err(refused)
         })
     }
 }
@@ -145,19 +172,30 @@ impl Inner {
         self.db.cf_handle(name).ok_or_else(|| StoreError::Damaged(format!("column family {name} is missing")))
     }
 
+    fn one_writer(&self) -> std::sync::MutexGuard<'_, ()> {
+        // It guards no memory that a panic could have left in pieces.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn commit(&self, batch: Batch) -> Result<Revision, StoreError> {
+        let _one = self.one_writer();
         let have = schema::head(&self.db)?;
         if batch.expected != have {
             return Err(StoreError::HeadMoved { expected: batch.expected, have });
         }
         let revision = Revision(have.0 + 1);
         let (entities, records) = (self.family(ENTITIES)?, self.family(RECORDS)?);
+        let sequences = self.family(SEQUENCES)?;
         let mut writes = WriteBatch::default();
         for (key, value) in batch.entities {
             match value {
                 Some(value) => writes.put_cf(entities, key, value),
                 None => writes.delete_cf(entities, key),
             }
+        }
+        // Put each time, without looking whether it is there: a read would cost more than the few bytes.
+        for name in batch.records.iter().map(|record| &record.prefix).collect::<BTreeSet<_>>() {
+            writes.put_cf(sequences, key::sequence(name), []);
         }
         for (index, record) in (0..).zip(batch.records) {
             let position = periapt_store::RecordPosition { revision, index };
@@ -225,7 +263,21 @@ impl Inner {
         let pruned = writes.len();
         // Not synced: rows that come back after a crash are pruned again.
         self.db.write(writes).map_err(refused)?;
+        if pruned == newer {
+            self.unlist_if_empty(&start)?;
+        }
         Ok(pruned)
+    }
+
+    /// Takes a sequence of which nothing is left out of the list; a commit may have put something there meanwhile.
+    fn unlist_if_empty(&self, sequence: &[u8]) -> Result<(), StoreError> {
+        let _one = self.one_writer();
+        let from = IteratorMode::From(sequence, Direction::Forward);
+        let next = self.db.iterator_cf(self.family(RECORDS)?, from).next().transpose().map_err(damaged)?;
+        if next.is_some_and(|(key, _)| key.starts_with(sequence)) {
+            return Ok(());
+        }
+        self.db.delete_cf(self.family(SEQUENCES)?, sequence).map_err(refused)
     }
 }
 
@@ -236,38 +288,6 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(act).await {
         Ok(result) => result,
         Err(error) => Err(StoreError::Failed(format!("the store's thread ended: {error}"))),
-    }
-}
-
-fn database_options() -> Options {
-    let mut options = Options::default();
-    options.create_if_missing(true);
-    options.create_missing_column_families(true);
-    // The default (point in time) would silently drop acknowledged commits that follow a damaged one; a torn last
-    // record is one that was never acknowledged.
-    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
-    options.set_paranoid_checks(true);
-    options.set_max_open_files(256);
-    options.set_keep_log_file_num(4);
-    options.set_max_total_wal_size(64 << 20);
-    options
-}
-
-fn family_options() -> Options {
-    let mut options = Options::default();
-    options.set_compression_type(rocksdb::DBCompressionType::Lz4);
-    options.set_write_buffer_size(16 << 20);
-    options
-}
-
-fn open_error(error: rocksdb::Error) -> StoreError {
-    let text = error.to_string();
-    match error.kind() {
-        rocksdb::ErrorKind::IOError if text.contains("lock") || text.contains("LOCK") => {
-            StoreError::InUse(text)
-        }
-        rocksdb::ErrorKind::Corruption => StoreError::Damaged(text),
-        _ => StoreError::Failed(text),
     }
 }
 

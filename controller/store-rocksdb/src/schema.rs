@@ -5,40 +5,63 @@
 //! | `schema` | u32, big-endian |
 //! | `store-id` | 16 bytes |
 //! | `head` | u64, big-endian: the last commit's revision |
+//! | `upgrade` | while the step to `schema` is under way: how far it has come |
+//!
+//! | schema | what is new |
+//! | --- | --- |
+//! | 1 | `entities` and `records` |
+//! | 2 | `sequences`: the name of every sequence that has records |
+
+mod sequences;
+mod upgrade;
 
 use periapt_host_api::{Revision, StoreId};
 use periapt_store::StoreError;
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, IteratorMode, WriteBatch, WriteOptions};
 use uuid::Uuid;
 
-/// The newest schema that this program knows. A step to the next is added to [`upgrade`].
-const SCHEMA: u32 = 1;
+use crate::database::{ENTITIES, RECORDS};
+
+/// The newest schema that this program knows: one step after the last of [`upgrade::STEPS`].
+const SCHEMA: u32 = upgrade::STEPS.len() as u32 + 1;
 
 /// Reads the identity of an opened database, writes it into a new one, and upgrades an older one step by step.
 pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError> {
-    match read::<4>(db, "schema")?.map(u32::from_be_bytes) {
-        None => {
-            let mut writes = WriteBatch::default();
-            writes.put("schema", SCHEMA.to_be_bytes());
-            writes.put("store-id", fresh_id.0.as_bytes());
-            put_head(&mut writes, Revision(0));
-            let mut options = WriteOptions::default();
-            options.set_sync(true);
-            db.write_opt(writes, &options).map_err(|error| StoreError::Failed(error.to_string()))?;
+    match schema(db)? {
+        None => create(db, fresh_id)?,
+        Some(0) => return Err(StoreError::Damaged("schema 0 was never released".into())),
+        Some(_) => {
+            refuse_newer(db)?;
+            while upgrade::advance(db, upgrade::BATCH)? {}
         }
-        Some(found) if found > SCHEMA => return Err(StoreError::TooNew { found, known: SCHEMA }),
-        Some(found) => upgrade(found)?,
     }
     let id = read::<16>(db, "store-id")?.ok_or_else(|| StoreError::Damaged("it has no identity".into()))?;
+    head(db)?;
     Ok(StoreId(Uuid::from_bytes(id)))
 }
 
-/// Brings a database from an older schema to the next, until it is at [`SCHEMA`].
-fn upgrade(found: u32) -> Result<(), StoreError> {
-    match found {
-        SCHEMA => Ok(()),
-        unknown => Err(StoreError::Damaged(format!("schema {unknown} was never released"))),
+/// Refuses what a newer program wrote.
+pub(crate) fn refuse_newer(db: &DB) -> Result<(), StoreError> {
+    match schema(db)? {
+        Some(found) if found > SCHEMA => Err(StoreError::TooNew { found, known: SCHEMA }),
+        _ => Ok(()),
     }
+}
+
+/// Writes the first rows of a new database. A crash before that leaves an empty one, which is new again.
+fn create(db: &DB, fresh_id: StoreId) -> Result<(), StoreError> {
+    for name in [rocksdb::DEFAULT_COLUMN_FAMILY_NAME, ENTITIES, RECORDS] {
+        let rows = db.cf_handle(name).map(|family| db.iterator_cf(family, IteratorMode::Start));
+        if let Some(row) = rows.and_then(|mut rows| rows.next()) {
+            row.map_err(|error| StoreError::Damaged(error.to_string()))?;
+            return Err(StoreError::Damaged("it has content but no schema".into()));
+        }
+    }
+    let mut writes = WriteBatch::default();
+    writes.put("schema", SCHEMA.to_be_bytes());
+    writes.put("store-id", fresh_id.0.as_bytes());
+    put_head(&mut writes, Revision(0));
+    write_synced(db, writes)
 }
 
 /// The last commit's revision.
@@ -50,6 +73,16 @@ pub(crate) fn head(db: &DB) -> Result<Revision, StoreError> {
 /// Adds the new head to a commit.
 pub(crate) fn put_head(writes: &mut WriteBatch, revision: Revision) {
     writes.put("head", revision.0.to_be_bytes());
+}
+
+fn schema(db: &DB) -> Result<Option<u32>, StoreError> {
+    Ok(read::<4>(db, "schema")?.map(u32::from_be_bytes))
+}
+
+fn write_synced(db: &DB, writes: WriteBatch) -> Result<(), StoreError> {
+    let mut options = WriteOptions::default();
+    options.set_sync(true);
+    db.write_opt(writes, &options).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
 fn read<const N: usize>(db: &DB, key: &str) -> Result<Option<[u8; N]>, StoreError> {

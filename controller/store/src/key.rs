@@ -58,6 +58,19 @@ pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u
     format!("{model}/{kind}/{entity}").into_bytes()
 }
 
+/// Whose records a sequence holds, by its name; none for a name that no version gave.
+pub fn parse_records(name: &[u8]) -> Option<(ModelUuid, RecordKind)> {
+    let mut parts = std::str::from_utf8(name).ok()?.splitn(3, '/');
+    let (model, kind, _entity) = (parts.next()?, parts.next()?, parts.next()?);
+    let kind = match kind {
+        "log" => RecordKind::Log,
+        "status" => RecordKind::Status,
+        "journal" => RecordKind::Journal,
+        _ => return None,
+    };
+    Some((model.parse().ok()?, kind))
+}
+
 /// What the names of all sequences of a model begin with.
 pub fn records_of_model(model: &ModelUuid) -> Vec<u8> {
     format!("{model}/").into_bytes()
@@ -70,4 +83,20 @@ fn parse(text: &str) -> Option<EntityKey> {
     let (model, key) = text.strip_prefix(MODEL)?.split_once('/')?;
     let key: ModelKey = serde_json::from_str(key).ok()?;
     Some(EntityKey::InModel(model.parse().ok()?, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_sequence_tells_whose_it_is() {
+        let model = ModelUuid(uuid::Uuid::from_u128(7));
+        for kind in [RecordKind::Log, RecordKind::Status, RecordKind::Journal] {
+            assert_eq!(parse_records(&record_prefix(&model, kind, "mysql/0")), Some((model, kind)));
+        }
+        for unknown in ["", "x/log/", "00000000-0000-0000-0000-000000000007/audit/x"] {
+            assert_eq!(parse_records(unknown.as_bytes()), None, "{unknown}");
+        }
+    }
 }

@@ -40,8 +40,11 @@ pub enum StoreError {
         have: Revision,
     },
     /// What lies on the disk makes no sense.
-    #[error("the store is damaged: {0}")]
+    #[error("the store is damaged: {0}; restore it from a backup")]
     Damaged(String),
+    /// The disk does not let the store be opened; what lies on it may be well.
+    #[error("the store cannot be opened: {0}")]
+    Unavailable(String),
     /// The store was written by a newer Periapt.
     #[error("the store has schema {found}, this program knows up to {known}: use a newer periapt")]
     TooNew {
@@ -142,6 +145,14 @@ pub trait Store: Send + Sync + 'static {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
+
+    /// The names of up to `limit` sequences, in order, after one: each that holds a record is among them. One
+    /// whose last record was pruned, or that was forgotten, is not.
+    fn sequences(
+        &self,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>>;
 
     /// Deletes the records of one sequence that are older than `before` or past the newest `keep`; answers how
     /// many. A crash in the middle leaves the rest for the next time.

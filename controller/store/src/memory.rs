@@ -110,6 +110,19 @@ impl Store for MemoryStore {
         ready(Ok(found)).boxed()
     }
 
+    fn sequences(
+        &self,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>> {
+        let names = self.with(|state| {
+            let mut names: Vec<Vec<u8>> = state.records.keys().map(|(name, _)| name.clone()).collect();
+            names.dedup();
+            names.into_iter().filter(|name| after.is_none_or(|after| **name > *after)).take(limit).collect()
+        });
+        ready(Ok(names)).boxed()
+    }
+
     fn prune(
         &self,
         prefix: &[u8],

@@ -37,7 +37,12 @@ pub async fn run(mut subject: impl Subject) {
         .commit(Batch {
             expected: empty.revision,
             entities: vec![put("b", "1"), put("a", "1"), put("\u{0}", ""), put("\u{ff}", "high")],
-            records: vec![record("log", 10, "one"), record("log", 20, "two"), record("log2", 5, "other")],
+            records: vec![
+                record("log", 10, "one"),
+                record("log", 20, "two"),
+                record("log2", 5, "other"),
+                record("log\0", 5, ""),
+            ],
         })
         .await
         .expect("a batch is written");
@@ -87,6 +92,18 @@ pub async fn run(mut subject: impl Subject) {
     assert_eq!(bodies(Order::NewestFirst { before: Some(at(1)) }, 99).await, ["one"]);
     assert_eq!(at(2).revision, second);
 
+    let names = async |after: Option<&str>, limit| -> Vec<String> {
+        let names = store.sequences(after.map(str::as_bytes), limit).await.expect("sequences can be listed");
+        names.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect()
+    };
+    assert_eq!(names(None, 99).await, ["log", "log\0", "log2"], "each once, in order");
+    assert_eq!(names(None, 1).await, ["log"]);
+    assert_eq!(names(Some("log"), 1).await, ["log\0"]);
+    assert_eq!(names(Some("log1"), 99).await, ["log2"]);
+    let all_of_it = Timestamp::from_second(99).expect("a small number of seconds is a time");
+    assert_eq!(store.prune(b"log\0", all_of_it, 99).await.expect("records can be pruned"), 1);
+    assert_eq!(names(None, 99).await, ["log", "log2"], "a sequence of which nothing is left is not listed");
+
     let cut = Timestamp::from_second(21).expect("a small number of seconds is a time");
     assert_eq!(store.prune(b"log", cut, 99).await.expect("records can be pruned"), 2, "the two old ones");
     assert_eq!(bodies(oldest, 99).await, ["three", "four"]);
@@ -97,6 +114,7 @@ pub async fn run(mut subject: impl Subject) {
     store.forget(b"lo").await.expect("sequences can be forgotten");
     assert_eq!(bodies(oldest, 99).await, [""; 0]);
     assert_eq!(store.records(b"log2", oldest, 99).await.expect("reading nothing").len(), 0);
+    assert_eq!(names(None, 99).await, [""; 0]);
     assert_eq!(store.load().await.expect("entities stay").entities.len(), 3);
 
     let third = store
@@ -104,4 +122,10 @@ pub async fn run(mut subject: impl Subject) {
         .await
         .expect("an empty batch is a commit");
     assert!(third > second && third != Revision(0));
+
+    let put =
+        |body: &str| Batch { expected: third, entities: vec![], records: vec![record("race", 1, body)] };
+    let (one, other) = futures_util::join!(store.commit(put("one")), store.commit(put("other")));
+    assert!(one.is_ok() != other.is_ok(), "of two batches for one head one is refused");
+    assert_eq!(names(None, 99).await, ["race"], "one that was forgotten and written again is listed");
 }

@@ -43,10 +43,14 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn start() -> Self {
+        Self::start_on(Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))))).await
+    }
+
+    /// A controller that finds something in its store.
+    pub(crate) async fn start_on(memory: Arc<MemoryStore>) -> Self {
         let (clock, faults) = (ManualClock::default(), Faults::default());
         let blobs = TempDir::new().unwrap();
-        let memory = MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)));
-        let store = FaultyStore { memory: Arc::new(memory), faults: faults.clone() };
+        let store = FaultyStore { memory, faults: faults.clone() };
         let options = Options {
             name: "home".into(),
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -202,22 +206,47 @@ pub(crate) async fn is_silent<T: std::fmt::Debug>(stream: &mut NdJson<T>, meanwh
 /// The archive of a charm that has all functions and does nothing.
 pub(crate) fn charm() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
-    let make = || {
-        let mut resolve = Resolve::default();
-        let wit = include_str!("../../../../host-api/wit/charm.wit");
-        let package = resolve.push_str("charm.wit", wit).unwrap();
-        let world = resolve.select_world(&[package], Some("charm")).unwrap();
-        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-        let directory = TempDir::new().unwrap();
-        let yaml = "name: tiny\nsummary: s\ndescription: d\npeers: {ring: ring}\n\
-            config: {options: {title: {type: string, default: hello, description: d}}}\n";
-        std::fs::write(directory.path().join("charmcraft.yaml"), yaml).unwrap();
-        std::fs::write(directory.path().join("tiny.wasm"), module).unwrap();
-        let packed = periapt_archive::pack(directory.path(), &directory.path().join("tiny.wasm"));
-        packed.unwrap().bytes.into()
-    };
-    ARCHIVE.get_or_init(make).clone()
+    ARCHIVE.get_or_init(|| packed("tiny", 0)).clone()
+}
+
+/// Another, of more than a MiB.
+pub(crate) fn larger_charm() -> bytes::Bytes {
+    static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
+    ARCHIVE.get_or_init(|| packed("large", 1 << 20)).clone()
+}
+
+/// `ballast`: how many bytes it is larger by.
+fn packed(name: &str, ballast: u32) -> bytes::Bytes {
+    let mut resolve = Resolve::default();
+    let wit = include_str!("../../../../host-api/wit/charm.wit");
+    let package = resolve.push_str("charm.wit", wit).unwrap();
+    let world = resolve.select_world(&[package], Some("charm")).unwrap();
+    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Legacy(LiftLowerAbi::Sync));
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+    if ballast > 0 {
+        // A custom section of bytes that nothing compresses, each of its lengths in five digits of seven bits.
+        let mut seed = 1u64;
+        let noise = (0..ballast).map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 56) as u8
+        });
+        let length = ballast + 2;
+        module.push(0);
+        module.extend(
+            (0..5).map(|digit| ((length >> (7 * digit)) & 0x7f) as u8 | if digit < 4 { 0x80 } else { 0 }),
+        );
+        module.extend([1, b'x']);
+        module.extend(noise);
+    }
+    let directory = TempDir::new().unwrap();
+    let yaml = format!(
+        "name: {name}\nsummary: s\ndescription: d\npeers: {{ring: ring}}\n\
+            config: {{options: {{title: {{type: string, default: hello, description: d}}}}}}\n"
+    );
+    std::fs::write(directory.path().join("charmcraft.yaml"), yaml).unwrap();
+    std::fs::write(directory.path().join("tiny.wasm"), module).unwrap();
+    let packed = periapt_archive::pack(directory.path(), &directory.path().join("tiny.wasm"));
+    packed.unwrap().bytes.into()
 }
 
 /// Ids that differ, and are the same in every run.
@@ -360,6 +389,14 @@ impl Store for FaultyStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
         self.memory.records(prefix, order, limit)
+    }
+
+    fn sequences(
+        &self,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>> {
+        self.memory.sequences(after, limit)
     }
 
     fn prune(

@@ -1,0 +1,134 @@
+//! The database itself: its options, and opening it without harm to what cannot be opened.
+
+use std::{fs, io, path::Path};
+
+use periapt_store::StoreError;
+use rocksdb::{ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
+
+use crate::{log_end, schema};
+
+/// The model.
+pub(crate) const ENTITIES: &str = "entities";
+/// Append-only rows.
+pub(crate) const RECORDS: &str = "records";
+/// What the keys of each sequence of records begin with, without a value. Since schema 2.
+pub(crate) const SEQUENCES: &str = "sequences";
+
+/// Opens the database in a directory, or makes one where there is none.
+///
+/// One that a newer program wrote, or of which the beginning is missing, is not opened for writing at all.
+pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
+    if exists(directory)? {
+        refuse_newer(directory)?;
+        refuse_hidden(directory)?;
+    }
+    let families = [rocksdb::DEFAULT_COLUMN_FAMILY_NAME, ENTITIES, RECORDS, SEQUENCES]
+        .map(|name| ColumnFamilyDescriptor::new(name, family_options()));
+    DB::open_cf_descriptors(&database_options(), directory, families)
+        .map_err(|error| at(directory, open_error(&error)))
+}
+
+/// Puts the directory in front of what was wrong with it.
+pub(crate) fn at(directory: &Path, error: StoreError) -> StoreError {
+    let name = |text| format!("{}: {text}", directory.display());
+    match error {
+        StoreError::Damaged(text) => StoreError::Damaged(name(text)),
+        StoreError::Unavailable(text) => StoreError::Unavailable(name(text)),
+        StoreError::InUse(text) => StoreError::InUse(name(text)),
+        other => other,
+    }
+}
+
+/// Whether there is a database. `CURRENT` names its beginning; without that file RocksDB would make a new one in the
+/// place of the old. A log or a table beside it means that there was one: they are written later than `CURRENT`.
+fn exists(directory: &Path) -> Result<bool, StoreError> {
+    let unreadable = |error: io::Error| at(directory, StoreError::Unavailable(error.to_string()));
+    if directory.join("CURRENT").try_exists().map_err(unreadable)? {
+        return Ok(true);
+    }
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(unreadable)?,
+    };
+    for entry in entries {
+        let name = entry.map_err(unreadable)?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".sst").or(name.strip_suffix(".log")));
+        if number.is_some_and(|number| number.parse::<u64>().is_ok()) {
+            let text = format!("there is {} but no file CURRENT", name.display());
+            return Err(at(directory, StoreError::Damaged(text)));
+        }
+    }
+    Ok(false)
+}
+
+/// Looks at the schema without writing anything, not even what recovery writes.
+fn refuse_newer(directory: &Path) -> Result<(), StoreError> {
+    // What else is wrong is told by opening it for writing, which takes the lock first: another process may be
+    // at work here.
+    let Ok(db) = DB::open_for_read_only(&read_only_options(), directory, false) else { return Ok(()) };
+    match schema::refuse_newer(&db) {
+        Err(error @ StoreError::TooNew { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a database of which RocksDB would silently drop the end, and what the end says of older files.
+fn refuse_hidden(directory: &Path) -> Result<(), StoreError> {
+    let unreadable = |error: io::Error| at(directory, StoreError::Unavailable(error.to_string()));
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name();
+        let is_log =
+            name.to_str().is_some_and(|name| name.ends_with(".log") || name.starts_with("MANIFEST-"));
+        match is_log.then(|| log_end::hides_a_record(&entry.path())) {
+            Some(Ok(true)) => {
+                let text = format!("a length at the end of {} is wrong", name.display());
+                return Err(at(directory, StoreError::Damaged(text)));
+            }
+            // A process that has the database may take a file away that it needs no more.
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn read_only_options() -> Options {
+    let mut options = Options::default();
+    options.set_max_open_files(256);
+    options
+}
+
+fn database_options() -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    // The default (point in time) would silently drop acknowledged commits that follow a damaged one; a torn last
+    // record is one that was never acknowledged.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_paranoid_checks(true);
+    options.set_max_open_files(256);
+    options.set_keep_log_file_num(4);
+    options.set_max_total_wal_size(64 << 20);
+    options
+}
+
+fn family_options() -> Options {
+    let mut options = Options::default();
+    options.set_compression_type(rocksdb::DBCompressionType::Lz4);
+    options.set_write_buffer_size(16 << 20);
+    options
+}
+
+fn open_error(error: &rocksdb::Error) -> StoreError {
+    let text = error.to_string();
+    match error.kind() {
+        ErrorKind::IOError if text.contains("lock") || text.contains("LOCK") => StoreError::InUse(text),
+        // A file that the database's own lists name is not there; or they name families that never were.
+        ErrorKind::IOError if text.contains("No such file") => StoreError::Damaged(text),
+        ErrorKind::Corruption | ErrorKind::InvalidArgument | ErrorKind::NotSupported => {
+            StoreError::Damaged(text)
+        }
+        _ => StoreError::Unavailable(text),
+    }
+}
