@@ -67,15 +67,17 @@ impl Writer {
                 () = stop.cancelled() => break,
                 jobs = self.queue.take(BATCH_BYTES, BATCH_COUNT) => jobs,
             };
-            if !self.turn(jobs).await && !self.reopen(&stop).await {
+            if let Err(failure) = self.turn(jobs).await
+                && !self.reopen(failure, &stop).await
+            {
                 break;
             }
         }
         self.queue.close();
     }
 
-    /// Evaluates some commands and commits what they write. False if the store must be opened again.
-    async fn turn(&self, jobs: Vec<Job>) -> bool {
+    /// Evaluates some commands and commits what they write. An error if the store must be opened again.
+    async fn turn(&self, jobs: Vec<Job>) -> Result<(), StoreError> {
         let before = self.publisher.current();
         let mut speculation = Speculation::new(&before.root);
         let mut waiting = Vec::with_capacity(jobs.len());
@@ -91,7 +93,7 @@ impl Writer {
                     // Who asked may have gone; that the command happened is in the state.
                     let _ = answer.send(Answered { result, revision });
                 }
-                return true;
+                return Ok(());
             }
             Err(failure) => failure,
         };
@@ -100,7 +102,10 @@ impl Writer {
         for (answer, ..) in waiting {
             let _ = answer.send(Answered { result: Err(refusal.clone()), revision: before.revision() });
         }
-        matches!(failure, StoreError::Refused(_))
+        match failure {
+            StoreError::Refused(_) => Ok(()),
+            in_doubt => Err(in_doubt),
+        }
     }
 
     /// Writes a speculative state, and shows it once it is durable.

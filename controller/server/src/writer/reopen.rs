@@ -18,10 +18,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 impl Writer {
     /// Opens the store until that succeeds, and refuses what comes meanwhile. Reading goes on from the last
     /// durable state. False if it was told to stop.
-    pub(super) async fn reopen(&self, stop: &CancellationToken) -> bool {
+    pub(super) async fn reopen(&self, mut failure: StoreError, stop: &CancellationToken) -> bool {
         self.store.close();
         let mut pause = FIRST_PAUSE;
-        let mut failure = StoreError::Failed("its last write is in doubt".into());
         loop {
             self.say(Some(format!("the store cannot be written: {failure}")));
             let refusing = self.refuse_for(pause, &failure);
