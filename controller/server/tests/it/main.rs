@@ -13,6 +13,8 @@ mod logs;
 mod openapi;
 mod overload;
 mod raw;
+mod records;
 mod store;
+mod streams;
 mod watches;
 mod work;

@@ -12,25 +12,25 @@ use periapt_host_api::{
 
 use crate::fixture::{Deployed, Fixture, application, is_silent, next, next_where};
 
-fn set_title(title: impl Into<String>) -> Command {
+pub(crate) fn set_title(title: impl Into<String>) -> Command {
     let set = BTreeMap::from([("title".to_owned(), title.into())]);
     Command::SetConfig { application: application("tiny"), set, reset: vec![] }
 }
 
 impl Deployed {
-    async fn watch(&self, position: Option<WatchPosition>) -> NdJson<Frame> {
+    pub(crate) async fn watch(&self, position: Option<WatchPosition>) -> NdJson<Frame> {
         self.agent.client.watch(&self.agent.name, &self.model.uuid, position).await.unwrap()
     }
 
     /// The whole view, as somebody new gets it.
-    async fn view(&self) -> View {
+    pub(crate) async fn view(&self) -> View {
         let mut view = View::default();
         view.apply(next(&mut self.watch(None).await).await).unwrap();
         view
     }
 
     /// Waits until the units run on the agent.
-    async fn placed(&mut self) {
+    pub(crate) async fn placed(&mut self) {
         next_where(&mut self.assignments, |assigned| !assigned.models.is_empty()).await;
     }
 }
