@@ -80,8 +80,8 @@ impl Unit {
 
     /// Does what is due, until the unit is looked after no more.
     pub(crate) async fn run(mut self) -> Result<(), RunnerError> {
+        self.world.board.set(&self.name, Doing::Busy);
         loop {
-            self.world.board.set(&self.name, Doing::Busy);
             match self.step().await? {
                 Step::Acted => {}
                 Step::Stopped => return Ok(()),
@@ -110,6 +110,10 @@ impl Unit {
 
     async fn step(&mut self) -> Result<Step, RunnerError> {
         let (view, decision) = self.resolve();
+        // Looking again and finding nothing to do is rest, too.
+        if matches!(decision, Decision::RunHook(_) | Decision::Deploy(_) | Decision::Commit(_)) {
+            self.world.board.set(&self.name, Doing::Busy);
+        }
         match decision {
             Decision::Stop => Ok(Step::Stopped),
             Decision::RunHook(_) => self.hook_in_turn().await,

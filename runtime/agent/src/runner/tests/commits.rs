@@ -157,9 +157,9 @@ async fn a_runner_without_a_keeper_ends() {
     assert!(stage.hang_up().await.is_ok());
 }
 
-#[tokio::test]
-async fn a_runner_with_nothing_due_offers_to_exit() {
-    let mut stage = Stage::with_suspects(&["app/0"], Vec::new(), 100).await;
+#[tokio::test(start_paused = true)]
+async fn a_runner_with_nothing_due_offers_to_exit_although_it_looks_at_the_clock_meanwhile() {
+    let mut stage = Stage::with_suspects(&["app/0", "app/1"], Vec::new(), 60_000).await;
     stage.until(|did| matches!(did.last(), Some(Did::Offered))).await;
     assert!(is_idle(&stage.did[..stage.did.len() - 1], "app/0"));
 }

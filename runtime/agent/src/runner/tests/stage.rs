@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
     sync::LazyLock,
+    time::Duration,
 };
 
 use periapt_archive::{Archive, COMPONENT};
@@ -19,7 +20,7 @@ use periapt_host_api::{
     view::{ApplicationView, CharmView, MachineView, ModelView, UnitView, View},
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
-use tokio::{net::UnixStream, task::JoinHandle};
+use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -36,6 +37,9 @@ use crate::{
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
 const KEY: [u8; 32] = [4; 32];
+
+/// How long a test waits for its runner, by a clock that may be paused.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 const STORE: StoreId = StoreId(Uuid::from_u128(9));
 
@@ -138,8 +142,11 @@ impl Stage {
 
     /// Serves the runner until what it did is as wanted.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&[Did]) -> bool) {
+        let since = Instant::now();
         while !wanted(&self.did) {
-            assert!(self.did.len() < 500, "the runner never comes to an end");
+            // It says that it lives every few seconds, so this is looked at however little else it says.
+            let over = self.did.len() > 500 || since.elapsed() > PATIENCE;
+            assert!(!over, "the runner never comes to that: {:#?}", self.did.last());
             let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
             self.serve(message).await;
         }
