@@ -4,9 +4,11 @@
 #![expect(clippy::panic, reason = "a test says what failed by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
+mod bad_disks;
 mod charms;
 mod commands;
 mod disk;
+mod file_system;
 mod fixture;
 mod identity;
 mod logs;

@@ -1,0 +1,57 @@
+//! File systems of a test's own: a small one that can be filled, and one that cannot be written.
+//!
+//! The test starts itself again in a mount namespace of its own, so that nothing is mounted where others see it and
+//! nothing is left behind.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const MOUNTED: &str = "PERIAPT_MOUNTED";
+
+/// Runs a test, named in full, in a file system that is mounted with some options.
+///
+/// Where no file system may be mounted it prints why, and does nothing.
+#[expect(clippy::print_stderr, reason = "who runs the tests is told what was not tried, and why")]
+pub(crate) fn with_file_system(test: &str, options: &str, body: impl AsyncFnOnce(&Path)) {
+    if let Some(mounted) = std::env::var_os(MOUNTED) {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        return runtime.block_on(body(&PathBuf::from(mounted)));
+    }
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut refusals = Vec::new();
+    // Who is not root may mount in a namespace in which he is.
+    for as_root in [&[][..], &["--map-root-user"]] {
+        let mut mount = Command::new("unshare");
+        mount.args(as_root).args(["--mount", "--", "sh", "-c"]);
+        mount
+            .arg("mount -t tmpfs -o \"$0\" tmpfs \"$1\" && shift && exec \"$@\"")
+            .arg(options)
+            .arg(directory.path());
+        match mount.arg("true").output() {
+            Ok(tried) if tried.status.success() => {}
+            Ok(tried) => {
+                refusals.push(String::from_utf8_lossy(&tried.stderr).trim().to_owned());
+                continue;
+            }
+            Err(error) => {
+                refusals.push(error.to_string());
+                continue;
+            }
+        }
+        let mut again = Command::new("unshare");
+        again.args(as_root).args(["--mount", "--", "sh", "-c"]);
+        again
+            .arg("mount -t tmpfs -o \"$0\" tmpfs \"$1\" && shift && exec \"$@\"")
+            .arg(options)
+            .arg(directory.path());
+        again.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]);
+        let done = again.env(MOUNTED, directory.path()).output().unwrap();
+        let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success() && output.contains("1 passed"), "{output}\n{errors}");
+        return;
+    }
+    eprintln!("SKIPPED {test}: no file system can be mounted here: {}", refusals.join("; "));
+}
