@@ -34,14 +34,14 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     }
     // The unit looked at an older state: it is to look again.
     let Some(relation) = tx.state.relation(id).cloned() else {
-        return Err(cannot(ErrorCode::Stale, "relation is gone"));
+        return Err(cannot(ErrorCode::NotFound, "relation is gone"));
     };
     let Some(own) = relation.end_of(unit.name.application()) else { return Err(access::denied()) };
     if relation.life != Life::Alive || relation.suspended {
-        return Err(cannot(ErrorCode::Stale, "relation is not alive"));
+        return Err(cannot(ErrorCode::NotAlive, "relation is not alive"));
     }
     if unit.life != Life::Alive {
-        return Err(cannot(ErrorCode::Stale, "unit is not alive"));
+        return Err(cannot(ErrorCode::NotAlive, "unit is not alive"));
     }
     if relation.scope == Scope::Container {
         let counterpart = relation.other_end(&own.application).map(|end| end.application.clone());

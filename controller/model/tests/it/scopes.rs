@@ -87,7 +87,7 @@ fn g04_nobody_enters_what_is_dying() {
     world.enter("app/0", id).unwrap();
     world.run(Command::RemoveRelation { relation: RelationSelector::Id(id), force: None }).unwrap();
     let refusal = world.enter("db/0", id).unwrap_err();
-    assert_eq!(refusal.code, ErrorCode::Stale);
+    assert_eq!(refusal.code, ErrorCode::NotAlive, "not stale: the unit's record is where it was");
     assert_eq!(refusal.message, "cannot enter scope of relation 1 for unit db/0: relation is not alive");
     let (mut world, id) = related();
     world.run(Command::RemoveUnit { unit: unit("db/0"), force: None }).unwrap();
