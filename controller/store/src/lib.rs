@@ -3,7 +3,7 @@
 //! A [`Store`] holds *entities* (key to value, read whole at start) and *records* (append-only rows, read by
 //! range). It knows bytes; what they mean stands in [`codec`], with a version and a fixture of every released
 //! form. Implementations: [`MemoryStore`] here, RocksDB and etcd in crates of their own; all of them pass
-//! [`suite`].
+//! one suite (the feature `suite`).
 
 pub mod codec;
 pub mod key;
