@@ -20,6 +20,10 @@ demo: setup ## Deploy, relate and scale two charms in a temporary place, and kil
 test: setup ## Build the charms and run every test
 	tools/test
 
+.PHONY: bench
+bench: setup ## Measure hooks, host calls and commits beside their baselines, and print the ratios
+	tools/bench
+
 .PHONY: lint
 lint: setup ## Check formatting, clippy and documentation, warnings denied
 	tools/lint

@@ -1,0 +1,106 @@
+//! A controller in this process, on RocksDB and over HTTP/2 on loopback, as an agent finds it.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context as _, bail};
+use futures_util::StreamExt as _;
+use periapt_client::{Client, Identity, NdJson};
+use periapt_controller::{Handle, Options, RunError};
+use periapt_host_api::{
+    AgentName, CharmDigest, ModelUuid,
+    agent::{AgentAssignments, Register},
+    command::{Answer, Command, ControllerCommand, Deploy},
+};
+use tokio::{sync::Mutex, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    model::Model,
+    store::{Batches, Recorded},
+};
+
+/// A running controller with the charm `bench`, and an agent that is there.
+pub(crate) struct Controller {
+    handle: Handle,
+    running: JoinHandle<Result<(), RunError>>,
+    operator: Client,
+    agent: AgentName,
+    /// As long as this is open, the agent is there.
+    assignments: Mutex<NdJson<AgentAssignments>>,
+    charm: CharmDigest,
+    /// What its writer writes.
+    pub(crate) batches: Batches,
+}
+
+impl Controller {
+    pub(crate) async fn start(place: &Path) -> anyhow::Result<Self> {
+        let engine = periapt_sandbox::engine_version();
+        let mut options = Options::in_directory("bench", place, "127.0.0.1:0".parse()?, engine)?;
+        let batches = Batches::default();
+        options.store = Arc::new(Recorded { directory: place.join("store"), batches: batches.clone() });
+        let service = options.build().await?;
+        let handle = service.handle();
+        let running = tokio::spawn(service.run(CancellationToken::new()));
+        let operator = client(&handle, Identity::Local)?;
+
+        let archive = std::fs::read(periapt_tests::packed("bench", place)?)?;
+        let charm = operator.upload_charm(archive.into()).await?.digest;
+        let agent: AgentName = "here".parse()?;
+        let keeper = client(&handle, Identity::Agent(agent.clone()))?;
+        let register = Register {
+            addresses: vec!["10.0.0.1".to_owned()],
+            boot_id: "boot".to_owned(),
+            hostname: "host".to_owned(),
+            availability_zone: String::new(),
+            version: "0.1.0".to_owned(),
+            engine: engine.to_owned(),
+        };
+        keeper.register(&agent, &register).await?;
+        let assignments = Mutex::new(keeper.assignments(&agent).await?);
+        Ok(Self { handle, running, operator, agent, assignments, charm, batches })
+    }
+
+    /// A connection of the agent's.
+    pub(crate) fn connect(&self) -> anyhow::Result<Client> {
+        client(&self.handle, Identity::Agent(self.agent.clone()))
+    }
+
+    /// A new model with units of the charm that see each other in their peer relation.
+    pub(crate) async fn model(&self, name: &str, units: u32) -> anyhow::Result<Model> {
+        let command = ControllerCommand::AddModel { name: name.parse()? };
+        let Answer::Model { uuid } = self.operator.controller_command(command).await? else {
+            bail!("no model was made");
+        };
+        let deploy = Command::Deploy(Deploy {
+            charm: self.charm,
+            application: None,
+            units,
+            config: Default::default(),
+            placement: Vec::new(),
+            trust: false,
+        });
+        self.operator.command(&uuid.into(), deploy).await?;
+        self.placed(&uuid, units).await?;
+        Model::attach(self.connect()?, self.agent.clone(), uuid).await
+    }
+
+    /// Waits until all units of a model are the agent's.
+    async fn placed(&self, model: &ModelUuid, units: u32) -> anyhow::Result<()> {
+        let mut assignments = self.assignments.lock().await;
+        loop {
+            let assigned = assignments.next().await.context("the agent's stream ended")??;
+            if assigned.models.get(model).is_some_and(|assigned| assigned.units == units) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        self.handle.shutdown();
+        Ok(self.running.await??)
+    }
+}
+
+fn client(handle: &Handle, identity: Identity) -> anyhow::Result<Client> {
+    Ok(Client::new(periapt_client::Options::new(handle.url(), identity))?)
+}

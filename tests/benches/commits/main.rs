@@ -1,0 +1,80 @@
+//! What a hook costs with its commit, beside the same hook as a shell script; and how many durable commits there are
+//! in a second, beside the database alone.
+//!
+//! Run by `make bench`; docs/performance.md says what the rows mean.
+#![expect(clippy::print_stdout, reason = "the figures are its output")]
+
+mod controller;
+#[path = "../figures/figures.rs"]
+mod figures;
+mod model;
+mod sandboxed;
+mod shell;
+mod store;
+mod storm;
+
+use std::{cell::RefCell, error::Error, time::Duration};
+
+use periapt_store_rocksdb::Bare;
+
+use controller::Controller;
+use figures::{Figure, seconds};
+use sandboxed::Sandboxed;
+use shell::Shell;
+use storm::Storm;
+
+/// Hooks that one sample is the mean of.
+const SANDBOXED: u32 = 40;
+const SCRIPTS: u32 = 8;
+
+/// Clients that commit at once, and for how long at a time.
+const CLIENTS: u32 = 64;
+const BURST: Duration = Duration::from_millis(400);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    // Where the build lies there is a disk; the system's temporary directory may be memory, which syncs nothing.
+    let place = tempfile::Builder::new().prefix("bench-").tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let controller = runtime.block_on(Controller::start(place.path()))?;
+
+    let mut ours = Sandboxed::new(runtime.block_on(controller.model("sandboxed", 2))?)?;
+    let mut script = Shell::new(runtime.block_on(controller.model("shell", 2))?)?;
+    let hook = Figure { name: "a hook: 10 relation-get, 1 relation-set, committed", unit: "ms", rounds: 15 };
+    hook.measure(
+        || {
+            let hooks = async {
+                for _ in 0..SANDBOXED {
+                    ours.hook().await?;
+                }
+                anyhow::Ok(())
+            };
+            Ok(seconds(|| runtime.block_on(hooks))? * 1e3 / f64::from(SANDBOXED))
+        },
+        || {
+            let hooks = || (0..SCRIPTS).try_for_each(|_| script.hook(&runtime));
+            Ok(seconds(hooks)? * 1e3 / f64::from(SCRIPTS))
+        },
+    )?;
+    let journal = ours.journal()?;
+
+    let model = runtime.block_on(controller.model("storm", CLIENTS))?;
+    let storm = RefCell::new(Storm::new(&controller, model, &journal)?);
+    let mut bare = Bare::open(&place.path().join("bare"))?;
+    let commits = Figure { name: "durable commits, 64 clients at once", unit: "commits/s", rounds: 15 };
+    commits.measure(
+        || {
+            let mut storm = storm.borrow_mut();
+            controller.batches.record();
+            let took = seconds(|| runtime.block_on(storm.burst(BURST)))?;
+            Ok(storm.committed() / took)
+        },
+        || {
+            // Exactly what the writer wrote: the same batches, with the same keys and values, each synced.
+            let batches = controller.batches.take();
+            let took = seconds(|| batches.iter().try_for_each(|batch| bare.write(batch)))?;
+            Ok(storm.borrow().committed() / took)
+        },
+    )?;
+    runtime.block_on(controller.stop())?;
+    Ok(())
+}

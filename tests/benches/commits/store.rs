@@ -1,0 +1,100 @@
+//! The store of the controller under test, which remembers what is written to it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use periapt_controller::OpenStore;
+use periapt_host_api::{Revision, StoreId, Timestamp};
+use periapt_store::{Batch, Loaded, Order, Record, Store, StoreError};
+use periapt_store_rocksdb::RocksStore;
+
+/// The batches that were committed since [`Batches::record`]; none is kept before.
+#[derive(Clone, Default)]
+pub(crate) struct Batches(Arc<Mutex<Option<Vec<Batch>>>>);
+
+impl Batches {
+    /// Forgets all, and keeps what comes.
+    pub(crate) fn record(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+    }
+
+    /// What came; nothing more is kept.
+    pub(crate) fn take(&self) -> Vec<Batch> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    fn add(&self, batch: &Batch) {
+        if let Some(batches) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            batches.push(batch.clone());
+        }
+    }
+}
+
+/// Opens a RocksDB store in a directory.
+pub(crate) struct Recorded {
+    pub(crate) directory: PathBuf,
+    pub(crate) batches: Batches,
+}
+
+impl OpenStore for Recorded {
+    fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Store>, StoreError>> {
+        async {
+            let store = RocksStore::open(&self.directory, StoreId(uuid::Uuid::from_u128(1))).await?;
+            Ok(Arc::new(RecordedStore { store, batches: self.batches.clone() }) as Arc<dyn Store>)
+        }
+        .boxed()
+    }
+}
+
+struct RecordedStore {
+    store: RocksStore,
+    batches: Batches,
+}
+
+impl Store for RecordedStore {
+    fn id(&self) -> StoreId {
+        self.store.id()
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>> {
+        self.store.load()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.batches.add(&batch);
+        self.store.commit(batch)
+    }
+
+    fn records(
+        &self,
+        prefix: &[u8],
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        self.store.records(prefix, order, limit)
+    }
+
+    fn sequences(
+        &self,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>> {
+        self.store.sequences(after, limit)
+    }
+
+    fn prune(
+        &self,
+        prefix: &[u8],
+        before: Timestamp,
+        keep: usize,
+    ) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.store.prune(prefix, before, keep)
+    }
+
+    fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.forget(prefix)
+    }
+}
