@@ -184,6 +184,9 @@ impl Quota {
     }
 }
 
+/// A file that fills less than this part of the memory that it was given gives back what is beyond twice its size.
+const SHRINKS_BELOW: usize = 4;
+
 /// A file in memory. It lives as long as a name or a handle leads to it, and so long its bytes count.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
@@ -254,7 +257,10 @@ impl MemoryFile {
         // The quota is far below what an address space holds.
         content.bytes.resize(usize::try_from(size).map_err(|_| ErrorCode::FileTooLarge)?, 0);
         if size < before {
-            content.bytes.shrink_to_fit();
+            // In large steps only: a file that is cut and grown again by turns must not be moved each time.
+            if content.bytes.len() < content.bytes.capacity() / SHRINKS_BELOW {
+                content.bytes.shrink_to(content.bytes.len() * 2);
+            }
             self.quota.bytes.fetch_add(before - size, Ordering::Relaxed);
         }
         Ok(())
@@ -294,6 +300,24 @@ mod tests {
         drop(held);
         second.write(0, b"123", NOW).unwrap();
         assert_eq!(second.read(1, 10), b"23");
+    }
+
+    #[test]
+    fn memory_is_given_back_without_moving_a_file_at_each_cut() {
+        let quota = Quota::new(1 << 20, 1);
+        let file = file(&quota);
+        file.resize(1 << 20, NOW).unwrap();
+        let place = |file: &MemoryFile| {
+            let content = file.content();
+            (content.bytes.as_ptr(), content.bytes.capacity())
+        };
+        let before = place(&file);
+        for cut in [1, 0, 700_000, 0] {
+            file.resize((1 << 20) - cut, NOW).unwrap();
+            assert_eq!(place(&file), before);
+        }
+        file.resize(1_000, NOW).unwrap();
+        assert!(file.content().bytes.capacity() <= 4_000);
     }
 
     #[test]
