@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wasmtime::{AsContextMut, Trap};
+use wasmtime::{AsContext, AsContextMut, Trap};
 
 use crate::fuel::{BYTE_FUEL, HOST_CALL_FUEL};
 
 /// One hook's count of host calls. Calls that know their store pay at once ([`Meter::settle`]); those that do
-/// not (streams, files, random bytes) leave a debt, which the next call or tick of the epoch collects.
+/// not (streams, files, random bytes) leave a debt, which the next call that does collects, or the end.
 ///
 /// The hook runs on one fiber, so the atomics are never contended; they make the meter shareable with the
 /// resources that outlive a call.
@@ -41,8 +41,15 @@ impl Meter {
     /// Charges for bytes without counting a call: an answer's size is known only afterwards.
     pub(crate) fn bytes(&self, bytes: u64) {
         let fuel = bytes.saturating_mul(BYTE_FUEL);
-        // It cannot overflow: a call moves some megabytes at most, and the debt is collected at each tick.
+        // It cannot overflow: a call moves some megabytes at most, and a hook whose debt is beyond its budget ends at
+        // the next tick.
         self.debt.fetch_add(fuel, Ordering::Relaxed);
+    }
+
+    /// Charges for lines of output beyond their bytes: each is timed and logged like a call of its own, and one
+    /// write may bring 65,536 that are empty.
+    pub(crate) fn lines(&self, lines: u64) {
+        self.debt.fetch_add(lines.saturating_mul(HOST_CALL_FUEL), Ordering::Relaxed);
     }
 
     /// Host calls so far.
@@ -50,7 +57,14 @@ impl Meter {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Takes what is owed out of the store's fuel; out of fuel if that is not enough.
+    /// Out of fuel if more is owed than there is. Nothing is taken: at a tick of the epoch the code that runs
+    /// holds its own count of fuel, and would put back what is taken out of the store's.
+    pub(crate) fn check(&self, store: impl AsContext) -> wasmtime::Result<()> {
+        let debt = self.debt.load(Ordering::Relaxed);
+        if debt > store.as_context().get_fuel()? { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
+    }
+
+    /// Takes what is owed out of the store's fuel, within a host call or when the hook is over; out of fuel if that is not enough.
     pub(crate) fn settle(&self, mut store: impl AsContextMut) -> wasmtime::Result<()> {
         let debt = self.debt.swap(0, Ordering::Relaxed);
         if debt == 0 {
@@ -80,5 +94,12 @@ mod tests {
         let meter = Meter::new(10);
         meter.call(1000).unwrap();
         assert_eq!(meter.debt.load(Ordering::Relaxed), HOST_CALL_FUEL + 1000 * BYTE_FUEL);
+    }
+
+    #[test]
+    fn a_line_owes_as_much_as_a_call() {
+        let meter = Meter::new(10);
+        meter.lines(3);
+        assert_eq!((meter.debt.load(Ordering::Relaxed), meter.calls()), (3 * HOST_CALL_FUEL, 0));
     }
 }

@@ -64,7 +64,9 @@ impl Output {
 
     fn push(&self, bytes: &[u8]) -> StreamResult<()> {
         self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
-        for line in self.text().push(bytes) {
+        let lines = self.text().push(bytes);
+        self.meter.lines(lines.len() as u64);
+        for line in lines {
             self.log(&line);
         }
         Ok(())

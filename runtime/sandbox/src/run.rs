@@ -160,11 +160,10 @@ fn configure(store: &mut Store<HookState>, budgets: &Budgets) -> wasmtime::Resul
     limits::bound_store(store);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(budgets.fuel)?;
-    // Epochs only give way. They are also the time to collect what calls without a store have run up: a
-    // hook that spends its time in them must not outlive its budget.
-    store.epoch_deadline_callback(|mut store| {
-        let meter = Arc::clone(&store.data().meter);
-        meter.settle(&mut store)?;
+    // Epochs only give way. They are also the time to look at what calls without a store have run up: a hook
+    // that spends its time in them must not outlive its budget.
+    store.epoch_deadline_callback(|store| {
+        store.data().meter.check(&store)?;
         Ok(UpdateDeadline::Yield(1))
     });
     store.set_epoch_deadline(1);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Budgets, Busy, Options, Outcome, Sandbox};
+use periapt_sandbox::{Budgets, Busy, HookErrorKind, Options, Outcome, Sandbox};
 
 use crate::world::{Hook, World, component, prepared};
 
@@ -80,4 +80,21 @@ async fn a_budget_of_what_a_hook_uses_is_enough_and_less_is_not() {
     assert!(ran.message().starts_with("cpu budget exceeded"), "{}", ran.message());
     let ran = exactly(needed.fuel, needed.host_calls - 1).run(&probe, "probe").await;
     assert!(ran.message().starts_with("too many host calls"), "{}", ran.message());
+}
+
+#[tokio::test]
+async fn a_hook_pays_for_what_it_writes_however_often_the_epoch_ticks() {
+    let hook = Hook::new(Event::Start).option("mode", "tmp_flood");
+    let ran = hook.run(&prepared("hostile", "hostile"), "hostile").await;
+    let (fuel, written) = (ran.report.costs.fuel, Budgets::default().tmp_bytes);
+    assert!(fuel > 10 * written, "{fuel} units for {written} bytes");
+}
+
+#[tokio::test]
+async fn a_hook_that_only_writes_ends_at_its_cpu_budget() {
+    let hook = Hook::new(Event::Start).option("mode", "tmp_flood");
+    let hook = hook.budgets(|budgets| budgets.fuel = 100_000_000);
+    let ran = hook.run(&prepared("hostile", "hostile"), "hostile").await;
+    let Outcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    assert_eq!(error.kind, HookErrorKind::CpuBudget, "{error}");
 }
