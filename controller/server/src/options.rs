@@ -1,14 +1,16 @@
 //! What a controller is built from.
 
 use std::{
+    fs,
     net::SocketAddr,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use periapt_blobs::Blobs;
+use periapt_blobs::{BlobError, Blobs};
 use periapt_host_api::StoreId;
 use periapt_store::{Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
@@ -46,7 +48,10 @@ impl Options {
         directory: &Path,
         listen: SocketAddr,
         engine: impl Into<String>,
-    ) -> Result<Self, periapt_blobs::BlobError> {
+    ) -> Result<Self, BlobError> {
+        // Settings and journals lie in it, which are for nobody else on this machine.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|source| BlobError::Directory { directory: directory.display().to_string(), source })?;
         let blobs = Blobs::local(&directory.join("blobs"))?;
         let chance = Arc::new(SystemChance);
         let store = RocksDirectory { directory: directory.join("store"), chance: chance.clone() };
@@ -83,5 +88,20 @@ impl OpenStore for RocksDirectory {
             Ok(Arc::new(store) as Arc<dyn Store>)
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn nobody_else_can_look_into_a_new_controllers_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("controller");
+        Options::in_directory("c", &directory, ([127, 0, 0, 1], 0).into(), "engine").unwrap();
+        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }
