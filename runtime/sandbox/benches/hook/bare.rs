@@ -32,11 +32,10 @@ pub(crate) struct Bare {
 
 impl Bare {
     pub(crate) fn new(component: &[u8]) -> Result<Self, Box<dyn Error>> {
-        // The pool as the sandbox has it: its price is the engine's.
-        let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(64).max_memory_size(1 << 30).linear_memory_keep_resident(1 << 20);
         let mut config = Config::new();
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool)).concurrency_support(false);
+        // A pool with the engine's own defaults, as whoever looks for speed would take it.
+        let pool = InstanceAllocationStrategy::Pooling(PoolingAllocationConfig::new());
+        config.allocation_strategy(pool).concurrency_support(false);
         let engine = Engine::new(&config)?;
         let component = Component::from_binary(&engine, component)?;
         let mut linker = Linker::new(&engine);
