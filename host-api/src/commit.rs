@@ -24,6 +24,8 @@ pub struct HookEffects {
     pub bags: BTreeMap<RelationId, BagChanges>,
     /// Port requests, opposite ones cancelled out.
     pub ports: PortChanges,
+    /// Writes to what the charm stores for the unit; none: the key goes.
+    pub state: BTreeMap<String, Option<String>>,
     /// Writes to the leader settings; an empty value deletes.
     pub leader_settings: Settings,
 }

@@ -17,8 +17,18 @@ pub const HANDLER_EXPORT: &str = "periapt:charm/handler@0.1.0";
 pub const WASI_NEWEST: (u32, u32, u32) = (0, 2, 12);
 
 /// The contract's interfaces that may be imported. `types` holds no functions, and is named by all others.
-const CONTRACT: [&str; 9] =
-    ["config", "hook-tools", "identity", "leadership", "log", "ports", "relations", "status", "types"];
+const CONTRACT: &[&str] = &[
+    "config",
+    "hook-tools",
+    "identity",
+    "leadership",
+    "log",
+    "ports",
+    "relations",
+    "state",
+    "status",
+    "types",
+];
 
 /// WASI's interfaces that are always linked, and empty: whoever looks finds no network, no inherited
 /// environment and no files but the hook's own.

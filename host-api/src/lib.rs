@@ -20,6 +20,7 @@ pub mod problem;
 pub mod record;
 pub mod relation;
 pub mod settings;
+pub mod state;
 pub mod status;
 pub mod view;
 pub mod yaml;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, CharmDigest, MachineId, RelationId, Revision, StoreId, UnitName, relation::BagKey,
+    state::StateKey,
 };
 
 mod entity;
@@ -34,6 +35,8 @@ pub struct View {
     pub relations: OrdMap<RelationId, RelationView>,
     /// Bags that at least one of the units may read.
     pub bags: OrdMap<BagKey, BagView>,
+    /// What the charms of the runner's own units stored.
+    pub states: OrdMap<StateKey, StateView>,
     /// The machines of these units.
     pub machines: OrdMap<MachineId, MachineView>,
 }
@@ -127,6 +130,8 @@ entities! {
     Relation(RelationId => RelationView) in relations by |value: &RelationView| value.id,
     /// A bag.
     Bag(BagKey => BagView) in bags by |value: &BagView| value.key.clone(),
+    /// A key of an own unit's state.
+    State(StateKey => StateView) in states by |value: &StateView| value.key.clone(),
     /// A machine.
     Machine(MachineId => MachineView) in machines by |value: &MachineView| value.id,
 }

@@ -69,6 +69,7 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
         Action::AppSet(key, value) => {
             relations(unit, event).iter().try_for_each(|relation| relation.app_bag().set(key, value))
         }
+        Action::Store(key, value) => unit.state().set(key, value),
         Action::Status(word, message) => unit.set_status(&status(*word, message)),
         Action::AppStatus(word, message) => unit.set_app_status(&status(*word, message)),
         Action::Stop(word, message) => Err(status(*word, message).into()),

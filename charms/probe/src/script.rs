@@ -19,6 +19,7 @@ pub(crate) enum Action {
     Tool(String, Vec<String>),
     Set(String, String),
     AppSet(String, String),
+    Store(String, String),
     Status(Word, String),
     AppStatus(Word, String),
     Stop(Word, String),
@@ -65,6 +66,7 @@ fn action(text: &str) -> Result<Action> {
         }
         "set" => pair(rest).map(|(key, value)| Action::Set(key, value))?,
         "app-set" => pair(rest).map(|(key, value)| Action::AppSet(key, value))?,
+        "store" => pair(rest).map(|(key, value)| Action::Store(key, value))?,
         "status" => status(rest).map(|(word, message)| Action::Status(word, message))?,
         "app-status" => status(rest).map(|(word, message)| Action::AppStatus(word, message))?,
         "stop" => status(rest).map(|(word, message)| Action::Stop(word, message))?,

@@ -49,6 +49,14 @@ fn a_failing_hook_leaves_its_status_and_nothing_else() {
 }
 
 #[test]
+fn what_is_stored_lasts_unless_the_hook_fails() {
+    let mut unit = probe("install: store k=1\nstart: store k=2\nstart: fail no luck");
+    unit.run(Event::Install).unwrap();
+    unit.run(Event::Start).unwrap_err();
+    assert_eq!(unit.stored()["k"], "1");
+}
+
+#[test]
 fn only_the_leader_writes_the_application_bag() {
     let mut unit = probe("*: app-set k=v");
     let sink = unit.relate("sink", "other");

@@ -21,6 +21,7 @@ mod bags;
 mod early;
 mod lease;
 mod ports;
+mod state;
 
 /// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
 const MAX_COMMIT_BYTES: usize = 4 << 20;
@@ -115,6 +116,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
         life::scope::refresh_addresses(tx, &unit);
     }
     bags::apply(tx, &unit, &before, &commit.effects)?;
+    state::apply(tx, &unit, &commit.effects.state)?;
     for relation in &commit.transitions.enter_scope {
         life::scope::enter(tx, &unit, relation)?;
     }

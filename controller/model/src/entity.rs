@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, UnitName, relation::BagKey,
+    state::StateKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ mod machine;
 mod model;
 mod relation;
 mod sequence;
+mod state;
 mod unit;
 mod work;
 
@@ -26,6 +28,7 @@ pub use machine::Machine;
 pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
 pub use sequence::{Sequence, SequenceKey};
+pub use state::StateEntry;
 pub use unit::{CommitMark, Unit};
 pub use work::{Work, WorkId, WorkItem};
 
@@ -67,6 +70,8 @@ pub enum ModelKey {
     Member(RelationId, UnitName),
     /// A bag.
     Bag(BagKey),
+    /// A key of a unit's state.
+    State(StateKey),
     /// Something that the controller has still to do.
     Work(WorkId),
 }
@@ -115,6 +120,8 @@ kinds! {
     Member,
     /// A bag.
     Bag,
+    /// A key of a unit's state.
+    StateEntry,
     /// Something that the controller has still to do.
     WorkItem,
 }
@@ -146,6 +153,7 @@ impl Entity {
             Self::Relation(relation) => ModelKey::Relation(relation.id),
             Self::Member(member) => ModelKey::Member(member.relation, member.unit.clone()),
             Self::Bag(bag) => ModelKey::Bag(bag.key.clone()),
+            Self::StateEntry(entry) => ModelKey::State(entry.key.clone()),
             Self::WorkItem(item) => ModelKey::Work(item.id),
         })
     }

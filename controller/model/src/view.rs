@@ -62,6 +62,9 @@ impl<'a> Own<'a> {
             if let Some(found) = project::unit(self.state, unit) {
                 view.units.insert(name.clone(), found);
             }
+            for entry in self.state.state_of(name) {
+                view.states.insert(entry.key.clone(), project::state(entry));
+            }
         }
         let host = project::Host::of(root, agent);
         for machine in self.state.machines_of(agent) {

@@ -1,8 +1,9 @@
 //! Write Periapt charms in Rust.
 //!
 //! A charm is a struct with a method per event; [`export!`] makes it the component's handler. What a charm asks
-//! for in a hook (bags, ports) happens when the hook succeeds, all of it or nothing; statuses and log lines are
-//! seen at once. Nothing in memory lasts from one hook to the next: keep what must last in a peer relation's bag.
+//! for in a hook (bags, ports, state) happens when the hook succeeds, all of it or nothing; statuses and log lines
+//! are seen at once. Nothing in memory lasts from one hook to the next: keep what must last in the unit's [`State`],
+//! or in a peer relation's bag where others are to see it.
 //!
 //! ```
 //! use periapt_sdk::{Charm, Config, FromConfig, RelationJoined, Result, Status, Unit};
@@ -60,6 +61,7 @@ mod export;
 mod log;
 mod ports;
 mod relation;
+mod state;
 mod status;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
@@ -88,6 +90,7 @@ pub use event::{
 pub use log::write_log;
 pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;
+pub use state::State;
 pub use status::{Status, Workload};
 pub use tools::{Output, tool};
 pub use unit::Unit;

@@ -1,7 +1,7 @@
 //! The unit that a hook runs in.
 
 use crate::bindings::periapt::charm::status as wit;
-use crate::{Config, Error, FromConfig, OpenedPorts, Ports, Relation, Result, Status, Workload, host};
+use crate::{Config, Error, FromConfig, OpenedPorts, Ports, Relation, Result, State, Status, Workload, host};
 use std::collections::BTreeSet;
 
 /// The unit that the hook runs in: what it knows, and what it may ask for.
@@ -89,6 +89,11 @@ impl Unit {
     /// The first relation of an endpoint: the only one of a peer endpoint or of one with `limit: 1`.
     pub fn relation(&self, endpoint: &str) -> Option<Relation> {
         self.relations(endpoint).into_iter().next()
+    }
+
+    /// What the charm keeps for this unit from one hook to the next.
+    pub fn state(&self) -> State {
+        State::new()
     }
 
     /// Says how the workload is. Seen at once, and stays if the hook fails.

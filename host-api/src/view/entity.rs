@@ -14,6 +14,7 @@ use crate::{
     record::{CharmRef, UnitRecord},
     relation::{BagKey, Endpoint, Scope, Settings},
     settings::{ModelConfig, OptionValues},
+    state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
 
@@ -189,6 +190,16 @@ pub struct BagView {
     pub settings: Settings,
     /// Differs when the content does; 0: never written.
     pub version: u64,
+}
+
+/// What a charm stored under one key for its unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StateView {
+    /// Whose, and the charm's name for it.
+    pub key: StateKey,
+    /// As it was stored; may be empty.
+    pub value: String,
 }
 
 /// A machine that hosts units of this runner.

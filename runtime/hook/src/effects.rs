@@ -27,6 +27,7 @@ const BAG_BYTES: usize = 64;
 pub(crate) struct Effects {
     bags: BTreeMap<RelationId, BagChanges>,
     leader_settings: Settings,
+    state: BTreeMap<String, Option<String>>,
     base_ports: PortTable,
     ports: PortTable,
     leader_term: Option<LeaderTerm>,
@@ -46,6 +47,7 @@ impl Effects {
         Self {
             bags: BTreeMap::new(),
             leader_settings: Settings::new(),
+            state: BTreeMap::new(),
             ports: base_ports.clone(),
             base_ports,
             leader_term: None,
@@ -114,6 +116,31 @@ impl Effects {
         Ok(())
     }
 
+    /// What was written to the unit's state so far; none under a key: it was deleted.
+    pub(crate) fn state(&self) -> &BTreeMap<String, Option<String>> {
+        &self.state
+    }
+
+    /// Writes to the unit's state, all or nothing. Each key is an entry of the store.
+    pub(crate) fn write_state(
+        &mut self,
+        changes: BTreeMap<String, Option<String>>,
+        limits: &Limits,
+    ) -> Result<(), CallError> {
+        let bytes = |key: &str, value: &Option<String>| entry_bytes(key, value.as_deref().unwrap_or("null"));
+        let mut after = self.taken;
+        for (key, value) in &changes {
+            after.bytes += bytes(key, value);
+            match self.state.get(key) {
+                Some(replaced) => after.bytes -= bytes(key, replaced),
+                None => after.keys += 1,
+            }
+        }
+        self.take(after, limits)?;
+        self.state.extend(changes);
+        Ok(())
+    }
+
     /// The unit's ports with this hook's requests.
     pub(crate) fn ports(&self) -> &PortTable {
         &self.ports
@@ -159,7 +186,7 @@ impl Effects {
         }
         if after.keys > limits.effect_keys {
             return Err(CallError::LimitExceeded(format!(
-                "the hook would change {} bags and lists; at most {} fit into one commit",
+                "the hook would change {} bags, lists and keys of state; at most {} fit into one commit",
                 after.keys, limits.effect_keys
             )));
         }
@@ -170,7 +197,8 @@ impl Effects {
     pub(crate) fn finish(mut self) -> (HookEffects, Option<LeaderTerm>) {
         self.bags.retain(|_, changes| *changes != BagChanges::default());
         let ports = self.ports.changes_from(&self.base_ports);
-        (HookEffects { bags: self.bags, ports, leader_settings: self.leader_settings }, self.leader_term)
+        let Self { bags, state, leader_settings, leader_term, .. } = self;
+        (HookEffects { bags, ports, state, leader_settings }, leader_term)
     }
 }
 
@@ -223,7 +251,10 @@ mod tests {
             effects.write(target, Settings::from([("k\t".into(), value.into())]), &limits).unwrap();
         }
         effects.write(Target::LeaderSettings, Settings::from([("a".into(), "b".into())]), &limits).unwrap();
-        assert_eq!(effects.taken.keys, 2);
+        for value in [Some("z".repeat(1_000)), Some(String::new()), None] {
+            effects.write_state([("key".into(), value)].into(), &limits).unwrap();
+        }
+        assert_eq!(effects.taken.keys, 3);
         let taken = effects.taken.bytes;
         let (effects, _) = effects.finish();
         let encoded = serde_json::to_vec(&effects).unwrap().len();

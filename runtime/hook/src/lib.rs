@@ -23,6 +23,7 @@ mod recorder;
 mod relations;
 mod run;
 mod snapshot;
+mod state;
 mod status;
 mod tools;
 

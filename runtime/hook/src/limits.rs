@@ -9,7 +9,8 @@ pub struct Limits {
     pub call_bytes: usize,
     /// Bytes of all deferred effects, encoded as JSON: what a commit to the store takes.
     pub effect_bytes: usize,
-    /// Entries of the store that the effects touch: each written bag, the ports, the leader settings.
+    /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the
+    /// ports, the leader settings.
     pub effect_keys: usize,
     /// Bytes of one value of a bag. Larger values are to travel as blobs, which are not offered yet.
     pub value_bytes: usize,

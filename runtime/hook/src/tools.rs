@@ -17,6 +17,7 @@ mod log;
 mod ports;
 mod relation;
 mod relation_bag;
+mod state;
 mod status;
 mod unsupported;
 mod yaml;
@@ -81,6 +82,9 @@ const TOOLS: &[Tool] = &[
     relation::RELATION_MODEL_GET,
     relation_bag::RELATION_GET,
     relation_bag::RELATION_SET,
+    state::STATE_GET,
+    state::STATE_SET,
+    state::STATE_DELETE,
     status::STATUS_SET,
     status::STATUS_GET,
 ];

@@ -9,6 +9,7 @@ mod leadership;
 mod log;
 mod ports;
 mod relations;
+mod state;
 mod status;
 mod tools;
 mod weight;
@@ -36,6 +37,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     log::link(&mut linker.instance("periapt:charm/log@0.1.0")?)?;
     ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
+    state::link(&mut linker.instance("periapt:charm/state@0.1.0")?)?;
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
     tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;
     // Only types, which components import all the same.

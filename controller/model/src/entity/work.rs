@@ -65,7 +65,7 @@ pub enum Work {
         /// The subordinate application.
         application: ApplicationName,
     },
-    /// Mark a dying unit's scopes, or take a dead unit out of them and remove it.
+    /// Mark a dying unit's scopes, or take a dead unit out of them and remove it with what it stored.
     UnitScopes {
         /// Which.
         unit: UnitName,

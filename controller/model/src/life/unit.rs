@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// How many scopes of a unit are touched in one commit: each may end a relation, and with it an application.
+/// Keys of its state go within the same number.
 const SCOPES_PER_STEP: usize = 20;
 
 /// How many entities one step of a unit's end takes, at most: scopes that it leaves, relations that end with
@@ -94,7 +95,11 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     for id in &scopes {
         scope::leave(tx, &unit.name, id);
     }
-    if tx.state.scope_count(&unit.name) > 0 {
+    let stored = tx.state.state_of(&unit.name).take(SCOPES_PER_STEP - scopes.len());
+    for key in stored.map(|entry| entry.key.clone()).collect::<Vec<_>>() {
+        tx.delete(ModelKey::State(key));
+    }
+    if tx.state.scope_count(&unit.name) > 0 || tx.state.state_of(&unit.name).next().is_some() {
         if unit.life != Life::Dead {
             tx.put(Unit { life: Life::Dead, ports: Vec::new(), ..Unit::clone(unit) });
             tx.add_work(Work::UnitScopes { unit: unit.name.clone() }, None);

@@ -6,6 +6,7 @@ use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, MachineId, RelationId, UnitName,
     relation::{BagKey, BagOwner},
+    state::StateKey,
     status::Life,
     view::Membership,
 };
@@ -17,8 +18,8 @@ pub(crate) use diff::Touched;
 
 use super::index::Index;
 use crate::entity::{
-    Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey, Unit, WorkId,
-    WorkItem,
+    Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey, StateEntry, Unit,
+    WorkId, WorkItem,
 };
 
 /// All entities of one model, and what is derived from them to find them quickly.
@@ -34,6 +35,7 @@ pub struct ModelState {
     relations: OrdMap<RelationId, Arc<Relation>>,
     members: OrdMap<RelationId, OrdMap<UnitName, Membership>>,
     bags: OrdMap<RelationId, OrdMap<BagOwner, Arc<Bag>>>,
+    states: OrdMap<UnitName, OrdMap<String, Arc<StateEntry>>>,
     work: OrdMap<WorkId, Arc<WorkItem>>,
 
     units_on: Index<MachineId, UnitName>,
@@ -57,6 +59,7 @@ impl ModelState {
             relations: OrdMap::new(),
             members: OrdMap::new(),
             bags: OrdMap::new(),
+            states: OrdMap::new(),
             work: OrdMap::new(),
             units_on: Index::default(),
             machines_of: Index::default(),
@@ -232,6 +235,21 @@ impl ModelState {
     /// Relations that have bags, those that are gone included.
     pub fn relations_with_bags(&self) -> impl Iterator<Item = &RelationId> {
         self.bags.keys()
+    }
+
+    /// What a charm stored under one key for its unit.
+    pub fn state_entry(&self, key: &StateKey) -> Option<&Arc<StateEntry>> {
+        self.states.get(&key.unit)?.get(&key.key)
+    }
+
+    /// What a charm stored for its unit, by key.
+    pub fn state_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<StateEntry>> {
+        self.states.get(unit).into_iter().flat_map(OrdMap::values)
+    }
+
+    /// Units whose charms stored something.
+    pub fn units_with_state(&self) -> impl Iterator<Item = &UnitName> {
+        self.states.keys()
     }
 
     /// What is still to be done, in the order in which it was noted.

@@ -31,6 +31,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     }
     next.model = Some(project::model(new.model()));
     follow_units(root, new, agent, &touched, &mut next);
+    follow_states(&touched, &mut next);
     follow_relations(new, agent, &touched, &mut next);
     next
 }
@@ -85,6 +86,19 @@ fn follow_units(root: &Root, state: &ModelState, agent: &AgentName, touched: &To
         if next.applications.contains_key(&application.name) {
             let found = project::application(application);
             next.applications.insert(application.name.clone(), found);
+        }
+    }
+}
+
+fn follow_states(touched: &Touched<'_>, next: &mut View) {
+    for (key, entry) in &touched.states {
+        match entry {
+            Some(entry) if next.units.contains_key(&key.unit) => {
+                next.states.insert(key.clone(), project::state(entry));
+            }
+            _ => {
+                next.states.remove(key);
+            }
         }
     }
 }

@@ -7,13 +7,13 @@ use periapt_host_api::{
     agent::Register,
     hash,
     view::{
-        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, UnitOutline,
-        UnitView,
+        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, StateView,
+        UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{Application, Bag, Machine, Model, Relation, Unit},
+    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Unit},
     root::{ModelState, Root},
     status,
 };
@@ -85,6 +85,10 @@ pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membersh
 
 pub(super) fn bag(bag: &Bag) -> BagView {
     BagView { key: bag.key.clone(), settings: bag.settings.clone(), version: bag.version }
+}
+
+pub(super) fn state(entry: &StateEntry) -> StateView {
+    StateView { key: entry.key.clone(), value: entry.value.clone() }
 }
 
 /// An agent's host, which its machines take their addresses from.

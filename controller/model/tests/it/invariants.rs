@@ -34,6 +34,9 @@ fn references(state: &ModelState) {
             assert!(state.charm(&charm.digest).is_some(), "the charm of {} is gone", unit.name);
         }
     }
+    for unit in state.units_with_state() {
+        assert!(state.unit(unit).is_some(), "the state of {unit} is left over (L-8)");
+    }
     for machine in state.machines() {
         assert!(state.unit_count_on(&machine.id) > 0, "machine {} is empty", machine.id);
     }

@@ -18,6 +18,7 @@ mod refresh;
 mod relations;
 mod removal;
 mod scopes;
+mod state;
 mod status;
 mod views;
 mod world;

@@ -3,6 +3,7 @@
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, UnitName,
     relation::{BagKey, BagOwner},
+    state::StateKey,
 };
 use periapt_model::{
     RecordKind,
@@ -77,6 +78,8 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::Relation(_) => relation().prop_map(ModelKey::Relation),
         ModelKey::Member(..) => (relation(), unit()).prop_map(|(id, unit)| ModelKey::Member(id, unit)),
         ModelKey::Bag(_) => bag().prop_map(ModelKey::Bag),
+        ModelKey::State(_) => (unit(), any::<String>())
+            .prop_map(|(unit, key)| ModelKey::State(StateKey { unit, key })),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),
     })
 }

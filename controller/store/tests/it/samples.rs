@@ -106,6 +106,7 @@ entities! {
     Relation("relation") => relation::relations,
     Member("member") => relation::members,
     Bag("bag") => relation::bags,
+    StateEntry("state-entry") => unit::state_entries,
     WorkItem("work-item") => work::items,
 }
 

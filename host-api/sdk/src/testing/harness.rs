@@ -177,6 +177,11 @@ impl<C: Charm> Harness<C> {
         self.state().durable.ports.clone()
     }
 
+    /// What the charm keeps for the unit.
+    pub fn stored(&self) -> BTreeMap<String, String> {
+        self.state().durable.state.clone()
+    }
+
     /// The lines logged so far.
     pub fn log(&self) -> &[(Level, String)] {
         &self.state().log

@@ -155,6 +155,28 @@ pub(crate) mod leadership {
     }
 }
 
+pub(crate) mod state {
+    use super::{Error, current};
+
+    pub(crate) fn get(key: &str) -> Option<String> {
+        current(|state| state.durable.state.get(key).cloned())
+    }
+
+    pub(crate) fn get_all() -> Vec<(String, String)> {
+        current(|state| state.durable.state.clone().into_iter().collect())
+    }
+
+    pub(crate) fn set(changes: &[(String, String)]) -> Result<(), Error> {
+        current(|state| state.durable.state.extend(changes.iter().cloned()));
+        Ok(())
+    }
+
+    pub(crate) fn delete(key: &str) -> Result<(), Error> {
+        current(|state| state.durable.state.remove(key));
+        Ok(())
+    }
+}
+
 pub(crate) mod identity {
     use super::{Error, current};
 

@@ -15,6 +15,7 @@ pub(crate) type Tools = Box<dyn FnMut(&str, &[String]) -> hook_tools::Output>;
 pub(crate) struct Durable {
     pub(crate) relations: BTreeMap<u32, RelationState>,
     pub(crate) ports: Vec<OpenedPorts>,
+    pub(crate) state: Text,
 }
 
 #[derive(Clone)]

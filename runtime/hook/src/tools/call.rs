@@ -1,6 +1,8 @@
 //! One call of a tool, and what many tools read from their arguments.
 
-use periapt_host_api::RelationId;
+use std::collections::BTreeMap;
+
+use periapt_host_api::{RelationId, relation::Settings, yaml};
 
 use super::{
     Output,
@@ -33,6 +35,13 @@ pub(super) const RELATION: &[Flag] = &[Flag {
 /// `--app`.
 pub(super) const APP: &[Flag] =
     &[Flag { names: &["--app"], kind: Kind::Switch, help: "Speak of the application instead of a unit" }];
+
+/// `--file`.
+pub(super) const FILE: &[Flag] = &[Flag {
+    names: &["--file"],
+    kind: Kind::Value("file"),
+    help: "Read a YAML map of settings; in the sandbox only from - (standard input)",
+}];
 
 /// A call with its arguments read.
 pub(super) struct Call<'a> {
@@ -84,6 +93,24 @@ impl<'a> Call<'a> {
             )));
         }
         self.flags.value("--format").map_or(Ok(Format::Smart), Format::of_flag)
+    }
+
+    /// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as empty values.
+    pub(super) fn file(&self) -> Result<Settings, CallError> {
+        let Some(given) = self.flags.value("--file") else { return Ok(Settings::new()) };
+        if given.value != "-" {
+            return Err(CallError::NotSupported(format!(
+                "cannot read {:?}: in the sandbox a hook tool reads its standard input only (--file -)",
+                given.value
+            )));
+        }
+        let text = self.stdin_text()?;
+        if text.trim().is_empty() {
+            return Ok(Settings::new());
+        }
+        let settings: BTreeMap<String, Option<String>> =
+            yaml::parse(text).map_err(|error| CallError::Failed(format!("cannot read settings: {error}")))?;
+        Ok(settings.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
     }
 
     /// Standard input as text, of a tool that was told to read it (T-7).

@@ -1,12 +1,10 @@
 //! `relation-get`, `relation-set`
 
-use std::collections::BTreeMap;
-
-use periapt_host_api::{ApplicationName, UnitName, relation::Settings, yaml};
+use periapt_host_api::{ApplicationName, UnitName};
 
 use super::{
     Output, Tool,
-    call::{APP, Call, OUTPUT, RELATION},
+    call::{APP, Call, FILE, OUTPUT, RELATION},
     flags::{Flag, Kind},
     key_value,
 };
@@ -27,14 +25,8 @@ pub(super) const RELATION_SET: Tool = Tool {
     flags: &[
         RELATION,
         APP,
-        &[
-            Flag {
-                names: &["--file"],
-                kind: Kind::Value("file"),
-                help: "Read a YAML map of settings; in the sandbox only from - (standard input)",
-            },
-            Flag { names: &["--format"], kind: Kind::Value("format"), help: "Deprecated, of no effect" },
-        ],
+        FILE,
+        &[Flag { names: &["--format"], kind: Kind::Value("format"), help: "Deprecated, of no effect" }],
     ],
     run: relation_set,
 };
@@ -83,29 +75,11 @@ fn application_of(name: &str) -> Result<String, CallError> {
 fn relation_set(call: Call<'_>) -> Result<Output, Halt> {
     let relation = call.relation()?;
     let arguments = key_value::parse(&call.arguments)?;
-    let mut changes = file(&call)?;
+    let mut changes = call.file()?;
     changes.extend(arguments);
     let bag = if call.flags.is_on("--app") { OwnBag::Application } else { OwnBag::Unit };
     call.run.write_bag(call.now, relation, bag, changes)?;
     let deprecated =
         call.flags.value("--format").map(|_| "--format flag deprecated for command \"relation-set\"\n");
     Ok(Output { stdout: String::new(), stderr: deprecated.unwrap_or_default().to_owned() })
-}
-
-/// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as deletions.
-fn file(call: &Call<'_>) -> Result<Settings, CallError> {
-    let Some(given) = call.flags.value("--file") else { return Ok(Settings::new()) };
-    if given.value != "-" {
-        return Err(CallError::NotSupported(format!(
-            "cannot read {:?}: in the sandbox a hook tool reads its standard input only (--file -)",
-            given.value
-        )));
-    }
-    let text = call.stdin_text()?;
-    if text.trim().is_empty() {
-        return Ok(Settings::new());
-    }
-    let settings: BTreeMap<String, Option<String>> =
-        yaml::parse(text).map_err(|error| CallError::Failed(format!("cannot read settings: {error}")))?;
-    Ok(settings.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
 }

@@ -232,7 +232,7 @@ fn values_and_commits_are_bounded_at_the_call() {
 fn the_bags_of_one_commit_are_bounded_in_number() {
     let mut hook = World::leader().limits(|limits| limits.effect_keys = 2).event(changed("b/0")).start();
     hook.check(&[("relation-set a=1", ""), ("relation-set --app a=1", ""), ("relation-set b=1", "")]);
-    let error = "the hook would change 3 bags and lists; at most 2 fit into one commit";
+    let error = "the hook would change 3 bags, lists and keys of state; at most 2 fit into one commit";
     hook.check_errors(&[
         ("leader-set a=1", 1, error),
         ("relation-set -r ring:2 a=1", 1, error),

@@ -11,6 +11,7 @@ mod logs;
 mod outcome;
 mod ports;
 mod relations;
+mod state;
 mod statuses;
 mod tools;
 mod world;

@@ -19,3 +19,4 @@ mod recovery;
 mod relations;
 mod removal;
 mod startup;
+mod state;

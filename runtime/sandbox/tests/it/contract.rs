@@ -89,6 +89,16 @@ async fn the_argv_door_gives_what_the_typed_door_gives() {
 }
 
 #[tokio::test]
+async fn what_is_stored_through_one_door_is_read_through_the_other() {
+    let ran =
+        probe(script(Event::Install, "*: store seen=1\n*: tool state-get seen\n*: tool state-set b=2")).await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert!(ran.log().iter().any(|line| line.ends_with("tool state-get: 0 1 ")), "{:?}", ran.log());
+    let state = &ran.report.gathered.effects.state;
+    assert_eq!((state["seen"].as_deref(), state["b"].as_deref()), (Some("1"), Some("2")));
+}
+
+#[tokio::test]
 async fn a_failure_is_told_in_the_charms_own_words() {
     let ran = probe(script(Event::Install, "*: set key=value\n*: fail no database")).await;
     let Outcome::Failed(error) = &ran.report.outcome else { panic!("{:?}", ran.report.outcome) };

@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use imbl::ordmap::DiffItem;
-use periapt_host_api::{RelationId, status::Life};
+use imbl::{OrdMap, ordmap::DiffItem};
+use periapt_host_api::{RelationId, state::StateKey, status::Life};
 
 use super::ModelState;
-use crate::entity::{Application, Bag, Unit};
+use crate::entity::{Application, Bag, StateEntry, Unit};
 
 /// An entity as it was, and as it is.
 pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
@@ -24,6 +24,8 @@ pub(crate) struct Touched<'a> {
     pub(crate) units: Vec<Change<'a, Unit>>,
     /// Bags of which only the content changed.
     pub(crate) bags: Vec<&'a Arc<Bag>>,
+    /// Keys of units' state that were written, and what they hold now; none: nothing.
+    pub(crate) states: Vec<(StateKey, Option<&'a Arc<StateEntry>>)>,
     /// Relations that changed themselves, in their scope, or in which bags there are.
     pub(crate) relations: BTreeSet<RelationId>,
 }
@@ -67,7 +69,28 @@ impl ModelState {
             touched.relations.insert(*id);
         }
         self.touched_bags(newer, &mut touched);
+        self.touched_states(newer, &mut touched);
         touched
+    }
+
+    fn touched_states<'a>(&'a self, newer: &'a Self, touched: &mut Touched<'a>) {
+        let nothing = OrdMap::new();
+        for item in self.states.diff(&newer.states) {
+            let (unit, old, new) = match item {
+                DiffItem::Update { old: (unit, old), new: (_, new) } => (unit, old, Some(new)),
+                DiffItem::Add(unit, new) => (unit, &nothing, Some(new)),
+                DiffItem::Remove(unit, old) => (unit, old, None),
+            };
+            let key = |key: &String| StateKey { unit: unit.clone(), key: key.clone() };
+            let gone = old.keys().filter(|key| new.is_none_or(|new| !new.contains_key(*key)));
+            touched.states.extend(gone.map(|gone| (key(gone), None)));
+            let Some(new) = new else { continue };
+            let differs = |name: &str, entry: &Arc<StateEntry>| {
+                old.get(name).is_none_or(|old| !Arc::ptr_eq(old, entry))
+            };
+            let written = new.iter().filter(|(name, entry)| differs(name, entry));
+            touched.states.extend(written.map(|(name, entry)| (key(name), Some(entry))));
+        }
     }
 
     fn touched_bags<'a>(&'a self, newer: &'a Self, touched: &mut Touched<'a>) {

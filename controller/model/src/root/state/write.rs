@@ -27,6 +27,7 @@ impl ModelState {
                 membership: self.membership(relation, unit)?,
             }),
             ModelKey::Bag(key) => Entity::Bag(Arc::clone(self.bag(key)?)),
+            ModelKey::State(key) => Entity::StateEntry(Arc::clone(self.state_entry(key)?)),
             ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
         })
     }
@@ -75,6 +76,9 @@ impl ModelState {
             }
             (ModelKey::Bag(key), Some(Entity::Bag(bag))) => {
                 self.bags.entry(key.relation).or_default().insert(key.owner.clone(), Arc::clone(bag));
+            }
+            (ModelKey::State(key), Some(Entity::StateEntry(entry))) => {
+                self.states.entry(key.unit.clone()).or_default().insert(key.key.clone(), Arc::clone(entry));
             }
             (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
                 self.work.insert(*id, Arc::clone(item));
@@ -130,6 +134,14 @@ impl ModelState {
                     bags.remove(&key.owner);
                     if bags.is_empty() {
                         self.bags.remove(&key.relation);
+                    }
+                }
+            }
+            ModelKey::State(key) => {
+                if let Some(entries) = self.states.get_mut(&key.unit) {
+                    entries.remove(&key.key);
+                    if entries.is_empty() {
+                        self.states.remove(&key.unit);
                     }
                 }
             }

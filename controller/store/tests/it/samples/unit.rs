@@ -8,9 +8,10 @@ use periapt_host_api::{
     record::{
         CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SeenHashes, UnitRecord,
     },
+    state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
-use periapt_model::entity::{CommitMark, Unit};
+use periapt_model::entity::{CommitMark, StateEntry, Unit};
 
 use super::{Named, awkward_text, digest, every, parse, record, time};
 
@@ -152,4 +153,12 @@ fn new() -> Unit {
         ports: vec![],
         created_at: time(37),
     }
+}
+
+pub(crate) fn state_entries() -> Named<StateEntry> {
+    let entry = |key: &str, value: String| StateEntry {
+        key: StateKey { unit: parse("wordpress/10"), key: key.into() },
+        value,
+    };
+    vec![("text", entry("seen \"1\"/\u{fc}", awkward_text())), ("empty", entry("done", String::new()))]
 }

@@ -1,0 +1,53 @@
+//! What the charm stores for its unit (`hook-model.md` 5.11): read back in its own hook, kept when the hook succeeds.
+
+use std::{collections::BTreeMap, ops::Bound};
+
+use periapt_host_api::{relation::Settings, state::StateKey};
+
+use crate::{CallError, run::HookRun};
+
+impl HookRun {
+    /// What stands under a key, with what this hook wrote.
+    pub(crate) fn state_value(&self, key: &str) -> Option<String> {
+        if let Some(written) = self.effects.state().get(key) {
+            return written.clone();
+        }
+        let key = StateKey { unit: self.snapshot.unit.clone(), key: key.to_owned() };
+        self.snapshot.view.states.get(&key).map(|entry| entry.value.clone())
+    }
+
+    /// All that is stored, with what this hook wrote.
+    pub(crate) fn state(&self) -> Settings {
+        let unit = &self.snapshot.unit;
+        let first = StateKey { unit: unit.clone(), key: String::new() };
+        let stored = self.snapshot.view.states.range((Bound::Included(first), Bound::Unbounded));
+        let mut state: Settings = stored
+            .take_while(|(key, _)| key.unit == *unit)
+            .map(|(key, entry)| (key.key.clone(), entry.value.clone()))
+            .collect();
+        for (key, value) in self.effects.state() {
+            match value {
+                Some(value) => state.insert(key.clone(), value.clone()),
+                None => state.remove(key),
+            };
+        }
+        state
+    }
+
+    /// Stores some values, all or none. How much a unit may store is decided at the commit (O11).
+    pub(crate) fn set_state(&mut self, changes: Settings) -> Result<(), CallError> {
+        if changes.contains_key("") {
+            return Err(CallError::invalid("a key must not be empty"));
+        }
+        let changes: BTreeMap<_, _> = changes.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        self.effects.write_state(changes, &self.limits)
+    }
+
+    /// Deletes a key; one that is not there is deleted already.
+    pub(crate) fn delete_state(&mut self, key: &str) -> Result<(), CallError> {
+        match self.state_value(key) {
+            None => Ok(()),
+            Some(_) => self.effects.write_state([(key.to_owned(), None)].into(), &self.limits),
+        }
+    }
+}
