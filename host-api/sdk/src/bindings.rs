@@ -6995,6 +6995,807 @@ pub mod periapt {
                 }
             }
         }
+        /// What the charm keeps for its unit from one hook to the next: part of the hook's commit, gone with the unit.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod state {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            #[allow(unused_unsafe, clippy::all)]
+            /// What was stored under a key, this hook's writes included.
+            #[allow(async_fn_in_trait)]
+            pub fn get(key: &str) -> ::core::option::Option<_rt::String> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 3 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 3
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = key;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/state@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result7 = match l3 {
+                        0 => None,
+                        1 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                let bytes6 = _rt::Vec::from_raw_parts(
+                                    l4.cast(),
+                                    len6,
+                                    len6,
+                                );
+                                _rt::string_lift(bytes6)
+                            };
+                            Some(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result7
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// All that was stored, sorted by key.
+            #[allow(async_fn_in_trait)]
+            pub fn get_all() -> _rt::Vec<(_rt::String, _rt::String)> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/state@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get-all"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base10 = l2;
+                    let len10 = l3;
+                    let mut result10 = _rt::Vec::with_capacity(len10);
+                    for i in 0..len10 {
+                        let base = base10
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        let e10 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            let l7 = *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l8 = *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len9 = l8;
+                            let bytes9 = _rt::Vec::from_raw_parts(l7.cast(), len9, len9);
+                            (_rt::string_lift(bytes6), _rt::string_lift(bytes9))
+                        };
+                        result10.push(e10);
+                    }
+                    _rt::cabi_dealloc(
+                        base10,
+                        len10 * (4 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result11 = result10;
+                    result11
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Stores values, all or none; an empty value is a value. What is too much for a unit (a key of more than
+            /// 256 bytes, a value of more than 65,536, 2 MiB or 4,096 keys in all) fails the hook when it commits.
+            #[allow(async_fn_in_trait)]
+            pub fn set(
+                changes: &[(_rt::String, _rt::String)],
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec3 = changes;
+                    let len3 = vec3.len();
+                    let layout3 = _rt::alloc::Layout::from_size_align(
+                            vec3.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(layout3);
+                    for (i, e) in vec3.into_iter().enumerate() {
+                        let base = result3
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t0_0, t0_1) = e;
+                            let vec1 = t0_0;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len1;
+                            *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                            let vec2 = t0_1;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                        }
+                    }
+                    let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/state@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "set"]
+                        fn wit_import5(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import5(result3, len3, ptr4);
+                    let l6 = i32::from(*ptr4.add(0).cast::<u8>());
+                    let result54 = match l6 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = i32::from(
+                                    *ptr4.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V53;
+                                let v53 = match l7 {
+                                    0 => {
+                                        let e53 = {
+                                            let l8 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        V53::InvalidArgument(e53)
+                                    }
+                                    1 => {
+                                        let e53 = {
+                                            let l11 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        V53::NotFound(e53)
+                                    }
+                                    2 => {
+                                        let e53 = {
+                                            let l14 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        V53::PermissionDenied(e53)
+                                    }
+                                    3 => {
+                                        let e53 = {
+                                            let l17 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V53::NotLeader(e53)
+                                    }
+                                    4 => {
+                                        let e53 = {
+                                            let l20 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V53::Conflict(e53)
+                                    }
+                                    5 => {
+                                        let e53 = {
+                                            let l23 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V53::AlreadyExists(e53)
+                                    }
+                                    6 => {
+                                        let e53 = {
+                                            let l26 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V53::LimitExceeded(e53)
+                                    }
+                                    7 => {
+                                        let e53 = {
+                                            let l29 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V53::NotGranted(e53)
+                                    }
+                                    8 => {
+                                        let e53 = {
+                                            let l32 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V53::NotReady(e53)
+                                    }
+                                    9 => {
+                                        let e53 = {
+                                            let l35 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V53::TryAgain(e53)
+                                    }
+                                    10 => {
+                                        let e53 = {
+                                            let l38 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V53::WrongContext(e53)
+                                    }
+                                    11 => {
+                                        let e53 = {
+                                            let l41 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V53::NotSupported(e53)
+                                    }
+                                    12 => {
+                                        let e53 = {
+                                            let l44 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        V53::Failed(e53)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e53 = {
+                                            let l47 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            let l50 = *ptr4
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l51 = *ptr4
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len52 = l51;
+                                            let bytes52 = _rt::Vec::from_raw_parts(
+                                                l50.cast(),
+                                                len52,
+                                                len52,
+                                            );
+                                            (_rt::string_lift(bytes49), _rt::string_lift(bytes52))
+                                        };
+                                        V53::Other(e53)
+                                    }
+                                };
+                                v53
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result54
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Deletes a key, if it is there.
+            #[allow(async_fn_in_trait)]
+            pub fn delete(key: &str) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = key;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/state@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "delete"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result51 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V50;
+                                let v50 = match l4 {
+                                    0 => {
+                                        let e50 = {
+                                            let l5 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l6 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        V50::InvalidArgument(e50)
+                                    }
+                                    1 => {
+                                        let e50 = {
+                                            let l8 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        V50::NotFound(e50)
+                                    }
+                                    2 => {
+                                        let e50 = {
+                                            let l11 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        V50::PermissionDenied(e50)
+                                    }
+                                    3 => {
+                                        let e50 = {
+                                            let l14 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        V50::NotLeader(e50)
+                                    }
+                                    4 => {
+                                        let e50 = {
+                                            let l17 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V50::Conflict(e50)
+                                    }
+                                    5 => {
+                                        let e50 = {
+                                            let l20 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V50::AlreadyExists(e50)
+                                    }
+                                    6 => {
+                                        let e50 = {
+                                            let l23 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V50::LimitExceeded(e50)
+                                    }
+                                    7 => {
+                                        let e50 = {
+                                            let l26 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V50::NotGranted(e50)
+                                    }
+                                    8 => {
+                                        let e50 = {
+                                            let l29 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V50::NotReady(e50)
+                                    }
+                                    9 => {
+                                        let e50 = {
+                                            let l32 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V50::TryAgain(e50)
+                                    }
+                                    10 => {
+                                        let e50 = {
+                                            let l35 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V50::WrongContext(e50)
+                                    }
+                                    11 => {
+                                        let e50 = {
+                                            let l38 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V50::NotSupported(e50)
+                                    }
+                                    12 => {
+                                        let e50 = {
+                                            let l41 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V50::Failed(e50)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e50 = {
+                                            let l44 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            let l47 = *ptr1
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr1
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            (_rt::string_lift(bytes46), _rt::string_lift(bytes49))
+                                        };
+                                        V50::Other(e50)
+                                    }
+                                };
+                                v50
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result51
+                }
+            }
+        }
         /// Who and where this unit is.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod identity {
@@ -9090,10 +9891,10 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4039] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4182] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcb\x1e\x01A\x02\x01\
-A\x19\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda\x1f\x01A\x02\x01\
+A\x1b\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
 lean\x01\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\
 \0\x02\x04\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\
 \x01\x06\x03\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-\
@@ -9162,24 +9963,28 @@ s@0.1.0\x05\x06\x01B\x0d\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01j\x01\x7f
 \x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
 \x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
 hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x07\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\
-\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\
-\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\
-\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07ver\
-sion\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
-\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x08\x01B\x04\
-\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
-@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
-rm/log@0.1.0\x05\x09\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
-\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
-\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0a\x02\
-\x03\0\x01\x0ainvocation\x02\x03\0\x01\x07outcome\x02\x03\0\x01\x07failure\x01B\x09\
-\x02\x03\x02\x01\x0b\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x07ou\
-tcome\x03\0\x02\x02\x03\x02\x01\x0d\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\
-\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm\
-/handler@0.1.0\x05\x0e\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05\
-charm\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.\
-3\x10wit-bindgen-rust\x060.61.1";
+@0.1.0\x05\x07\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
+\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
+t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
+@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
+\x08\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
+-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
+cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
+\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
+\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
+-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x09\x01B\x04\x01m\x05\
+\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
+level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
+1.0\x05\x0a\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
+output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
+\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0b\x02\x03\0\x01\x0a\
+invocation\x02\x03\0\x01\x07outcome\x02\x03\0\x01\x07failure\x01B\x09\x02\x03\x02\
+\x01\x0c\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x0d\x04\0\x07outcome\x03\0\x02\
+\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0a\
+invocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.\
+0\x05\x0f\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\
+\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
+gen-rust\x060.61.1";
         };
     };
 }
@@ -9192,9 +9997,9 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3938] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc6\x1d\x01A\x02\x01\
-A\x14\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4081] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x1e\x01A\x02\x01\
+A\x16\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
 lean\x01\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\
 \0\x02\x04\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\
 \x01\x06\x03\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-\
@@ -9263,20 +10068,24 @@ s@0.1.0\x05\x06\x01B\x0d\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01j\x01\x7f
 \x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
 \x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
 hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x07\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\
-\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\
-\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\
-\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07ver\
-sion\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
-\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x08\x01B\x04\
-\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
-@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
-rm/log@0.1.0\x05\x09\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
-\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
-\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0a\x04\
-\09periapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%ch\
-arm-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
-\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+@0.1.0\x05\x07\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
+\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
+t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
+@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
+\x08\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
+-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
+cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
+\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
+\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
+-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x09\x01B\x04\x01m\x05\
+\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
+level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
+1.0\x05\x0a\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
+output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
+\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0b\x04\09periapt:\
+charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-al\
+l-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-\
+component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {
