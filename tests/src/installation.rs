@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, ensure};
@@ -13,6 +14,9 @@ use crate::{binary, packed};
 
 /// How long anything may take that a test waits for.
 const PATIENCE: &str = "90s";
+
+/// How long what no `wait-for` sees may take.
+const UNTIL: Duration = Duration::from_secs(90);
 
 /// A client's data directory with whatever was bootstrapped in it. Dropped, it ends its own processes and leaves
 /// nothing behind.
@@ -101,6 +105,18 @@ impl Installation {
         let mut arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         arguments.extend(["--format".into(), "json".into()]);
         Ok(serde_json::from_str(&self.ok(arguments)?)?)
+    }
+
+    /// Runs a command that prints JSON, again and again until what it prints is as wanted; for what no `wait-for` sees.
+    pub fn json_until(&self, arguments: &[&str], holds: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+        let deadline = Instant::now() + UNTIL;
+        loop {
+            let value = self.json(arguments)?;
+            if holds(&value) {
+                return Ok(value);
+            }
+            ensure!(Instant::now() < deadline, "periapt {arguments:?} still says {value}\n{}", self.logs());
+        }
     }
 
     /// Waits until something is as wanted: the arguments are those of `wait-for`.

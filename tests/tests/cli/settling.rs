@@ -88,9 +88,12 @@ fn a_refreshed_application_runs_upgrade_charm() -> anyhow::Result<()> {
     periapt.wait_for(["application", "db"])?;
     let status = periapt.json(["status"])?;
     assert_eq!(text(&status, "/applications/db/charm")?, "local:mysql-1");
-    let hooks = periapt.json(["hooks", "db/0"])?;
-    let upgrades = hooks["entries"].as_array().into_iter().flatten();
-    let upgrades = upgrades.filter(|entry| entry["record"]["event"] == "upgrade-charm").count();
-    assert_eq!(upgrades, 1, "{hooks}");
+    // The unit has its new charm a moment before the first hook of it runs.
+    let upgrades = |hooks: &serde_json::Value| {
+        let entries = hooks["entries"].as_array().into_iter().flatten();
+        entries.filter(|entry| entry["record"]["event"] == "upgrade-charm").count()
+    };
+    let hooks = periapt.json_until(&["hooks", "db/0"], |hooks| upgrades(hooks) > 0)?;
+    assert_eq!(upgrades(&hooks), 1, "{hooks}");
     Ok(())
 }

@@ -101,6 +101,9 @@ fn fits(name: &str, unit: &UnitStatus, wanted: &Wanted) -> Result<(), String> {
     if !glob(&wanted.message, &workload.message) {
         return Err(format!("unit {name} says {:?}", workload.message));
     }
+    if !unit.upgrading_from.is_empty() {
+        return Err(format!("unit {name} does not run its application's charm yet"));
+    }
     // A unit in error has an idle agent: its hook waits for a retry or for an operator.
     match agent.current == wanted.agent {
         true => Ok(()),
@@ -129,6 +132,17 @@ mod tests {
         let mysql = executing.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "executing".into();
         assert_eq!(model_is_settled(&executing).unwrap_err(), "unit mysql/1's agent is executing: ");
+    }
+
+    #[test]
+    fn a_unit_with_its_former_charm_is_not_settled() {
+        let mut former = fixture::settled();
+        let mysql = former.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().upgrading_from = "ab".repeat(32);
+        assert_eq!(
+            model_is_settled(&former).unwrap_err(),
+            "unit mysql/1 does not run its application's charm yet"
+        );
     }
 
     #[test]
