@@ -10,7 +10,8 @@
 /// branches, so 3: a charm that computes gets its seconds or somewhat less, and the worst that a hostile one can
 /// make of 30 s is 90.
 ///
-/// Counting costs 7 and 16 % in the first two loops and far more in those that do nothing else.
+/// Counting costs 7 and 16 % in the first two loops and far more in those that do nothing else; in a Python guest
+/// that dispatches events 11 % (`docs/decisions/0007-fuel-counts-cpu.md`).
 pub const FUEL_PER_SECOND: u64 = 3_000_000_000;
 
 /// What any host call costs beside the instructions around it: crossing the border takes about 150 ns.

@@ -1,7 +1,8 @@
-"""What a charm's hook does in Python, for `examples/fuel.rs`: reads metadata, makes and asks objects, renders text.
+"""What a charm's hook does in Python, for `examples/fuel.rs`: dispatches events, reads metadata, makes and asks
+objects, renders text.
 
-Built where `componentize-py` 0.25.1 and PyYAML are installed (`pip install componentize-py==0.25.1 PyYAML`), in this
-directory, with SITE the directory of the installed packages:
+Built where `componentize-py` 0.25.1 and `ops` are installed (`pip install componentize-py==0.25.1 ops`), in this directory,
+ with SITE the directory of the installed packages:
 
     componentize-py -d world.wit -w measure componentize app -p . -p SITE -o /tmp/measure.wasm
 """
