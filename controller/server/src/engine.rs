@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use periapt_blobs::Blobs;
 use periapt_host_api::{
-    ErrorCode, Refusal,
+    ErrorCode, ModelUuid, Refusal,
     api::ModelSelector,
     command::{Caller, ControllerInfo},
+    status::FullStatus,
 };
-use periapt_model::ModelState;
+use periapt_model::{ModelState, StatusContext, full_status};
 use periapt_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use crate::{
     presence::Presence,
     published::{Published, Subscription},
     store_slot::StoreSlot,
+    watch::Watches,
 };
 
 /// How many archives may be on their way in at a time; each is held in memory until it was checked.
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) blobs: Blobs,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
+    pub(crate) watches: Watches,
     pub(crate) uploads: Semaphore,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,
@@ -61,6 +64,17 @@ impl Engine {
         self.store.get().ok_or_else(|| {
             Refusal::new(ErrorCode::StorageUnavailable, "the store is being opened again; try again later")
         })
+    }
+
+    /// What `status` shows of a model in a state; none if there is no such model.
+    pub(crate) fn status_of(&self, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
+        let context = StatusContext {
+            now: self.clock.now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: self.engine.clone(),
+            problems: published.problem.iter().cloned().collect(),
+        };
+        full_status(&published.root, model, &context)
     }
 
     /// What the controller says of itself.

@@ -17,6 +17,7 @@ use crate::{
     published::{Publisher, Subscription},
     store_slot::StoreSlot,
     upkeep::Upkeep,
+    watch::Watches,
     workers::Workers,
     writer::{self, Lane, Queue, Writer},
 };
@@ -102,6 +103,7 @@ impl Options {
             blobs: self.blobs,
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
+            watches: Watches::default(),
             uploads: Semaphore::new(UPLOADS),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,
@@ -168,6 +170,7 @@ fn start_parts(parts: &mut JoinSet<()>, engine: &Engine, stop: &CancellationToke
     };
     let commands = engine.commands.clone();
     start(Box::pin(engine.presence.clone().run(commands.clone(), state(), stop.clone())));
+    start(Box::pin(engine.watches.clone().run(state(), stop.clone())));
     let clock = Arc::clone(&engine.clock);
     let workers = Workers { commands, state: state(), clock: Arc::clone(&clock) };
     start(Box::pin(workers.run(stop.clone())));

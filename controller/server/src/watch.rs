@@ -1,131 +1,123 @@
-//! A watch: the frames that keep one runner's mirror equal to its view (`design.md` section 3, item 3).
+//! Watches: what keeps those who look on equal to what they may see (`design.md` section 3, item 3).
+//!
+//! Who sees alike is one crowd: a [`Bell`] shows it one state after the other, and what it is sent then is made once.
 
-use std::time::Duration;
+mod bell;
+mod encoder;
+mod log;
+mod status;
+mod view;
 
-use periapt_host_api::{
-    ModelUuid, StoreId,
-    api::{HEARTBEAT_SECONDS, WatchPosition},
-    command::Caller,
-    view::{Frame, View},
-};
-use periapt_model::{Root, follow, view};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use periapt_host_api::api::WatchPosition;
 use tokio_util::sync::CancellationToken;
 
-use crate::published::{Published, Subscription};
+pub(crate) use bell::{Bell, Seat, Topic};
+pub(crate) use encoder::Encoder;
+pub(crate) use log::LogOf;
+pub(crate) use status::{StatusOf, StatusWatch};
+pub(crate) use view::{Frames, ViewOf};
 
-const HEARTBEAT: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
+use crate::published::Subscription;
+use view::Seen;
 
-/// One runner's watch. It holds the view that was sent last and nothing else: a frame is made when the one
-/// before was handed over, so a slow reader gets fewer and wider ones.
+/// All crowds of a controller.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watches {
+    pub(crate) views: Bell<ViewOf>,
+    pub(crate) statuses: Bell<StatusOf>,
+    pub(crate) logs: Bell<LogOf>,
+    pub(crate) encoder: Encoder,
+}
+
+impl Watches {
+    /// Tells all who wait what is new, until it is told to stop.
+    pub(crate) async fn run(self, state: Subscription, stop: CancellationToken) {
+        tokio::join!(
+            self.views.run(state.clone(), stop.clone()),
+            self.statuses.run(state.clone(), stop.clone()),
+            self.logs.run(state, stop),
+        );
+    }
+}
+
+/// One runner's watch. It holds what was sent last and nothing else: a frame is taken when the one before was handed
+/// over, so a slow reader gets fewer and wider ones.
 pub(crate) struct Watch {
-    state: Subscription,
-    caller: Caller,
-    model: ModelUuid,
+    seat: Seat<ViewOf>,
     progress: Progress,
 }
 
 enum Progress {
     /// Nothing was sent; the watcher says that it is here.
-    Asked(Option<WatchPosition>),
-    /// This was sent.
-    Sent(Box<Sent>),
-}
-
-struct Sent {
-    store: StoreId,
-    view: View,
-    /// What the view was made from: the next is found by what differs from it. Renewed with every heartbeat, so that
-    /// no watch keeps old states alive.
-    root: Root,
+    Asked(Subscription, Option<WatchPosition>),
+    /// This was sent last, at the crowd's state of this number.
+    Sent(Arc<Seen>, u64),
 }
 
 impl Watch {
     pub(crate) fn new(
+        watches: &Watches,
         state: Subscription,
-        caller: Caller,
-        model: ModelUuid,
+        of: ViewOf,
         position: Option<WatchPosition>,
     ) -> Self {
-        Self { state, caller, model, progress: Progress::Asked(position) }
+        let frames = || Frames::new(&of, watches.encoder.clone());
+        let seat = watches.views.join(of.clone(), state.current(), frames);
+        Self { seat, progress: Progress::Asked(state, position) }
     }
 
     /// The next frame: the first at once, then whenever the model was written, else a heartbeat. None when the
     /// watch is over.
-    pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Frame> {
-        let heartbeat = tokio::time::sleep(HEARTBEAT);
-        tokio::pin!(heartbeat);
-        loop {
-            let published = self.state.seen();
-            if let Some(frame) = self.step(&published) {
+    pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
+        let frame = async {
+            loop {
+                let shown = self.seat.shown();
+                let from = match &self.progress {
+                    Progress::Sent(_, number) if *number == shown.number => {
+                        self.seat.rung().await;
+                        continue;
+                    }
+                    Progress::Sent(sent, _) => Some(Arc::clone(sent)),
+                    Progress::Asked(state, position) => resumed(&self.seat, state, *position).await,
+                };
+                let from = from.filter(|from| from.continues_to(&shown.published));
+                let (frame, seen) = self.seat.shared().to(from.as_ref(), &shown.published).await?;
+                self.progress = Progress::Sent(seen, shown.number);
                 return Some(frame);
             }
-            tokio::select! {
-                () = stop.cancelled() => return None,
-                alive = self.state.changed() => if !alive { return None },
-                () = &mut heartbeat => return Some(self.advance(&published)),
-            }
-        }
-    }
-
-    /// The frame that is due at a state, if one is.
-    fn step(&mut self, published: &Published) -> Option<Frame> {
-        match &self.progress {
-            Progress::Asked(position) => {
-                let known = position.and_then(|position| {
-                    let root = self.state.at(position.store, position.revision)?;
-                    Some(Sent { store: position.store, view: view(&root, &self.caller), root })
-                });
-                match known.filter(|known| continues(known, published)) {
-                    None => Some(self.replace(published)),
-                    Some(known) => {
-                        self.progress = Progress::Sent(Box::new(known));
-                        Some(self.advance(published))
-                    }
-                }
-            }
-            Progress::Sent(sent) if !continues(sent, published) => Some(self.replace(published)),
-            // A frame without content, too, tells that a revision is reached: who committed waits for it.
-            Progress::Sent(sent) => {
-                (published.changed.model(&self.model) > sent.view.revision).then(|| self.advance(published))
-            }
-        }
-    }
-
-    /// From what was sent to a state.
-    fn advance(&mut self, published: &Published) -> Frame {
-        let Progress::Sent(sent) = &mut self.progress else { return self.replace(published) };
-        let next = follow(&sent.root, &sent.view, &published.root, &self.caller);
-        let frame = sent.view.frame_to(&next, published.store);
-        sent.view = next;
-        sent.root = published.root.clone();
-        frame
-    }
-
-    /// From nothing to a state.
-    fn replace(&mut self, published: &Published) -> Frame {
-        let sent = Sent {
-            store: published.store,
-            view: view(&published.root, &self.caller),
-            root: published.root.clone(),
         };
-        let frame = sent.view.full_frame(sent.store);
-        self.progress = Progress::Sent(Box::new(sent));
-        frame
+        tokio::select! {
+            () = stop.cancelled() => None,
+            frame = frame => frame,
+        }
     }
 }
 
-/// Whether a state is a later one of the same history.
-fn continues(sent: &Sent, published: &Published) -> bool {
-    sent.store == published.store && sent.view.revision <= published.revision()
+/// What a watcher that came back saw last, if it is not too long ago.
+async fn resumed(
+    seat: &Seat<ViewOf>,
+    state: &Subscription,
+    position: Option<WatchPosition>,
+) -> Option<Arc<Seen>> {
+    let position = position?;
+    let root = state.at(position.store, position.revision)?;
+    seat.shared().seen_at(position.store, root).await
 }
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{AgentName, Revision};
-    use periapt_model::Changes;
+    use std::time::Duration;
+
+    use periapt_host_api::{AgentName, ModelUuid, Revision, StoreId, api::HEARTBEAT_SECONDS, view::Frame};
+    use periapt_model::{Changes, Root};
 
     use super::*;
-    use crate::published::{Changed, Publisher};
+    use crate::published::{Changed, Published, Publisher};
+
+    const HEARTBEAT: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));
@@ -142,28 +134,47 @@ mod tests {
         published
     }
 
-    fn watch(publisher: &Publisher, position: Option<u64>) -> Watch {
-        let caller = Caller::Runner { agent: AgentName::new("one").unwrap(), model: OWN };
-        let position = position.map(|revision| WatchPosition { store: STORE, revision: Revision(revision) });
-        Watch::new(publisher.subscribe(), caller, OWN, position)
+    /// Something to watch, and the bell that tells of it.
+    struct Watched {
+        publisher: Publisher,
+        watches: Watches,
+        stop: CancellationToken,
+    }
+
+    impl Watched {
+        fn new() -> Self {
+            let (publisher, watches, stop) =
+                (Publisher::new(at(5)), Watches::default(), CancellationToken::new());
+            tokio::spawn(watches.clone().run(publisher.subscribe(), stop.clone()));
+            Self { publisher, watches, stop }
+        }
+
+        fn watch(&self, position: Option<u64>) -> Watch {
+            let of = ViewOf { agent: AgentName::new("one").unwrap(), model: OWN };
+            let position =
+                position.map(|revision| WatchPosition { store: STORE, revision: Revision(revision) });
+            Watch::new(&self.watches, self.publisher.subscribe(), of, position)
+        }
     }
 
     async fn next(watch: &mut Watch) -> (Option<u64>, u64) {
-        let frame = watch.next(&CancellationToken::new()).await.unwrap();
+        let line = watch.next(&CancellationToken::new()).await.unwrap();
+        assert_eq!(line.last(), Some(&b'\n'));
+        let frame: Frame = serde_json::from_slice(&line).unwrap();
         assert!(frame.puts.is_empty() && frame.deletes.is_empty());
         (frame.from.map(|from| from.0), frame.to.0)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_write_in_the_model_is_told_at_once_and_others_with_the_heartbeat() {
-        let publisher = Publisher::new(at(5));
-        let mut watch = watch(&publisher, None);
+        let watched = Watched::new();
+        let mut watch = watched.watch(None);
         let start = tokio::time::Instant::now();
         assert_eq!(next(&mut watch).await, (None, 5));
-        publisher.publish(wrote(6, OWN));
+        watched.publisher.publish(wrote(6, OWN));
         assert_eq!(next(&mut watch).await, (Some(5), 6));
         assert!(start.elapsed() < HEARTBEAT);
-        publisher.publish(wrote(7, OTHER));
+        watched.publisher.publish(wrote(7, OTHER));
         assert_eq!(next(&mut watch).await, (Some(6), 7));
         assert!(start.elapsed() >= HEARTBEAT);
         assert_eq!(next(&mut watch).await, (Some(7), 7));
@@ -172,24 +183,64 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_known_position_is_continued_from_and_a_fallen_store_starts_over() {
-        let publisher = Publisher::new(at(5));
-        publisher.publish(wrote(6, OWN));
-        let mut known = watch(&publisher, Some(5));
+        let watched = Watched::new();
+        watched.publisher.publish(wrote(6, OWN));
+        let mut known = watched.watch(Some(5));
         assert_eq!(next(&mut known).await, (Some(5), 6));
-        assert_eq!(next(&mut watch(&publisher, Some(4))).await, (None, 6));
-        publisher.publish(at(5));
+        assert_eq!(next(&mut watched.watch(Some(4))).await, (None, 6));
+        watched.publisher.publish(at(5));
         assert_eq!(next(&mut known).await, (None, 5));
     }
 
     #[tokio::test]
     async fn a_watch_ends_when_it_is_told_to() {
-        let publisher = Publisher::new(at(5));
-        let mut watch = watch(&publisher, None);
-        let stop = CancellationToken::new();
-        assert!(watch.next(&stop).await.is_some());
-        stop.cancel();
-        assert!(watch.next(&stop).await.is_none());
-        drop(publisher);
-        assert!(watch.next(&CancellationToken::new()).await.is_none());
+        let watched = Watched::new();
+        let mut watch = watched.watch(None);
+        assert!(watch.next(&watched.stop).await.is_some());
+        watched.stop.cancel();
+        assert!(watch.next(&watched.stop).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sees_alike_is_told_by_one_encoding_a_commit() {
+        const WATCHERS: usize = 100;
+        let watched = Watched::new();
+        let mut watches: Vec<Watch> = (0..WATCHERS).map(|_| watched.watch(None)).collect();
+        for watch in &mut watches {
+            assert_eq!(next(watch).await, (None, 5));
+        }
+        assert_eq!(watched.watches.encoder.encoded(), 1);
+        for revision in 6..10 {
+            watched.publisher.publish(wrote(revision, OWN));
+            for watch in &mut watches {
+                assert_eq!(next(watch).await, (Some(revision - 1), revision));
+            }
+        }
+        assert_eq!(watched.watches.encoder.encoded(), 1 + 4);
+        // A heartbeat is one, too; and those who come back with the same position are.
+        for watch in &mut watches {
+            assert_eq!(next(watch).await, (Some(9), 9));
+        }
+        assert_eq!(watched.watches.encoder.encoded(), 1 + 4 + 1);
+        drop(watches);
+        let mut resumed: Vec<Watch> = (0..WATCHERS).map(|_| watched.watch(Some(7))).collect();
+        for watch in &mut resumed {
+            assert_eq!(next(watch).await, (Some(7), 9));
+        }
+        assert_eq!(watched.watches.encoder.encoded(), 1 + 4 + 1 + 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_that_reads_late_costs_one_wider_frame_and_the_others_nothing() {
+        let watched = Watched::new();
+        let (mut prompt, mut late) = (watched.watch(None), watched.watch(None));
+        assert_eq!((next(&mut prompt).await, next(&mut late).await), ((None, 5), (None, 5)));
+        for revision in 6..60 {
+            watched.publisher.publish(wrote(revision, OWN));
+            assert_eq!(next(&mut prompt).await, (Some(revision - 1), revision));
+        }
+        let before = watched.watches.encoder.encoded();
+        assert_eq!(next(&mut late).await, (Some(5), 59));
+        assert_eq!(watched.watches.encoder.encoded(), before + 1);
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     engine::Engine,
     presence::Connected,
     published::Subscription,
-    watch::Watch,
+    watch::{ViewOf, Watch},
     writer::Lane,
 };
 
@@ -91,7 +91,7 @@ pub(crate) async fn watch(
     RawQuery(query): RawQuery,
 ) -> Answer<Response> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
-    let caller = who.runner(&agent, model)?;
+    who.runner(&agent, model)?;
     let mut query = Query::parse(query.as_deref())?;
     let position = match (query.one("store")?, query.one("revision")?) {
         (Some(store), Some(revision)) => Some(WatchPosition { store, revision }),
@@ -99,13 +99,14 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
-    let watch = Watch::new(engine.state.clone(), caller, model, position);
+    let of = ViewOf { model, agent: agent.clone() };
+    let watch = Watch::new(&engine.watches, engine.state.clone(), of, position);
     let connected = engine.presence.connected(agent);
     let stop = engine.stop.clone();
     let frames = stream::unfold((watch, connected, stop), |(mut watch, connected, stop)| async move {
         watch.next(&stop).await.map(|frame| (frame, (watch, connected, stop)))
     });
-    Ok(streams::lines(frames))
+    Ok(streams::encoded(frames))
 }
 
 pub(crate) async fn commands(

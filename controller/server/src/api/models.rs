@@ -1,6 +1,6 @@
 //! `/v1/models`: what operators see of a model, and the commands that change it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json,
@@ -8,31 +8,28 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use futures_util::{Stream, stream};
+use futures_util::stream;
 use http::HeaderMap;
 use periapt_host_api::{
-    ApplicationName, ModelUuid, Refusal, UnitName,
+    ApplicationName, Refusal, UnitName,
     api::{ApplicationDetails, ModelSelector, UnitDetails},
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
     settings::ModelConfig,
     status::{FullStatus, MachineStatus},
 };
-use periapt_model::{Input, ModelState, StatusContext, full_status, model_summary};
+use periapt_model::{Input, ModelState, model_summary};
 
 use crate::{
     api::{body, bulk, caller::Who, controller::answer, failure::Answer, streams},
     engine::{Engine, find_model},
-    published::{Published, Subscription},
+    published::Published,
     records, show,
+    watch::StatusWatch,
     writer::Lane,
 };
 
 /// How many of a unit's newest hooks are shown with it.
 const SHOWN_HOOKS: usize = 20;
-/// At most this often a watched status is looked at: it costs as much as the model is large.
-const PACE: Duration = Duration::from_millis(50);
-/// And at least this often: an agent is lost by the clock alone.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// A model that a caller may read, as it is now.
 pub(crate) fn readable(
@@ -79,16 +76,6 @@ pub(crate) async fn commands(
     Ok(Json(bulk::submit(&engine, Lane::Model(uuid), &who.0, commands, input, answer).await?))
 }
 
-fn status_of(engine: &Engine, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
-    let context = StatusContext {
-        now: engine.clock.now(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        engine: engine.engine.clone(),
-        problems: published.problem.iter().cloned().collect(),
-    };
-    full_status(&published.root, model, &context)
-}
-
 pub(crate) async fn status(
     State(engine): State<Engine>,
     who: Who,
@@ -96,7 +83,8 @@ pub(crate) async fn status(
 ) -> Answer<Json<FullStatus>> {
     let (published, state) = readable(&engine, &who, &model)?;
     let uuid = state.model().uuid;
-    let status = status_of(&engine, &published, &uuid)
+    let status = engine
+        .status_of(&published, &uuid)
         .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
     Ok(Json(status))
 }
@@ -107,50 +95,11 @@ pub(crate) async fn watch_status(
     Path(model): Path<String>,
 ) -> Answer<Response> {
     let (_, state) = readable(&engine, &who, &model)?;
-    let watch = StatusWatch { state: engine.state.clone(), engine, model: state.model().uuid, last: None };
-    Ok(streams::lines(watch.stream()))
-}
-
-/// A status that is sent whenever it differs in more than the time at which it was asked.
-struct StatusWatch {
-    engine: Engine,
-    state: Subscription,
-    model: ModelUuid,
-    last: Option<FullStatus>,
-}
-
-impl StatusWatch {
-    fn stream(self) -> impl Stream<Item = FullStatus> + Send {
-        stream::unfold(self, |mut watch| async move { watch.next().await.map(|status| (status, watch)) })
-    }
-
-    /// The next status; none when the model is gone or the controller stops.
-    async fn next(&mut self) -> Option<FullStatus> {
-        let stop = self.engine.stop.clone();
-        if self.last.is_some() {
-            tokio::select! {
-                () = stop.cancelled() => return None,
-                () = tokio::time::sleep(PACE) => {}
-            }
-        }
-        loop {
-            let published = self.state.seen();
-            let status = status_of(&self.engine, &published, &self.model)?;
-            let mut known = status.clone();
-            if let Some(last) = &self.last {
-                known.controller.timestamp = last.controller.timestamp;
-            }
-            if self.last.as_ref() != Some(&known) {
-                self.last = Some(known);
-                return Some(status);
-            }
-            tokio::select! {
-                () = stop.cancelled() => return None,
-                alive = self.state.changed() => if !alive { return None },
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
-            }
-        }
-    }
+    let stop = engine.stop.clone();
+    let watch = StatusWatch::new(engine, state.model().uuid);
+    Ok(streams::encoded(stream::unfold((watch, stop), |(mut watch, stop)| async move {
+        watch.next(&stop).await.map(|line| (line, (watch, stop)))
+    })))
 }
 
 pub(crate) async fn unit(
@@ -181,7 +130,7 @@ pub(crate) async fn machines(
     Path(model): Path<String>,
 ) -> Answer<Json<BTreeMap<String, MachineStatus>>> {
     let (published, state) = readable(&engine, &who, &model)?;
-    let status = status_of(&engine, &published, &state.model().uuid);
+    let status = engine.status_of(&published, &state.model().uuid);
     Ok(Json(status.map(|status| status.machines).unwrap_or_default()))
 }
 

@@ -15,8 +15,8 @@ use periapt_host_api::{
 use crate::{
     api::{caller::Who, failure::Answer, models::readable, query::Query, streams},
     engine::Engine,
-    published::Subscription,
     records::{self, LogFilter, LogReader},
+    watch::{LogOf, Seat},
 };
 
 /// The most hooks that one answer holds, and of each unit where all are asked for.
@@ -55,7 +55,7 @@ pub(crate) async fn logs(
     let reading = Reading {
         follow: query.follow,
         reader: LogReader::new(&state.model().uuid, LogFilter::new(query)),
-        state: engine.state.clone(),
+        seat: engine.watches.logs.join(LogOf(state.model().uuid), engine.current(), || ()),
         engine,
     };
     Ok(streams::groups(reading.stream()))
@@ -64,7 +64,7 @@ pub(crate) async fn logs(
 /// A log on its way out.
 struct Reading {
     engine: Engine,
-    state: Subscription,
+    seat: Seat<LogOf>,
     reader: LogReader,
     follow: bool,
 }
@@ -76,17 +76,18 @@ impl Reading {
 
     async fn next(&mut self) -> Option<Vec<LogLine>> {
         loop {
-            // Before reading, so that what is written meanwhile wakes.
-            self.state.seen();
+            // Before reading: what is written meanwhile has another number.
+            let shown = self.seat.shown().number;
             let store = self.engine.records().ok()?;
             match self.reader.page(store).await {
                 Ok(Some(lines)) if lines.is_empty() => {}
                 Ok(Some(lines)) => return Some(lines),
                 Ok(None) if self.follow => {
-                    let stop = self.engine.stop.clone();
-                    tokio::select! {
-                        () = stop.cancelled() => return None,
-                        alive = self.state.changed() => if !alive { return None },
+                    while self.seat.shown().number == shown {
+                        tokio::select! {
+                            () = self.engine.stop.cancelled() => return None,
+                            () = self.seat.rung() => {}
+                        }
                     }
                 }
                 Ok(None) => return None,

@@ -13,16 +13,17 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// A response of values, one a line.
 pub(crate) fn lines<T: Serialize>(values: impl Stream<Item = T> + Send + 'static) -> Response {
-    chunks(values.map(|value| line(&value)))
+    encoded(values.map(|value| line(&value).into()))
 }
 
 /// A response of lines that are grouped already.
 pub(crate) fn groups<T: Serialize>(groups: impl Stream<Item = Vec<T>> + Send + 'static) -> Response {
-    chunks(groups.map(|group| group.iter().flat_map(line).collect()))
+    encoded(groups.map(|group| group.iter().flat_map(line).collect::<Vec<u8>>().into()))
 }
 
-fn chunks(chunks: impl Stream<Item = Vec<u8>> + Send + 'static) -> Response {
-    let body = Body::from_stream(chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk))));
+/// A response of lines that are encoded already.
+pub(crate) fn encoded(lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let body = Body::from_stream(lines.map(Ok::<_, Infallible>));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));

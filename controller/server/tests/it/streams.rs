@@ -196,6 +196,27 @@ async fn a_thousand_watchers_do_not_slow_the_commits_of_other_models() {
     fixture.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_prompt_watchers_of_one_model_leave_its_commits_their_turn() {
+    let fixture = Fixture::start().await;
+    let deployed = placed(&fixture).await;
+    let connections: Vec<Client> = (0..4).map(|_| connection(&fixture, &deployed)).collect();
+    let watchers = async || {
+        let mut reading = JoinSet::new();
+        for number in 0..MANY {
+            let client = &connections[number % connections.len()];
+            let mut watch = client.watch(&deployed.agent.name, &deployed.model.uuid, None).await.unwrap();
+            next(&mut watch).await;
+            reading.spawn(async move { while watch.next().await.is_some() {} });
+        }
+        reading
+    };
+    let slowdown = slowdown(&deployed, 10, watchers).await;
+    // Readers and controller share two threads here, and reading a frame costs as much as sending it.
+    assert!(slowdown < 40.0, "commits take {slowdown:.1} times as long");
+    fixture.stop().await;
+}
+
 /// A way to the controller that is cut after so many bytes from it; answers its URL.
 async fn cut_after(controller: SocketAddr, bytes: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,0 +1,60 @@
+//! Makes what watchers are sent: once for all who see alike, counted, and large work on threads of its own.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+/// How many large works are done at a time: the threads for them also write the store, and must not run out.
+const AT_A_TIME: usize = 4;
+
+/// What is made for watchers. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub(crate) struct Encoder(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    places: Semaphore,
+    encoded: AtomicU64,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self(Arc::new(Shared { places: Semaphore::new(AT_A_TIME), encoded: AtomicU64::new(0) }))
+    }
+}
+
+impl Encoder {
+    /// Does large work apart from the threads that answer requests. None if it did not end: a defect.
+    pub(crate) async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let _place = self.0.places.acquire().await.ok()?;
+        let done = tokio::task::spawn_blocking(work).await;
+        done.inspect_err(|error| tracing::error!(%error, "work for watchers did not end")).ok()
+    }
+
+    /// A value as a line of its own.
+    pub(crate) fn line<T: Serialize>(&self, value: &T) -> Bytes {
+        self.0.encoded.fetch_add(1, Ordering::Relaxed);
+        let mut line = BytesMut::new().writer();
+        if let Err(error) = serde_json::to_writer(&mut line, value) {
+            tracing::error!(%error, "a value of a stream cannot be written");
+            return Bytes::new();
+        }
+        let mut line = line.into_inner();
+        line.put_u8(b'\n');
+        line.freeze()
+    }
+
+    /// How many values were encoded so far.
+    #[cfg(test)]
+    pub(crate) fn encoded(&self) -> u64 {
+        self.0.encoded.load(Ordering::Relaxed)
+    }
+}

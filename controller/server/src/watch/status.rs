@@ -1,0 +1,126 @@
+//! Watched statuses: derived and encoded once for all who watch a model's.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use periapt_host_api::{ModelUuid, status::FullStatus};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::{Encoder, Seat, Topic};
+use crate::{engine::Engine, published::Published};
+
+/// A model's status.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StatusOf(pub(crate) ModelUuid);
+
+impl Topic for StatusOf {
+    type Shared = Statuses;
+
+    /// It costs as much as the model is large, and people read it.
+    const PACE: Duration = Duration::from_millis(50);
+    /// An agent is lost by the clock alone.
+    const AGAIN: Option<Duration> = Some(Duration::from_secs(5));
+
+    /// Who is connected and what is wrong with the store are no writes.
+    fn differs(&self, before: &Published, after: &Published) -> bool {
+        !std::ptr::eq(before, after)
+    }
+}
+
+/// The newest status of one model.
+#[derive(Debug)]
+pub(crate) struct Statuses {
+    encoder: Encoder,
+    newest: Mutex<Newest>,
+}
+
+#[derive(Debug, Default)]
+struct Newest {
+    /// The crowd's state that was looked at last.
+    looked_at: Option<u64>,
+    /// What it showed, and its number.
+    status: Option<(Arc<FullStatus>, u64)>,
+    line: Bytes,
+}
+
+impl Statuses {
+    pub(crate) fn new(encoder: Encoder) -> Self {
+        Self { encoder, newest: Mutex::default() }
+    }
+
+    /// The status at the crowd's state of a number: its own number, and its line. None once there is no such model.
+    async fn at(
+        &self,
+        number: u64,
+        status: impl FnOnce() -> Option<FullStatus> + Send + 'static,
+    ) -> Option<(u64, Bytes)> {
+        let mut newest = self.newest.lock().await;
+        if newest.looked_at.is_none_or(|looked_at| looked_at < number) {
+            let last = newest.status.clone();
+            let encoder = self.encoder.clone();
+            let look = move || {
+                let status = status()?;
+                let line = match &last {
+                    Some((last, _)) if is_the_same(last, &status) => None,
+                    _ => Some(encoder.line(&status)),
+                };
+                Some((status, line))
+            };
+            let (status, line) = self.encoder.apart(look).await.flatten()?;
+            newest.looked_at = Some(number);
+            if let Some(line) = line {
+                newest.line = line;
+                newest.status = Some((Arc::new(status), number));
+            }
+        }
+        newest.status.as_ref().map(|(_, number)| (*number, newest.line.clone()))
+    }
+}
+
+/// Whether two statuses differ in no more than the time at which they were asked for.
+fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
+    let mut same = next.clone();
+    same.controller.timestamp = last.controller.timestamp;
+    *last == same
+}
+
+/// One watcher of a status: is sent the newest whenever it differs from what it was sent.
+pub(crate) struct StatusWatch {
+    engine: Engine,
+    seat: Seat<StatusOf>,
+    /// Of which state it has seen the status, and that status' number.
+    seen: Option<(u64, u64)>,
+}
+
+impl StatusWatch {
+    pub(crate) fn new(engine: Engine, model: ModelUuid) -> Self {
+        let statuses = || Statuses::new(engine.watches.encoder.clone());
+        let seat = engine.watches.statuses.join(StatusOf(model), engine.current(), statuses);
+        Self { engine, seat, seen: None }
+    }
+
+    /// The next status; none when the model is gone or the controller stops.
+    pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
+        let next = async {
+            loop {
+                let shown = self.seat.shown();
+                if self.seen.is_some_and(|(at, _)| at == shown.number) {
+                    self.seat.rung().await;
+                    continue;
+                }
+                let (engine, model) = (self.engine.clone(), self.seat.topic().0);
+                let status = move || engine.status_of(&shown.published, &model);
+                let (number, line) = self.seat.shared().at(shown.number, status).await?;
+                let known = self.seen.replace((shown.number, number));
+                if known.is_none_or(|(_, known)| known != number) {
+                    return Some(line);
+                }
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => None,
+            next = next => next,
+        }
+    }
+}
