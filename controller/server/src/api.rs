@@ -9,6 +9,7 @@ mod controller;
 mod failure;
 mod models;
 mod openapi;
+mod places;
 mod query;
 mod range;
 mod records;
@@ -17,5 +18,6 @@ mod serve;
 mod streams;
 
 pub use openapi::openapi;
+pub(crate) use places::Places;
 pub(crate) use routes::router;
-pub(crate) use serve::serve;
+pub(crate) use serve::{Patience, serve};

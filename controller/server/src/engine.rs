@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    api::Places,
     clock::Clock,
     commands::Commands,
     presence::Presence,
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,
+    pub(crate) places: Places,
     pub(crate) uploads: Semaphore,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,

@@ -35,6 +35,9 @@ pub struct Options {
     pub chance: Arc<dyn Chance>,
     /// How long requests in progress may take once it was told to stop; streams end at once.
     pub drain_within: Duration,
+    /// After this long a connection is cut whose caller does not take what it is given, and one on which nothing is
+    /// asked is closed.
+    pub stall_within: Duration,
 }
 
 impl Options {
@@ -64,6 +67,7 @@ impl Options {
             clock: Arc::new(SystemClock::default()),
             chance,
             drain_within: Duration::from_secs(5),
+            stall_within: Duration::from_secs(120),
         })
     }
 }

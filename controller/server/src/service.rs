@@ -56,7 +56,7 @@ pub struct Service {
     engine: Engine,
     name: String,
     handle: Handle,
-    drain_within: std::time::Duration,
+    patience: api::Patience,
 }
 
 /// A way to a running controller. Cloning is cheap.
@@ -104,6 +104,7 @@ impl Options {
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
             watches: Watches::default(),
+            places: api::Places::default(),
             uploads: Semaphore::new(UPLOADS),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,
@@ -111,8 +112,8 @@ impl Options {
         });
         let writer =
             Writer { queue, store, opener: self.store, publisher, clock: self.clock, chance: self.chance };
-        let (name, drain_within) = (self.name, self.drain_within);
-        Ok(Service { listener, writer, engine, name, handle, drain_within })
+        let patience = api::Patience { drain: self.drain_within, stall: self.stall_within };
+        Ok(Service { listener, writer, engine, name: self.name, handle, patience })
     }
 }
 
@@ -128,7 +129,7 @@ impl Service {
     /// # Errors
     /// [`RunError`] if it cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listener, writer, engine, name, handle, drain_within } = self;
+        let Self { listener, writer, engine, name, handle, patience } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end first, so that what they still ask is answered by the writer.
@@ -139,7 +140,7 @@ impl Service {
             Ok(()) => {
                 start_parts(&mut parts, &engine, &stopping);
                 let router = api::router(engine.clone());
-                parts.spawn(api::serve(listener, router, stopping.clone(), drain_within));
+                parts.spawn(api::serve(listener, router, stopping.clone(), patience));
                 tokio::select! {
                     () = stop.cancelled() => Ok(()),
                     () = stopping.cancelled() => Ok(()),

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use periapt_host_api::{
     AgentName, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -17,7 +17,9 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, assignments as assigned};
 
 use crate::{
-    api::{body, bulk, caller::Who, failure::Answer, models::parsed, query::Query, streams},
+    api::{
+        body, bulk, caller::Who, failure::Answer, models::parsed, places::StreamOf, query::Query, streams,
+    },
     engine::Engine,
     presence::Connected,
     published::Subscription,
@@ -44,9 +46,11 @@ pub(crate) async fn assignments(
     State(engine): State<Engine>,
     who: Who,
     Path(agent): Path<String>,
+    version: Version,
 ) -> Answer<Response> {
     let agent: AgentName = parsed(&agent)?;
     who.agent(&agent)?;
+    let place = engine.places.take(StreamOf::Agent(agent.clone()), version)?;
     let watch = AssignmentWatch {
         _connected: engine.presence.connected(agent.clone()),
         state: engine.state.clone(),
@@ -56,7 +60,7 @@ pub(crate) async fn assignments(
     };
     let values =
         stream::unfold(watch, |mut watch| async move { watch.next().await.map(|value| (value, watch)) });
-    Ok(streams::lines(values))
+    Ok(streams::lines(place, values))
 }
 
 /// An agent's assignments, sent whenever they differ in more than the revision.
@@ -88,6 +92,7 @@ pub(crate) async fn watch(
     State(engine): State<Engine>,
     who: Who,
     Path((agent, model)): Path<(String, String)>,
+    version: Version,
     RawQuery(query): RawQuery,
 ) -> Answer<Response> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
@@ -99,6 +104,7 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
+    let place = engine.places.take(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
     let watch = Watch::new(&engine.watches, engine.state.clone(), of, position);
     let connected = engine.presence.connected(agent);
@@ -106,7 +112,7 @@ pub(crate) async fn watch(
     let frames = stream::unfold((watch, connected, stop), |(mut watch, connected, stop)| async move {
         watch.next(&stop).await.map(|frame| (frame, (watch, connected, stop)))
     });
-    Ok(streams::encoded(frames))
+    Ok(streams::encoded(place, frames))
 }
 
 pub(crate) async fn commands(

@@ -22,6 +22,11 @@ const WITHIN: Duration = Duration::from_secs(30);
 /// clients that send theirs byte by byte must not hold up all others. Most commands are far smaller.
 const SMALL: usize = 64 << 10;
 
+/// An upload must bring so much...
+const PROGRESS: usize = 256 << 10;
+/// ... in so long, as every line does that an archive of a Python charm could be sent over in time.
+const PROGRESS_WITHIN: Duration = Duration::from_secs(10);
+
 /// Commands as they were read: one that makes no sense is refused in its place.
 #[derive(Debug)]
 pub(crate) struct Bulk<C> {
@@ -103,11 +108,39 @@ async fn read(body: Body, limit: usize, places: &Semaphore) -> Result<Bytes, Ref
     Ok(bytes.freeze())
 }
 
-/// Reads a whole body, bounded.
-pub(crate) async fn all(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
-    let collected = tokio::time::timeout(within, Limited::new(body, limit).collect()).await;
-    let collected = collected.map_err(|_| late(within))?;
-    Ok(collected.map_err(|error| broken(&*error, limit))?.to_bytes())
+/// Reads a whole body, bounded in size and time, of which so much must come at a time: who sends slower holds a place
+/// that others wait for.
+pub(crate) async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
+    let (mut body, mut bytes) = (Limited::new(body, limit), BytesMut::new());
+    let read = async {
+        loop {
+            let enough = bytes.len() + PROGRESS;
+            let some = async {
+                while bytes.len() < enough {
+                    match body.frame().await {
+                        None => return Ok(false),
+                        Some(Ok(frame)) => frame.into_data().into_iter().for_each(|data| bytes.extend(data)),
+                        Some(Err(error)) => return Err(broken(&*error, limit)),
+                    }
+                }
+                Ok(true)
+            };
+            match tokio::time::timeout(PROGRESS_WITHIN, some).await {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => return Ok(()),
+                Ok(Err(refusal)) => return Err(refusal),
+                Err(_) => return Err(slow()),
+            }
+        }
+    };
+    tokio::time::timeout(within, read).await.map_err(|_| late(within))??;
+    Ok(bytes.freeze())
+}
+
+fn slow() -> Refusal {
+    let (bytes, seconds) = (PROGRESS >> 10, PROGRESS_WITHIN.as_secs());
+    let message = format!("less than {bytes} KiB of the upload arrived in {seconds} s; send it again");
+    Refusal::new(ErrorCode::TryAgain, message)
 }
 
 /// Nothing is wrong with the request itself: an agent that was stopped for a while sends its commit again.
@@ -161,10 +194,33 @@ mod tests {
         assert!(small.is_err() && large.is_err() && other.is_err());
         assert_eq!(complete.unwrap().unwrap(), "{}");
         assert_eq!(places.available_permits(), 1);
+    }
 
-        let refusal = all(endless(1), 10, WITHIN).await.unwrap_err();
+    /// A body of so many pieces, each some time after the one before.
+    fn dripping(pieces: usize, size: usize, pause: Duration) -> Body {
+        Body::from_stream(stream::iter(0..pieces).then(move |_| async move {
+            tokio::time::sleep(pause).await;
+            Ok::<_, Infallible>(vec![b'x'; size])
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_makes_no_headway_is_broken_off_and_a_steady_one_is_read() {
+        let (second, limit, within) = (Duration::from_secs(1), 100 << 20, Duration::from_secs(300));
+        let began = tokio::time::Instant::now();
+        let refusal = steady(endless(1), limit, within).await.unwrap_err();
         assert_eq!(refusal.code, ErrorCode::TryAgain);
-        let refusal = all(Body::from("x".repeat(11)), 10, WITHIN).await.unwrap_err();
+        assert_eq!(began.elapsed(), PROGRESS_WITHIN);
+        let drip = dripping(usize::MAX, PROGRESS / 20, second);
+        let refusal = steady(drip, limit, within).await.unwrap_err();
+        assert!(refusal.message.starts_with("less than 256 KiB"), "{refusal}");
+
+        let read = steady(dripping(90, PROGRESS / 9, second), limit, within).await.unwrap();
+        assert_eq!(read.len(), 90 * (PROGRESS / 9));
+        assert_eq!(steady(Body::from("x"), limit, within).await.unwrap(), "x");
+        let refusal = steady(dripping(usize::MAX, PROGRESS, second), limit, second * 60).await.unwrap_err();
+        assert!(refusal.message.contains("within 60 s"), "{refusal}");
+        let refusal = steady(Body::from("x".repeat(11)), 10, within).await.unwrap_err();
         assert_eq!(refusal.code, ErrorCode::BadRequest);
     }
 

@@ -45,7 +45,7 @@ pub(crate) async fn upload(
         Refusal::new(ErrorCode::TooManyRequests, message)
     })?;
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let archive = body::all(content, limit, UPLOAD_WITHIN).await?;
+    let archive = body::steady(content, limit, UPLOAD_WITHIN).await?;
     let bytes = archive.clone();
     let inspected = tokio::task::spawn_blocking(move || periapt_archive::inspect(&bytes))
         .await

@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
     api::{ApplicationDetails, ModelSelector, UnitDetails},
@@ -20,7 +20,7 @@ use periapt_host_api::{
 use periapt_model::{Input, ModelState, model_summary};
 
 use crate::{
-    api::{body, bulk, caller::Who, controller::answer, failure::Answer, streams},
+    api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, streams},
     engine::{Engine, find_model},
     published::Published,
     records, show,
@@ -93,13 +93,18 @@ pub(crate) async fn watch_status(
     State(engine): State<Engine>,
     who: Who,
     Path(model): Path<String>,
+    version: Version,
 ) -> Answer<Response> {
     let (_, state) = readable(&engine, &who, &model)?;
+    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
     let stop = engine.stop.clone();
     let watch = StatusWatch::new(engine, state.model().uuid);
-    Ok(streams::encoded(stream::unfold((watch, stop), |(mut watch, stop)| async move {
-        watch.next(&stop).await.map(|line| (line, (watch, stop)))
-    })))
+    Ok(streams::encoded(
+        place,
+        stream::unfold((watch, stop), |(mut watch, stop)| async move {
+            watch.next(&stop).await.map(|line| (line, (watch, stop)))
+        }),
+    ))
 }
 
 pub(crate) async fn unit(

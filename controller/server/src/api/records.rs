@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 use futures_util::{Stream, stream};
+use http::Version;
 use periapt_host_api::{
     Refusal, UnitName,
     api::{Journal, LogQuery},
@@ -13,7 +14,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    api::{caller::Who, failure::Answer, models::readable, query::Query, streams},
+    api::{caller::Who, failure::Answer, models::readable, places::StreamOf, query::Query, streams},
     engine::Engine,
     records::{self, LogFilter, LogReader},
     watch::{LogOf, Seat},
@@ -46,10 +47,12 @@ pub(crate) async fn logs(
     State(engine): State<Engine>,
     who: Who,
     Path(model): Path<String>,
+    version: Version,
     RawQuery(query): RawQuery,
 ) -> Answer<Response> {
     let query = log_query(query.as_deref())?;
     let (_, state) = readable(&engine, &who, &model)?;
+    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
     // Before the first byte, so that a store that cannot be read is an error and no empty log.
     engine.records()?;
     let reading = Reading {
@@ -58,7 +61,7 @@ pub(crate) async fn logs(
         seat: engine.watches.logs.join(LogOf(state.model().uuid), engine.current(), || ()),
         engine,
     };
-    Ok(streams::groups(reading.stream()))
+    Ok(streams::groups(place, reading.stream()))
 }
 
 /// A log on its way out.

@@ -1,7 +1,10 @@
 //! Connections: HTTP/2 with prior knowledge for our own clients, HTTP/1.1 for `curl`; each bounded in what it
-//! can hold open, and drained when the controller stops.
+//! can hold open and for how long unused, and drained when the controller stops.
+
+mod answers;
 
 use std::{
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,7 +17,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    server::conn::auto,
 };
 use periapt_host_api::api::MAX_STREAMS;
 use tokio::{
@@ -26,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::api::caller::Peer;
+use answers::{Answers, Look};
 
 /// How many connections are served at a time; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1_024;
@@ -42,19 +46,29 @@ const MAX_HEADERS: u32 = 16 * 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Resets that a peer may have caused and not yet seen: bounds a flood of requests taken back.
 const MAX_PENDING_RESETS: usize = 64;
+/// How often in the time after which a connection is cut it is looked at.
+const LOOKS: u32 = 4;
 /// Answers wait no longer than this for a listener that cannot accept (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is told to stop, and then as long as requests in progress take, at most `drain_within`.
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// For requests in progress, once the controller was told to stop.
+    pub(crate) drain: Duration,
+    /// Until a connection is cut whose caller asks nothing, or does not take what it was given.
+    pub(crate) stall: Duration,
+}
+
+/// Serves until it is told to stop, and then as long as requests in progress take, within bounds.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     stop: CancellationToken,
-    drain_within: Duration,
+    patience: Patience,
 ) {
     let builder = Arc::new(protocol());
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -74,15 +88,15 @@ pub(crate) async fn serve(
                 (Err(_), _) => break,
             },
         };
-        let watcher = graceful.watcher();
-        let (builder, router) = (Arc::clone(&builder), router.clone());
+        let (builder, router, stop) = (Arc::clone(&builder), router.clone(), stop.clone());
         tasks.spawn(async move {
-            connection(&builder, stream, peer, router, watcher).await;
+            connection(&builder, stream, peer, router, stop, patience.stall).await;
             drop(permit);
         });
     }
     drop(listener);
-    if tokio::time::timeout(drain_within, graceful.shutdown()).await.is_err() {
+    let drained = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(patience.drain, drained).await.is_err() {
         tracing::warn!("connections were cut that did not end in time");
     }
     tasks.shutdown().await;
@@ -93,30 +107,57 @@ async fn connection(
     stream: TcpStream,
     peer: Peer,
     router: Router,
-    watcher: hyper_util::server::graceful::Watcher,
+    stop: CancellationToken,
+    stall: Duration,
 ) {
     // Answers are small and somebody waits for them.
     let _ = stream.set_nodelay(true);
-    let asked = Arc::new(AtomicBool::new(false));
-    let has_asked = Arc::clone(&asked);
+    let (asked, answers) = (Arc::new(AtomicBool::new(false)), Answers::new());
+    let (has_asked, opened) = (Arc::clone(&asked), answers.clone());
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(peer);
-        router.clone().oneshot(request.map(Body::new))
+        let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
+        async move { answer.await.map(|response| response.map(|body| open.answer(body))) }
     });
-    let serving = watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned());
-    tokio::pin!(serving);
-    let silent = async {
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut silent = pin!(async {
         tokio::time::sleep(FIRST_REQUEST_WITHIN).await;
         if asked.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-    };
-    tokio::select! {
-        ended = &mut serving => if let Err(error) = ended {
-            tracing::debug!(%error, peer = %peer.0, "connection ended");
-        },
-        () = silent => tracing::debug!(peer = %peer.0, "connection without a request was cut"),
+    });
+    // Told to end once what is asked is answered; from then on it only is cut.
+    let mut ending = false;
+    loop {
+        tokio::select! {
+            ended = &mut serving => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, peer = %peer.0, "connection ended");
+                }
+                return;
+            }
+            () = &mut silent => {
+                tracing::debug!(peer = %peer.0, "connection without a request was cut");
+                return;
+            }
+            () = stop.cancelled(), if !ending => {
+                ending = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = tokio::time::sleep(stall / LOOKS) => match answers.look(stall) {
+                Look::Alive => {}
+                Look::Idle if !ending => {
+                    ending = true;
+                    serving.as_mut().graceful_shutdown();
+                }
+                Look::Idle => return,
+                Look::Stalled => {
+                    tracing::debug!(peer = %peer.0, "connection whose answers nobody takes was cut");
+                    return;
+                }
+            },
+        }
     }
 }
 

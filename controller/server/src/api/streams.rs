@@ -8,22 +8,31 @@ use futures_util::{Stream, StreamExt as _};
 use http::{HeaderValue, header};
 use serde::Serialize;
 
+use crate::api::places::Place;
+
 /// The media type of a stream of values.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// A response of values, one a line.
-pub(crate) fn lines<T: Serialize>(values: impl Stream<Item = T> + Send + 'static) -> Response {
-    encoded(values.map(|value| line(&value).into()))
+pub(crate) fn lines<T: Serialize>(place: Place, values: impl Stream<Item = T> + Send + 'static) -> Response {
+    encoded(place, values.map(|value| line(&value).into()))
 }
 
 /// A response of lines that are grouped already.
-pub(crate) fn groups<T: Serialize>(groups: impl Stream<Item = Vec<T>> + Send + 'static) -> Response {
-    encoded(groups.map(|group| group.iter().flat_map(line).collect::<Vec<u8>>().into()))
+pub(crate) fn groups<T: Serialize>(
+    place: Place,
+    groups: impl Stream<Item = Vec<T>> + Send + 'static,
+) -> Response {
+    encoded(place, groups.map(|group| group.iter().flat_map(line).collect::<Vec<u8>>().into()))
 }
 
 /// A response of lines that are encoded already.
-pub(crate) fn encoded(lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let body = Body::from_stream(lines.map(Ok::<_, Infallible>));
+pub(crate) fn encoded(place: Place, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let body = Body::from_stream(lines.map(move |line| {
+        // Taken until the stream is gone, however it ends.
+        let _ = &place;
+        Ok::<_, Infallible>(line)
+    }));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));

@@ -48,6 +48,15 @@ impl Fixture {
 
     /// A controller that finds something in its store.
     pub(crate) async fn start_on(memory: Arc<MemoryStore>) -> Self {
+        Self::start_with(memory, 2 * PATIENCE).await
+    }
+
+    /// A controller that waits so long for callers that do nothing.
+    pub(crate) async fn start_impatient(stall_within: Duration) -> Self {
+        Self::start_with(Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7)))), stall_within).await
+    }
+
+    async fn start_with(memory: Arc<MemoryStore>, stall_within: Duration) -> Self {
         let (clock, faults) = (ManualClock::default(), Faults::default());
         let blobs = TempDir::new().unwrap();
         let store = FaultyStore { memory, faults: faults.clone() };
@@ -60,6 +69,7 @@ impl Fixture {
             clock: Arc::new(clock.clone()),
             chance: Arc::new(Counting::default()),
             drain_within: Duration::from_secs(5),
+            stall_within,
         };
         let (handle, client, running) = run(options).await;
         // It answers once its first write is done: what tests make the store do wrong comes after that.

@@ -24,21 +24,21 @@ use crate::{
 };
 
 /// A change that is far more than anything else in its frame.
-const LARGE: usize = 60_000;
+pub(crate) const LARGE: usize = 60_000;
 /// How much the client lets wait unread on one stream, and how many frames that is at most.
 const WINDOW: usize = 256 * 1024;
 const FRAMES_IN_WINDOW: usize = WINDOW.div_ceil(LARGE);
 /// How many watchers there are at once.
 const MANY: usize = 1_000;
 
-async fn placed(fixture: &Fixture) -> Deployed {
+pub(crate) async fn placed(fixture: &Fixture) -> Deployed {
     let mut deployed = fixture.deployed(1).await;
     deployed.placed().await;
     deployed
 }
 
 /// Commits so many changes, one after the other; answers at which revision the last can be read.
-async fn commit(deployed: &Deployed, changes: usize, size: usize) -> Revision {
+pub(crate) async fn commit(deployed: &Deployed, changes: usize, size: usize) -> Revision {
     let mut revision = Revision(0);
     for number in 0..changes {
         let change = set_title(format!("{number}{}", "x".repeat(size)));

@@ -1,0 +1,181 @@
+//! How many streams may be open at a time. They have bounds of their own, below those of connections, so that no number
+//! of watchers keeps a command out.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use http::Version;
+use periapt_host_api::{AgentName, ErrorCode, ModelUuid, Refusal};
+
+/// Streams of operators: logs and statuses of one model, and of all.
+const OPERATORS_OF_MODEL: usize = 128;
+const OPERATORS: usize = 512;
+/// Streams of agents: a model has one for each host with units of it, and one more while a runner comes back.
+const AGENTS_OF_MODEL: usize = 2_048;
+const AGENTS: usize = 8_192;
+/// One keeper watches its assignments once; the rest is for those before it that nobody noticed to be gone.
+const OF_AGENT: usize = 8;
+/// Without HTTP/2 each stream has a connection to itself: a quarter of all connections.
+pub(crate) const WITHOUT_HTTP2: usize = 256;
+
+/// What a stream is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StreamOf {
+    /// A log or a status of a model, for operators.
+    Model(ModelUuid),
+    /// A view of a model, for a runner.
+    Runner(ModelUuid),
+    /// An agent's assignments.
+    Agent(AgentName),
+}
+
+/// The streams that are open. Cloning is cheap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(Arc<Mutex<BTreeMap<Bound, usize>>>);
+
+/// The place of one stream, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Places,
+    taken: Vec<Bound>,
+}
+
+/// What is bounded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Bound {
+    Of(StreamOf),
+    Operators,
+    Agents,
+    WithoutHttp2,
+}
+
+impl Bound {
+    fn most(&self) -> usize {
+        match self {
+            Self::Of(StreamOf::Model(_)) => OPERATORS_OF_MODEL,
+            Self::Of(StreamOf::Runner(_)) => AGENTS_OF_MODEL,
+            Self::Of(StreamOf::Agent(_)) => OF_AGENT,
+            Self::Operators => OPERATORS,
+            Self::Agents => AGENTS,
+            Self::WithoutHttp2 => WITHOUT_HTTP2,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(StreamOf::Model(model)) => write!(f, "logs and statuses of model {model}"),
+            Self::Of(StreamOf::Runner(model)) => write!(f, "views of model {model}"),
+            Self::Of(StreamOf::Agent(agent)) => write!(f, "the assignments of agent {agent}"),
+            Self::Operators => f.write_str("logs and statuses"),
+            Self::Agents => f.write_str("agents"),
+            Self::WithoutHttp2 => f.write_str("callers without HTTP/2"),
+        }
+    }
+}
+
+impl Places {
+    /// A place for a stream.
+    ///
+    /// # Errors
+    /// Too many are open: which, and how many may be.
+    pub(crate) fn take(&self, of: StreamOf, version: Version) -> Result<Place, Refusal> {
+        let whole = match of {
+            StreamOf::Model(_) => Bound::Operators,
+            StreamOf::Runner(_) | StreamOf::Agent(_) => Bound::Agents,
+        };
+        let mut taken = vec![Bound::Of(of), whole];
+        if version < Version::HTTP_2 {
+            taken.push(Bound::WithoutHttp2);
+        }
+        let mut open = self.lock();
+        if let Some(full) =
+            taken.iter().find(|bound| open.get(bound).is_some_and(|open| *open >= bound.most()))
+        {
+            let most = full.most();
+            let message = format!(
+                "{most} streams for {full} are open, which is the most; close some or try again later"
+            );
+            return Err(Refusal::new(ErrorCode::TooManyRequests, message));
+        }
+        for bound in &taken {
+            *open.entry(bound.clone()).or_default() += 1;
+        }
+        drop(open);
+        Ok(Place { places: self.clone(), taken })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Bound, usize>> {
+        // Nothing between two counts can fail.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.places.lock();
+        for bound in &self.taken {
+            match open.get_mut(bound) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(open.remove(bound)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(number: u128) -> ModelUuid {
+        ModelUuid(uuid::Uuid::from_u128(number))
+    }
+
+    fn take(places: &Places, of: StreamOf, most: usize) -> Vec<Place> {
+        (0..most).map(|_| places.take(of.clone(), Version::HTTP_2).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_bound_refuses_what_comes_past_it_and_takes_it_once_one_is_gone() {
+        let places = Places::default();
+        let mut held = take(&places, StreamOf::Model(model(1)), OPERATORS_OF_MODEL);
+        let refusal = places.take(StreamOf::Model(model(1)), Version::HTTP_2).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::TooManyRequests);
+        assert!(refusal.message.contains("128 streams for logs and statuses of model"), "{refusal}");
+        for other in 2..=4 {
+            held.extend(take(&places, StreamOf::Model(model(other)), OPERATORS_OF_MODEL));
+        }
+        let refusal = places.take(StreamOf::Model(model(5)), Version::HTTP_2).unwrap_err();
+        assert!(refusal.message.starts_with("512 streams for logs and statuses are open"), "{refusal}");
+        // Agents are not kept out by operators.
+        let runner = places.take(StreamOf::Runner(model(1)), Version::HTTP_2).unwrap();
+        drop(held.pop());
+        held.push(places.take(StreamOf::Model(model(5)), Version::HTTP_2).unwrap());
+        drop((held, runner));
+        assert!(places.lock().is_empty());
+    }
+
+    #[test]
+    fn streams_that_hold_a_connection_each_leave_most_connections_free() {
+        let places = Places::default();
+        let held: Vec<_> = (0..WITHOUT_HTTP2)
+            .map(|number| places.take(StreamOf::Runner(model(number as u128)), Version::HTTP_11).unwrap())
+            .collect();
+        let refusal = places.take(StreamOf::Model(model(9)), Version::HTTP_11).unwrap_err();
+        assert!(refusal.message.contains("callers without HTTP/2"), "{refusal}");
+        assert!(places.take(StreamOf::Model(model(9)), Version::HTTP_2).is_ok());
+        drop(held);
+    }
+
+    #[test]
+    fn an_agent_watches_its_assignments_a_few_times() {
+        let places = Places::default();
+        let of = StreamOf::Agent(AgentName::new("one").unwrap());
+        let _held = take(&places, of.clone(), OF_AGENT);
+        assert!(places.take(of, Version::HTTP_2).is_err());
+    }
+}
