@@ -29,6 +29,8 @@ pub enum ErrorCode {
     NotLeader,
     /// The commit does not follow the unit's last one: drop it and resolve anew.
     Stale,
+    /// The commit brings a charm that was replaced meanwhile: drop it, and resolve anew once the view shows the other.
+    CharmReplaced,
     /// The charm cannot run here; the text says why.
     CharmRefused,
     /// Too many requests wait already: try again later.
@@ -45,7 +47,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// All codes, for documentation and tests.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadRequest,
         Self::PermissionDenied,
         Self::NotFound,
@@ -56,6 +58,7 @@ impl ErrorCode {
         Self::QuotaExceeded,
         Self::NotLeader,
         Self::Stale,
+        Self::CharmReplaced,
         Self::CharmRefused,
         Self::TooManyRequests,
         Self::StorageUnavailable,
@@ -77,6 +80,7 @@ impl ErrorCode {
             Self::QuotaExceeded => "quota-exceeded",
             Self::NotLeader => "not-leader",
             Self::Stale => "stale",
+            Self::CharmReplaced => "charm-replaced",
             Self::CharmRefused => "charm-refused",
             Self::TooManyRequests => "too-many-requests",
             Self::StorageUnavailable => "storage-unavailable",
@@ -92,7 +96,12 @@ impl ErrorCode {
             Self::BadRequest | Self::Ambiguous | Self::CharmRefused => 400,
             Self::PermissionDenied | Self::NotLeader => 403,
             Self::NotFound => 404,
-            Self::AlreadyExists | Self::NotAlive | Self::Conflict | Self::Stale | Self::QuotaExceeded => 409,
+            Self::AlreadyExists
+            | Self::NotAlive
+            | Self::Conflict
+            | Self::Stale
+            | Self::CharmReplaced
+            | Self::QuotaExceeded => 409,
             Self::TooManyRequests => 429,
             Self::Internal => 500,
             Self::NotSupported => 501,
@@ -159,6 +168,8 @@ short_forms! {
     conflict => Conflict,
     /// The commit does not follow the unit's last one.
     stale => Stale,
+    /// The commit brings a charm that was replaced meanwhile.
+    charm_replaced => CharmReplaced,
 }
 
 /// A refusal as it travels: RFC 9457, with the code as `type` and once more on its own.

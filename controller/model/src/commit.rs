@@ -101,7 +101,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     }
     check_shape(commit)?;
     require_leadership(tx, &unit, commit)?;
-    require_known_charm(tx, &commit.record)?;
+    require_known_charm(tx, &unit.name, &commit.record)?;
 
     early::take(tx, &mut unit, &commit.early)?;
     let before = std::mem::replace(&mut unit.record, commit.record.clone());
@@ -185,11 +185,13 @@ fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) ->
     Err(Refusal::new(ErrorCode::NotLeader, text).about(format!("unit {}", unit.name)))
 }
 
-/// A unit runs a charm that the model uses; one that was replaced before the unit came to it is gone.
-fn require_known_charm(tx: &Transaction<'_>, record: &UnitRecord) -> Result<(), Refusal> {
+/// A unit runs a charm that the model uses; one that was replaced before the unit came to it is gone. The unit stands
+/// where it stood, so that this is not staleness: its runner has only to hear of the other charm.
+fn require_known_charm(tx: &Transaction<'_>, unit: &UnitName, record: &UnitRecord) -> Result<(), Refusal> {
     match record.charm {
         Some(charm) if tx.state.charm(&charm.digest).is_none() => {
-            Err(Refusal::stale(format!("charm {} is no longer wanted", charm.digest.short())))
+            let text = format!("charm {} is no longer wanted", charm.digest.short());
+            Err(Refusal::charm_replaced(text).about(format!("unit {unit}")))
         }
         _ => Ok(()),
     }

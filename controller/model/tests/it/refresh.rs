@@ -57,7 +57,7 @@ fn a_charm_stays_until_the_last_unit_has_left_it() {
     world.start("app/0");
     assert!(world.state().charm(&first).is_none());
     let back = world.commit("app/0", |commit| commit.record.charm.as_mut().unwrap().digest = first);
-    assert_eq!(back.unwrap_err().code, ErrorCode::Stale, "a charm that the model no longer has");
+    assert_eq!(back.unwrap_err().code, ErrorCode::CharmReplaced, "a charm that the model no longer has");
 }
 
 #[test]

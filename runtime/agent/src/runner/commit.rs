@@ -7,6 +7,8 @@ use periapt_host_api::{
     agent::RunnerCommand,
     commit::{HookEffects, UnitCommit},
     journal::JournalRecord,
+    record::CharmRef,
+    view::View,
 };
 use periapt_uniter::Progress;
 use tokio::time::{sleep, timeout};
@@ -38,6 +40,8 @@ pub(crate) enum Committed {
     Done,
     /// It does not follow the unit's last commit; the mirror shows that one now.
     Stale,
+    /// It brings a charm that was replaced meanwhile; the mirror shows the other one now.
+    Replaced,
     /// Nothing of it happened.
     Refused(Refusal),
 }
@@ -84,6 +88,16 @@ pub(crate) async fn commit(
                 Err(_) => Err(RunnerError::Revoked),
             }
         }
+        Err(refusal) if refusal.code == ErrorCode::CharmReplaced => {
+            sender.put_back(early);
+            drop(sender);
+            tracing::info!(%unit, seq, %refusal, "a charm was replaced before it was in place");
+            // No time-out: the frame that tells of it is on its way, for the stream has never been wrong; should the
+            // connection be lost, it comes with the next one.
+            let charm = progress.record.charm;
+            world.mirror.wait_for(|view| !is_wanted(view, unit, charm)).await;
+            Ok(Committed::Replaced)
+        }
         Err(refusal) => {
             sender.put_back(early);
             Ok(Committed::Refused(refusal))
@@ -108,10 +122,17 @@ async fn deliver(world: &World, commit: UnitCommit) -> Result<(), Refusal> {
     }
 }
 
-fn has_reached(view: &periapt_host_api::view::View, unit: &UnitName, seq: u64) -> bool {
+fn has_reached(view: &View, unit: &UnitName, seq: u64) -> bool {
     view.units.get(unit).is_none_or(|unit| unit.record.seq >= seq)
 }
 
-fn is_at(view: &periapt_host_api::view::View, unit: &UnitName, seq: u64) -> bool {
+/// Whether a view still says that a unit is to run a charm. Coming back to the same archive is another modified
+/// version, so that this ends however many changes one frame tells of.
+fn is_wanted(view: &View, unit: &UnitName, charm: Option<CharmRef>) -> bool {
+    let application = view.units.get(unit).and_then(|unit| view.applications.get(unit.name.application()));
+    application.is_some_and(|application| Some(application.charm) == charm)
+}
+
+fn is_at(view: &View, unit: &UnitName, seq: u64) -> bool {
     view.units.get(unit).is_some_and(|unit| unit.record.seq == seq)
 }

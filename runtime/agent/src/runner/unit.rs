@@ -178,7 +178,7 @@ impl Unit {
             }
             self.leave(progress.early.clone());
             match self.commit(run.record.seq, &progress, ran.outcome.clone()).await? {
-                Committed::Done | Committed::Stale => return Ok(Step::Acted),
+                Committed::Done | Committed::Stale | Committed::Replaced => return Ok(Step::Acted),
                 Committed::Refused(refusal) => {
                     let failed = matches!(ran.end, HookEnd::Failed { .. });
                     let message = format!("the hook's effects were refused: {}", refusal.message);
@@ -199,7 +199,7 @@ impl Unit {
         };
         self.leave(progress.early.clone());
         match self.commit(run.record.seq, &progress, Outcome::default()).await? {
-            Committed::Done | Committed::Stale => Ok(Step::Acted),
+            Committed::Done | Committed::Stale | Committed::Replaced => Ok(Step::Acted),
             Committed::Refused(refusal) => self.refused(&refusal).await,
         }
     }
@@ -210,7 +210,7 @@ impl Unit {
         };
         self.leave(progress.early.clone());
         match self.commit(seq, progress, Outcome::default()).await? {
-            Committed::Done | Committed::Stale => Ok(Step::Acted),
+            Committed::Done | Committed::Stale | Committed::Replaced => Ok(Step::Acted),
             Committed::Refused(refusal) => self.refused(&refusal).await,
         }
     }

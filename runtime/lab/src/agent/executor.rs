@@ -7,6 +7,7 @@ use periapt_host_api::{
     commit::{EarlyEffect, HookEffects, UnitCommit},
     event::Event,
     journal::JournalRecord,
+    record::CharmRef,
     view::View,
 };
 use periapt_uniter::{Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
@@ -105,6 +106,8 @@ pub(crate) struct Executor {
     idle_at: Option<u64>,
     /// The view on which a commit was refused, and until when that holds it up.
     refused: Option<(Revision, Timestamp)>,
+    /// A charm that was replaced while it was brought into place: nothing is due until the view shows another.
+    replaced: Option<CharmRef>,
     /// The view that the operation in progress was decided on.
     decided_on: Revision,
     pub(crate) wake_at: Option<Timestamp>,
@@ -121,6 +124,7 @@ impl Executor {
             rearmed: None,
             idle_at: None,
             refused: None,
+            replaced: None,
             decided_on: Revision::default(),
             wake_at: None,
         }
@@ -164,6 +168,11 @@ impl Executor {
         {
             return Ok(Step::Rest { wake_at: Some(until) });
         }
+        let wanted = view.applications.get(self.name.application()).map(|application| application.charm);
+        if wanted.is_some() && wanted == self.replaced {
+            return Ok(Step::Rest { wake_at: None });
+        }
+        self.replaced = None;
         match (view.units.get_mut(&self.name), self.rearmed) {
             (Some(unit), _) if unit.record.seq < self.needs => return Ok(Step::Rest { wake_at: None }),
             (Some(unit), Some((seq, due))) if unit.record.seq == seq => unit.record.update_status_due = due,

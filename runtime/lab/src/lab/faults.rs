@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{AgentName, relation::BagKey};
 use periapt_model::{
     Entity, EntityKey, WorkerCommand,
-    entity::{Bag, Machine, Unit},
+    entity::{Application, Bag, Machine, Unit},
     view,
 };
 
@@ -168,6 +168,24 @@ impl Lab {
         let mut unit = self.unit(name)?.clone();
         change(&mut unit);
         self.overwrite(unit.into());
+        Ok(())
+    }
+
+    /// Changes a stored application past all rules.
+    ///
+    /// # Errors
+    /// There is no such application.
+    pub fn alter_application(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Application),
+    ) -> Result<(), LabError> {
+        let found = self.state()?.application(&name.parse()?);
+        let mut application = found
+            .map(|found| Application::clone(found))
+            .ok_or_else(|| LabError::unknown("application", name))?;
+        change(&mut application);
+        self.overwrite(application.into());
         Ok(())
     }
 

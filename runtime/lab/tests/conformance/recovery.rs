@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{
+    CharmDigest,
     event::Event,
     record::{HookStep, Operation},
     status::AgentStatus,
@@ -92,6 +93,35 @@ fn b05_the_same_without_a_crash() {
     lab.run_until_idle().unwrap();
     assert_eq!(lab.unit("a/0").unwrap().record.charm.unwrap().digest, third.digest());
     assert!(!was_in_error(&lab, "a/0"));
+}
+
+#[test]
+fn b05_a_charm_that_was_replaced_is_not_tried_again_before_the_news_of_the_other_arrives() {
+    let mut lab = started(LOCAL, 1);
+    let (second, third) = (charm(LOCAL).revised("2"), charm(LOCAL).revised("3"));
+    let (code, seq) = (started_from(&lab), lab.unit("a/0").unwrap().record.seq);
+    lab.refresh("a", &second).unwrap();
+    assert!(lab.micro_step("a/0").unwrap());
+    lab.refresh("a", &third).unwrap();
+    lab.hold_frames("host").unwrap();
+    // Whoever tried the same again at once would never come to rest.
+    lab.run_until_idle().unwrap();
+    lab.advance(Duration::from_secs(600)).unwrap();
+    assert_eq!(
+        (started_from(&lab), lab.unit("a/0").unwrap().record.seq),
+        (code, seq),
+        "nothing of it happened"
+    );
+    lab.release_frames("host").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(runs(&lab, "a/0")[START_UP.len()..], ["upgrade-charm", "config-changed"]);
+    assert_eq!(started_from(&lab), third.digest());
+    assert!(!was_in_error(&lab, "a/0"));
+}
+
+/// The charm that `a/0` has in place.
+fn started_from(lab: &Lab) -> CharmDigest {
+    lab.unit("a/0").unwrap().record.charm.unwrap().digest
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a runner commits, and what it makes of the answers.
 
+use std::time::Duration;
+
 use periapt_host_api::{
     ErrorCode, Refusal,
     journal::HookOutcome,
@@ -93,6 +95,35 @@ async fn a_runner_whose_commits_stay_stale_leaves() {
     stage.verdicts = [Verdict::Refuse(Refusal::new(ErrorCode::Stale, "not yours"))].into();
     stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
     assert!(matches!(stage.runner.await.unwrap(), Err(RunnerError::Revoked)));
+}
+
+/// Another version of the charm, of which the runner is told when the view is published.
+fn refresh(stage: &mut Stage, version: u64) {
+    let application = stage.view.applications.values_mut().next().unwrap();
+    application.charm.modified_version = version;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_shows_the_other() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    let before = stage.commits().len();
+    refresh(&mut stage, 2);
+    stage.verdicts = [Verdict::Refuse(Refusal::charm_replaced("no longer wanted"))].into();
+    stage.publish().await;
+    // However late the news is: the runner stays, and asks for nothing else meanwhile.
+    stage.serve_for(Duration::from_secs(120)).await;
+    assert_eq!(stage.commits().len(), before + 1);
+    let dropped = stage.commits().last().copied().unwrap().clone();
+    assert_eq!(dropped.record.charm.unwrap().modified_version, 2);
+    assert!(!stage.did.iter().any(|did| matches!(did, Did::Left(_))));
+    refresh(&mut stage, 3);
+    stage.publish().await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    let anew = stage.commits()[before + 1].clone();
+    assert_eq!((anew.seq, anew.record.charm.unwrap().modified_version), (dropped.seq, 3));
+    let after: Vec<_> = names(&stage).split_off(START_UP.len());
+    assert_eq!(after, ["upgrade-charm", "config-changed"]);
 }
 
 #[tokio::test]

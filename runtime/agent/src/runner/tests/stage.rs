@@ -152,6 +152,16 @@ impl Stage {
         }
     }
 
+    /// Serves the runner for some time, by a clock that may be paused.
+    pub(crate) async fn serve_for(&mut self, time: Duration) {
+        let since = Instant::now();
+        // It says that it lives every few seconds.
+        while since.elapsed() < time {
+            let message = self.incoming.next().await.unwrap().expect("the runner ended").0;
+            self.serve(message).await;
+        }
+    }
+
     /// Sends what has changed in the view.
     pub(crate) async fn publish(&mut self) {
         self.view.revision = Revision(self.view.revision.0 + 1);

@@ -5,6 +5,7 @@ use periapt_host_api::{
     agent::RunnerCommand,
     commit::UnitCommit,
     journal::{HookOutcome, JournalRecord},
+    record::CharmRef,
 };
 use periapt_uniter::{HookEnd, Progress};
 
@@ -75,6 +76,7 @@ impl Executor {
                 self.outbox.put_back(world.clock.now(), commit.early);
                 match refusal.code {
                     ErrorCode::Stale => self.stale(world, &about, &refusal),
+                    ErrorCode::CharmReplaced => Ok(self.replaced(world, &about, commit.record.charm)),
                     _ => self.refused(world, about, &refusal),
                 }
             }
@@ -90,6 +92,13 @@ impl Executor {
         }
         world.agent.catch_up(world.controller)?;
         Ok(Step::Acted)
+    }
+
+    /// The charm that was brought into place is wanted no more: nothing is due before a frame shows the other one.
+    fn replaced(&mut self, world: &mut World<'_>, about: &About, charm: Option<CharmRef>) -> Step {
+        self.note(world, about, Fate::Stale);
+        self.replaced = charm;
+        Step::Acted
     }
 
     /// A hook whose commit is refused failed (C-3). Anything else that is refused is dropped: what made the
