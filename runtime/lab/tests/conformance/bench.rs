@@ -1,6 +1,10 @@
 //! The bench: a local application `a`, a remote application `b` whose units a test may play by hand, and their charms.
 
-use periapt_host_api::{RelationId, status::WorkloadStatus};
+use periapt_host_api::{
+    RelationId,
+    relation::{BagKey, BagOwner, Settings},
+    status::{AgentStatus, WorkloadStatus},
+};
 use periapt_lab::{Action, Charm, Lab};
 
 /// What every unit without relations runs at first.
@@ -127,4 +131,52 @@ pub(crate) fn workload(lab: &Lab, unit: &str) -> (WorkloadStatus, String) {
 pub(crate) fn runs(lab: &Lab, unit: &str) -> Vec<String> {
     let of_unit = lab.trace().iter().filter(|traced| traced.unit.to_string() == unit);
     of_unit.filter(|traced| traced.ending.is_some()).map(ToString::to_string).collect()
+}
+
+/// A hook that runs some tools, whatever they say.
+pub(crate) fn tries(lines: &[&str]) -> Vec<Action> {
+    lines.iter().map(|line| Action::attempt(line)).collect()
+}
+
+/// What the last hook that ran a tool with these arguments was told: exit code, standard output, standard error.
+pub(crate) fn told(lab: &Lab, line: &str) -> (u8, String, String) {
+    let mut calls = lab.trace().iter().rev().flat_map(|traced| traced.tools.iter().rev());
+    let call = calls.find(|call| call.argv.join(" ") == line);
+    let output = call.map(|call| call.output.clone()).unwrap_or_else(|| panic!("nobody ran {line}"));
+    (output.exit_code, output.stdout, output.stderr)
+}
+
+/// The tool succeeded, and printed this.
+pub(crate) fn printed(lab: &Lab, line: &str, output: &str) {
+    assert_eq!(told(lab, line), (0, output.to_owned(), String::new()), "{line}");
+}
+
+/// The tool failed with this exit code and printed nothing; its message holds this.
+pub(crate) fn refused(lab: &Lab, line: &str, exit_code: u8, message: &str) {
+    let (code, output, error) = told(lab, line);
+    assert_eq!((code, output.as_str()), (exit_code, ""), "{line}: {error}");
+    assert!(error.starts_with("ERROR ") && error.contains(message), "{line}: {error}");
+}
+
+/// A unit in hook error, as `status` shows it (ST-1): workload error, agent idle.
+pub(crate) fn check_error(lab: &Lab, unit: &str, hook: &str, data: &serde_json::Value) {
+    let (workload, agent) = lab.statuses(unit).unwrap();
+    assert_eq!((workload.status, agent.status), (WorkloadStatus::Error, AgentStatus::Idle));
+    assert_eq!(workload.message, format!("hook failed: \"{hook}\""));
+    assert_eq!(serde_json::Value::Object(workload.data), *data);
+}
+
+/// What a unit has in its bag; nothing if it has none.
+pub(crate) fn bag_of(lab: &Lab, relation: RelationId, unit: &str) -> Settings {
+    let key = BagKey { relation, owner: BagOwner::Unit(unit.parse().unwrap()) };
+    lab.state().unwrap().bag(&key).map(|bag| bag.settings.clone()).unwrap_or_default()
+}
+
+/// The ports that a unit has opened, each with its endpoints; none means all.
+pub(crate) fn ports_of(lab: &Lab, unit: &str) -> Vec<String> {
+    let ports = &lab.unit(unit).unwrap().ports;
+    ports
+        .iter()
+        .map(|open| format!("{} {}", open.range, serde_json::to_string(&open.endpoints).unwrap()))
+        .collect()
 }

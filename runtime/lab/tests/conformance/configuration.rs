@@ -137,6 +137,35 @@ fn e01_a_new_charm_is_upgrade_charm_then_config_changed() {
     lab.refresh("a", &charm(LOCAL).revised("2")).unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(later(&lab), ["upgrade-charm", "config-changed"]);
+    let status = lab.status().unwrap();
+    let (application, second) = (&status.applications["a"], charm(LOCAL).revised("2"));
+    assert_eq!(lab.unit("a/0").unwrap().record.charm.unwrap().digest, second.digest());
+    assert_eq!((application.charm_rev, application.units["a/0"].upgrading_from.as_str()), (1, ""));
+}
+
+#[test]
+fn e02_a_new_resource_of_the_same_charm_is_upgrade_charm() {
+    let mut lab = started(LOCAL, 1);
+    let before = lab.unit("a/0").unwrap().record.charm.unwrap();
+    // This is all that a new revision of a resource is to a unit: another modified version.
+    lab.alter_application("a", |application| application.charm.modified_version += 1).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab)[0], "upgrade-charm");
+    let after = lab.unit("a/0").unwrap().record.charm.unwrap();
+    assert_eq!((after.digest, after.modified_version), (before.digest, before.modified_version + 1));
+}
+
+#[test]
+fn e05_upgrade_charm_that_is_passed_over_is_followed_by_config_changed() {
+    let mut lab = started(LOCAL, 1);
+    lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
+    lab.script("a/0", "upgrade-charm", crate::bench::fails()).unwrap();
+    lab.refresh("a", &charm(LOCAL).revised("2")).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab), ["upgrade-charm"]);
+    lab.resolve("a/0", periapt_host_api::command::ResolveMode::NoRetry).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab), ["upgrade-charm", "config-changed"]);
 }
 
 #[test]

@@ -5,21 +5,12 @@ use std::time::Duration;
 use periapt_host_api::{
     ErrorCode,
     command::{Command, Force, ResolveMode},
-    record::{HookStep, Operation},
     status::{AgentStatus, WorkloadStatus},
 };
 use periapt_lab::{Action, Lab, Traced};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::bench::{LOCAL, Related, START_UP, charm, fails, lab, runs, started};
-
-/// A unit in hook error, as `status` shows it (ST-1): workload error, agent idle.
-fn check_error(lab: &Lab, unit: &str, hook: &str, data: &Value) {
-    let (workload, agent) = lab.statuses(unit).unwrap();
-    assert_eq!((workload.status, agent.status), (WorkloadStatus::Error, AgentStatus::Idle));
-    assert_eq!(workload.message, format!("hook failed: \"{hook}\""));
-    assert_eq!(Value::Object(workload.data), *data);
-}
+use crate::bench::{LOCAL, Related, START_UP, charm, check_error, fails, lab, runs, started};
 
 /// A laboratory in which `a/0`'s hook of this name fails, without retries by itself.
 fn failing(hook: &str) -> Lab {
@@ -279,48 +270,4 @@ fn a_failed_hook_leaves_its_statuses_and_its_log_and_nothing_else() {
     let logged: Vec<String> = logged.collect();
     assert!(logged.iter().any(|line| line == "done-for"), "{logged:?}");
     assert!(logged.iter().any(|line| line.contains("out of luck")), "{logged:?}");
-}
-
-#[test]
-fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
-    let mut lab = lab();
-    lab.deploy("a", &charm(LOCAL), 1).unwrap();
-    lab.run_until_idle().unwrap();
-    let machine = lab.unit("a/0").unwrap().machine.unwrap();
-    lab.upload(&charm(LOCAL)).unwrap();
-    lab.command(&Command::Deploy(periapt_host_api::command::Deploy {
-        charm: charm(LOCAL).digest(),
-        application: Some("c".parse().unwrap()),
-        units: 1,
-        config: Default::default(),
-        placement: vec![periapt_host_api::command::Placement::Machine(machine)],
-        trust: false,
-    }))
-    .unwrap();
-    // Both units of the machine decide for the same port at the same time: neither could know.
-    let both = vec![Action::tool("open-port 80"), Action::tool("leader-set who=both")];
-    lab.script("a/0", "config-changed", both.clone()).unwrap();
-    lab.run_until_idle().unwrap();
-    lab.script("c/0", "config-changed", both).unwrap();
-    for application in ["a", "c"] {
-        lab.configure(application, &[("colour", "blue")]).unwrap();
-    }
-    for unit in ["a/0", "c/0"] {
-        assert!(lab.start_hook(unit).unwrap());
-    }
-    lab.run_until_idle().unwrap();
-    let failure = &lab.unit("c/0").unwrap().record.operation;
-    let Operation::Hook { step: HookStep::Failed(failure), .. } = failure else { panic!("{failure:?}") };
-    assert!(failure.message.contains("port range conflicts"), "{}", failure.message);
-    check_error(
-        &lab,
-        "c/0",
-        "config-changed",
-        &Value::Object(Map::from_iter([("hook".into(), "config-changed".into())])),
-    );
-    let settings = |name: &str| {
-        lab.state().unwrap().application(&name.parse().unwrap()).unwrap().leader_settings.clone()
-    };
-    assert_eq!((settings("a").len(), settings("c").len()), (1, 0));
-    assert!(lab.unit("c/0").unwrap().ports.is_empty());
 }

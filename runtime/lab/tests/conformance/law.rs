@@ -99,7 +99,7 @@ fn two_ask(lab: &mut Lab) -> Vec<Traced> {
 }
 
 #[test]
-fn d03_two_leaders_at_a_time_are_a_breach() {
+fn two_leaders_at_a_time_are_a_breach() {
     let mut trace = two_ask(&mut lab());
     assert_eq!(laws::order_broken(&trace), []);
     let two = "a/1".parse::<UnitName>().unwrap();

@@ -107,7 +107,8 @@ fn k04_a_unit_that_becomes_leader_runs_leader_elected_once() {
 }
 
 #[test]
-fn d07_who_lost_leadership_hears_of_it_by_the_leader_settings() {
+fn who_lost_leadership_hears_of_it_by_the_leader_settings() {
+    // D-7
     let mut lab = apart();
     let (leader, agent, _) = roles(&lab);
     let before = runs(&lab, &leader).len();

@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod commits;
 mod configuration;
 mod failure;
 mod law;
@@ -18,5 +19,8 @@ mod properties;
 mod recovery;
 mod relations;
 mod removal;
+mod scopes;
 mod startup;
 mod state;
+mod surroundings;
+mod tools;

@@ -27,9 +27,8 @@ fn accompanied() -> Lab {
 }
 
 #[test]
-fn g06_a_principal_that_enters_a_container_scope_gets_its_subordinate_and_f20_runs_no_hook() {
+fn g06_a_principal_that_enters_a_container_scope_gets_its_subordinate() {
     let lab = accompanied();
-    assert_eq!(runs(&lab, "a/0"), START_UP, "the principal's side of juju-info is silent");
     let expected = [
         "install",
         "host-relation-created",
@@ -42,6 +41,36 @@ fn g06_a_principal_that_enters_a_container_scope_gets_its_subordinate_and_f20_ru
     assert_eq!(runs(&lab, "s/0"), expected);
     assert_eq!(lab.state().unwrap().units_of(&"s".parse().unwrap()).count(), 1);
     assert_eq!(laws::unrest(lab.state().unwrap()), []);
+}
+
+#[test]
+fn f20_the_principals_side_of_the_implicit_endpoint_runs_no_hooks() {
+    let mut lab = accompanied();
+    let relation = lab.state().unwrap().relations().next().unwrap().id;
+    assert_eq!(lab.state().unwrap().member_count(&relation), 2, "both are in its scope");
+    lab.remove_relation(relation).unwrap();
+    lab.run_until_idle().unwrap();
+    assert!(lab.state().unwrap().relation(&relation).is_none());
+    assert_eq!(runs(&lab, "a/0"), START_UP, "neither at its beginning nor at its end");
+}
+
+#[test]
+fn f21_relations_with_others_are_wound_up_before_that_with_peers() {
+    let mut lab = started(PEERED, 2);
+    lab.deploy("b", &charm(crate::bench::REMOTE), 1).unwrap();
+    lab.integrate("a:db", "b:db").unwrap();
+    lab.run_until_idle().unwrap();
+    let before = ["a/0", "a/1"].map(|unit| (unit, runs(&lab, unit).len()));
+    // All of it is due at the same time: neither unit has seen the other go when it begins.
+    lab.remove_application("a").unwrap();
+    lab.run_until_idle().unwrap();
+    for (unit, before) in before {
+        let peer = if unit == "a/0" { "a/1" } else { "a/0" };
+        let peer = format!("ring-relation-departed {peer}");
+        let expected = ["db-relation-departed b/0", "db-relation-broken", &peer, "stop", "remove"];
+        assert_eq!(runs(&lab, unit)[before..], expected, "{unit}");
+    }
+    assert_eq!(laws::order_broken(lab.trace()), []);
 }
 
 #[test]

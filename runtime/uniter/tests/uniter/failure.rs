@@ -228,7 +228,7 @@ fn u16_a_failed_hook_of_a_relation_that_is_gone_is_passed_over() {
 }
 
 #[test]
-fn c07_effects_of_a_failed_hook_are_not_marked_as_seen() {
+fn what_a_failed_hook_was_about_is_not_marked_as_seen() {
     let mut world = World::started();
     let before = world.record().clone();
     world.failing.insert("config-changed".to_owned());

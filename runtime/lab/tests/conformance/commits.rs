@@ -1,0 +1,154 @@
+//! I: what a hook asked for happens wholly, in one request, or not at all (`hook-model.md` 3.1).
+
+use periapt_host_api::{
+    RelationId,
+    command::{Command, Deploy, Placement},
+    record::{HookStep, Operation},
+    relation::{BagKey, BagOwner},
+};
+use periapt_lab::{Action, Lab};
+use serde_json::json;
+
+use crate::bench::{
+    LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries,
+};
+
+/// What a hook may leave behind (3.1), in the model and in what the other side's agent sees of it.
+#[derive(Debug, PartialEq)]
+struct Left {
+    unit_bag: Option<String>,
+    application_bag: Option<String>,
+    leader_settings: usize,
+    ports: Vec<String>,
+    seen_afar: Option<String>,
+    told_afar: Vec<String>,
+}
+
+/// `a/0` and `b/0` related, each on an agent of its own; both have said all that they have to say.
+fn related() -> (Lab, RelationId) {
+    let mut lab = started(LOCAL, 1);
+    lab.add_agent("far").unwrap();
+    lab.deploy_to("b", &charm(REMOTE), 1, "far").unwrap();
+    let relation = lab.integrate("a:db", "b:db").unwrap();
+    lab.run_until_idle().unwrap();
+    (lab, relation)
+}
+
+fn left(lab: &Lab, relation: RelationId, heard_before: usize) -> Left {
+    let own = |owner| BagKey { relation, owner };
+    let unit = own(BagOwner::Unit("a/0".parse().unwrap()));
+    let application = own(BagOwner::Application("a".parse().unwrap()));
+    let state = lab.state().unwrap();
+    Left {
+        unit_bag: bag_of(lab, relation, "a/0").get("mine").cloned(),
+        application_bag: state.bag(&application).and_then(|bag| bag.settings.get("ours").cloned()),
+        leader_settings: state.application(&"a".parse().unwrap()).unwrap().leader_settings.len(),
+        ports: ports_of(lab, "a/0"),
+        seen_afar: lab.mirror("far").unwrap().bags[&unit].settings.get("mine").cloned(),
+        told_afar: runs(lab, "b/0").split_off(heard_before),
+    }
+}
+
+/// All that a hook can ask for.
+fn everything() -> Vec<Action> {
+    let tools = [
+        "relation-set -r 0 mine=1",
+        "relation-set -r 0 --app ours=1",
+        "leader-set who=me",
+        "open-port 80",
+        "open-port 90-99/udp",
+    ];
+    tools.map(Action::tool).to_vec()
+}
+
+#[test]
+fn i01_of_a_hook_that_fails_nothing_is_visible() {
+    let (mut lab, relation) = related();
+    lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
+    let heard = runs(&lab, "b/0").len();
+    let before = left(&lab, relation, heard);
+    lab.script("a/0", "config-changed", [everything(), fails()].concat()).unwrap();
+    lab.configure("a", &[("colour", "blue")]).unwrap();
+    lab.run_until_idle().unwrap();
+    let failed = lab.trace().last().unwrap();
+    assert!(failed.tools.iter().all(|call| call.output.exit_code == 0), "all was taken: {failed:?}");
+    assert_eq!(left(&lab, relation, heard), before);
+    assert_eq!((&before.unit_bag, &before.ports[..], before.told_afar.len()), (&None, &[][..], 0));
+    check_error(&lab, "a/0", "config-changed", &json!({"hook": "config-changed"}));
+    // Nor is it afterwards: the hook that is made again begins with nothing.
+    lab.script("a/0", "config-changed", tries(&["relation-get -r 0 mine a/0", "opened-ports"])).unwrap();
+    lab.resolve("a/0", periapt_host_api::command::ResolveMode::Retry).unwrap();
+    lab.run_until_idle().unwrap();
+    assert!(lab.trace().last().unwrap().tools.iter().all(|call| call.output.stdout.is_empty()));
+    assert_eq!(left(&lab, relation, heard), before);
+}
+
+#[test]
+fn i02_all_that_a_hook_asked_for_becomes_visible_by_one_request() {
+    let (mut lab, relation) = related();
+    let heard = runs(&lab, "b/0").len();
+    lab.script("a/0", "config-changed", everything()).unwrap();
+    lab.configure("a", &[("colour", "blue")]).unwrap();
+    lab.hold("b/0").unwrap();
+    assert!(lab.start_hook("a/0").unwrap());
+    let revision = lab.root().revision();
+    assert_eq!(left(&lab, relation, heard).unit_bag, None, "not before the handler is done");
+    assert!(lab.step("a/0").unwrap());
+    assert_eq!(lab.root().revision().0, revision.0 + 1, "one write brought it all");
+    lab.release("b/0").unwrap();
+    lab.run_until_idle().unwrap();
+    let expected = Left {
+        unit_bag: Some("1".to_owned()),
+        application_bag: Some("1".to_owned()),
+        leader_settings: 1,
+        ports: vec!["80/tcp []".to_owned(), "90-99/udp []".to_owned()],
+        seen_afar: Some("1".to_owned()),
+        told_afar: vec!["db-relation-changed".to_owned(), "db-relation-changed a/0".to_owned()],
+    };
+    assert_eq!(left(&lab, relation, heard), expected);
+}
+
+#[test]
+fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
+    let mut lab = lab();
+    lab.deploy("a", &charm(LOCAL), 1).unwrap();
+    lab.deploy("b", &charm(REMOTE), 0).unwrap();
+    lab.run_until_idle().unwrap();
+    let machine = lab.unit("a/0").unwrap().machine.unwrap();
+    lab.upload(&charm(LOCAL)).unwrap();
+    lab.command(&Command::Deploy(Deploy {
+        charm: charm(LOCAL).digest(),
+        application: Some("c".parse().unwrap()),
+        units: 1,
+        config: Default::default(),
+        placement: vec![Placement::Machine(machine)],
+        trust: false,
+    }))
+    .unwrap();
+    let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());
+    lab.run_until_idle().unwrap();
+    // Both units of the machine decide for the same port at the same time: neither could know.
+    for (unit, relation) in ["a/0", "c/0"].iter().zip(relations) {
+        let set = format!("relation-set -r {relation} k=v");
+        let tools = ["open-port 80", "leader-set who=both", &set].map(Action::tool);
+        lab.script(unit, "config-changed", tools.to_vec()).unwrap();
+    }
+    for application in ["a", "c"] {
+        lab.configure(application, &[("colour", "blue")]).unwrap();
+    }
+    for unit in ["a/0", "c/0"] {
+        assert!(lab.start_hook(unit).unwrap());
+    }
+    lab.run_until_idle().unwrap();
+    let failure = &lab.unit("c/0").unwrap().record.operation;
+    let Operation::Hook { step: HookStep::Failed(failure), .. } = failure else { panic!("{failure:?}") };
+    assert!(failure.message.contains("port range conflicts"), "{}", failure.message);
+    check_error(&lab, "c/0", "config-changed", &json!({"hook": "config-changed"}));
+    let settings = |name: &str| {
+        lab.state().unwrap().application(&name.parse().unwrap()).unwrap().leader_settings.clone()
+    };
+    assert_eq!((settings("a").len(), settings("c").len()), (1, 0));
+    assert!(lab.unit("c/0").unwrap().ports.is_empty());
+    let written = |unit, relation| bag_of(&lab, relation, unit).contains_key("k");
+    assert_eq!((written("a/0", relations[0]), written("c/0", relations[1])), (true, false));
+}
