@@ -41,6 +41,7 @@ pub(crate) const ROOMS: &[Room] = &[
     // From outside: the binary, the HTTP API, the public crates.
     Room { name: "periapt-tests", arrows: &["periapt"] },
     Room { name: "periapt-bindings", arrows: &[] },
+    Room { name: "periapt-conformance", arrows: &[] },
 ];
 
 /// The crates without a runtime, a clock, chance, threads or I/O.

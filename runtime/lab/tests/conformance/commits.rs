@@ -9,9 +9,7 @@ use periapt_host_api::{
 use periapt_lab::{Action, Lab};
 use serde_json::json;
 
-use crate::bench::{
-    LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries,
-};
+use crate::bench::{LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries};
 
 /// What a hook may leave behind (3.1), in the model and in what the other side's agent sees of it.
 #[derive(Debug, PartialEq)]

@@ -99,8 +99,8 @@ async fn a_runner_whose_commits_stay_stale_leaves() {
 
 /// Another version of the charm, of which the runner is told when the view is published.
 fn refresh(stage: &mut Stage, version: u64) {
-    let application = stage.view.applications.values_mut().next().unwrap();
-    application.charm.modified_version = version;
+    let application: periapt_host_api::ApplicationName = "app".parse().unwrap();
+    stage.view.applications.get_mut(&application).unwrap().charm.modified_version = version;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,112 @@
+//! Which tests there are.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+
+/// A test.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Its file, from the repository's root.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The tests of all Rust files of a repository whose names begin with rows' ids, by id.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn tests(root: &Path) -> Result<BTreeMap<String, Vec<Found>>> {
+    let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    for path in sources(root)? {
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        for name in tests_of(&text) {
+            for id in ids(name) {
+                let test = Found { file: file.clone(), name: name.to_owned() };
+                found.entry(id).or_default().push(test);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// All Rust files that are ours, in order.
+fn sources(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let hidden = name == "target" || name.as_encoded_bytes().starts_with(b".");
+            match entry.file_type()?.is_dir() {
+                true if !hidden => directories.push(entry.path()),
+                false if entry.path().extension().is_some_and(|extension| extension == "rs") => {
+                    files.push(entry.path());
+                }
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The names of the functions that are marked as tests.
+fn tests_of(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut marked = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("#[") {
+            marked |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        } else if let Some(rest) = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn ")) {
+            if marked {
+                names.extend(rest.split(['(', '<']).next());
+            }
+            marked = false;
+        } else if !line.starts_with("//") {
+            marked = false;
+        }
+    }
+    names
+}
+
+/// The ids with which a name begins: `f13_f16_suspension_...` shows two rows.
+fn ids(name: &str) -> Vec<String> {
+    let parts = name.split('_');
+    let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'q', b'0'..=b'9', b'0'..=b'9']);
+    parts.take_while(is_id).map(str::to_uppercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_shows_the_rows_that_it_begins_with() {
+        assert_eq!(ids("f13_f16_suspension_and_f14"), ["F13", "F16"]);
+        assert_eq!(ids("r23_of_a_rule"), Vec::<String>::new(), "rules are no rows");
+        assert_eq!(ids("waits_for_a01"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_functions_that_are_marked_are_tests() {
+        // In one line each, or they were found here as tests of this repository.
+        let text = [
+            "#[test]\nfn a01_one() {}",
+            "#[tokio::test(start_paused = true)]\n// of two minds\n    async fn a02_two() {}",
+            "fn a03_helper() {}",
+            "#[test]\n#[cfg(unix)]\nfn a04_four<T>() {}",
+            "#[derive(Debug)]\nstruct Between;\nfn a05_another_helper() {}",
+        ]
+        .join("\n");
+        assert_eq!(tests_of(&text), ["a01_one", "a02_two", "a04_four"]);
+    }
+}
