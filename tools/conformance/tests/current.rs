@@ -1,7 +1,5 @@
 //! The page in the repository is that of the code, and what the list promises is kept.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
-
 use std::path::{Path, PathBuf};
 
 use periapt_conformance::{List, PAGE, Promise, page, tests};
