@@ -12,17 +12,37 @@ fn root() -> anyhow::Result<PathBuf> {
     root.canonicalize().with_context(|| format!("the repository's root, {}", root.display()))
 }
 
+/// Packs another edition of `charms/NAME`: an archive of its own that differs in nothing that counts.
+pub fn packed_edition(name: &str, edition: &str, directory: &Path) -> anyhow::Result<PathBuf> {
+    let copy = directory.join(format!("{name}-{edition}"));
+    fs::create_dir(&copy).with_context(|| format!("making {}", copy.display()))?;
+    let metadata = root()?.join("charms").join(name).join("charmcraft.yaml");
+    let text = fs::read_to_string(&metadata).with_context(|| format!("reading {}", metadata.display()))?;
+    fs::write(copy.join("charmcraft.yaml"), format!("# {edition}\n{text}"))?;
+    write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
+}
+
 /// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory.
 pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
-    let root = root()?;
-    let guests = env::var_os("PERIAPT_GUESTS").map_or_else(|| root.join("target/guests"), PathBuf::from);
+    write(&root()?.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
+}
+
+/// The module that `tools/guest` built.
+fn module(name: &str) -> anyhow::Result<PathBuf> {
+    let guests = match env::var_os("PERIAPT_GUESTS") {
+        Some(guests) => PathBuf::from(guests),
+        None => root()?.join("target/guests"),
+    };
     let module = guests.join(format!("{}.wasm", name.replace('-', "_")));
     if !module.exists() {
         bail!("{} is not built: run tools/guest", module.display());
     }
-    let packed = periapt_archive::pack(&root.join("charms").join(name), &module)
-        .with_context(|| format!("packing {name}"))?;
-    let archive = directory.join(format!("{name}.charm"));
-    fs::write(&archive, packed.bytes).with_context(|| format!("writing {}", archive.display()))?;
-    Ok(archive)
+    Ok(module)
+}
+
+fn write(charm: &Path, module: &Path, archive: &Path) -> anyhow::Result<PathBuf> {
+    let packed =
+        periapt_archive::pack(charm, module).with_context(|| format!("packing {}", charm.display()))?;
+    fs::write(archive, packed.bytes).with_context(|| format!("writing {}", archive.display()))?;
+    Ok(archive.to_owned())
 }

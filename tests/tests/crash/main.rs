@@ -1,5 +1,6 @@
 //! What is left when processes are killed: SIGKILL of the controller, of the agent's keeper and of its runners at
-//! random moments, while an operator changes a model whose charms count their hooks.
+//! random moments, while an operator changes a model whose charms count their hooks: settings, units, relations,
+//! charms, hooks that fail and are resolved in either way.
 //!
 //! Afterwards each unit's count, its ledger and the journal tell of the same hooks; the effect of each command that
 //! was acknowledged is there; and the model is the one that the same commands make when nobody is killed.
@@ -19,9 +20,11 @@ mod operator;
 mod projection;
 mod services;
 mod steps;
+mod tampered;
 
 use std::{
     env, fs,
+    path::PathBuf,
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
@@ -30,7 +33,7 @@ use anyhow::{Context as _, ensure};
 use chance::Chance;
 use killer::Killer;
 use operator::Operator;
-use periapt_tests::packed;
+use periapt_tests::{packed, packed_edition};
 use projection::Projection;
 use services::Services;
 use steps::{Plan, Step};
@@ -92,6 +95,11 @@ async fn storm(seed: u64, kills: u32) -> anyhow::Result<(Vec<Step>, Projection)>
     done.store(true, Ordering::Release);
     let (services, deeds) = deeds.await?;
     worked.map_err(|error| services.explain(error))?;
+    while let Some(step) = plan.last(&mut chance) {
+        operator.perform(&step).await.map_err(|error| services.explain(error))?;
+        plan.apply(&step);
+        steps.push(step);
+    }
     let deeds = deeds.map_err(|error| services.explain(error))?;
     println!("{} steps in {:.1?}, {} hooks seen; {deeds}", steps.len(), began.elapsed(), operator.hooks());
     let projection = finish(&mut operator, &plan).await.map_err(|error| services.explain(error))?;
@@ -118,16 +126,17 @@ async fn calm(steps: &[Step]) -> anyhow::Result<Projection> {
 
 /// An operator, and a model with what all steps rest on.
 async fn prepared(services: &Services) -> anyhow::Result<Operator> {
-    let archive = packed("probe", services.path())?;
-    let archive = fs::read(&archive).with_context(|| format!("reading {}", archive.display()))?;
-    Operator::prepare(services.url(), archive).await.map_err(|error| services.explain(error))
+    let archives = [packed("probe", services.path())?, packed_edition("probe", "second", services.path())?];
+    let read = |path: &PathBuf| fs::read(path).with_context(|| format!("reading {}", path.display()));
+    let archives = [read(&archives[0])?, read(&archives[1])?];
+    Operator::prepare(services.url(), archives).await.map_err(|error| services.explain(error))
 }
 
 /// Waits until nothing is due, and looks at everything.
 async fn finish(operator: &mut Operator, plan: &Plan) -> anyhow::Result<Projection> {
     let observed = operator.settled(plan).await?;
     operator.verify(plan).await?;
-    operator.audit(&observed)?;
+    operator.books().audit(&observed)?;
     Projection::of(&observed)
 }
 

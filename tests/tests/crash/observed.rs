@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use periapt_host_api::{
     ApplicationName, UnitName,
     api::{ApplicationDetails, UnitDetails},
-    record::Operation,
+    record::{HookStep, Operation},
     settings::OptionValue,
     status::{AgentStatus, FullStatus, Life, WorkloadStatus},
 };
 
-use crate::steps::{PASSING, Plan, Step, message, script};
+use crate::steps::{Editions, PASSING, Plan, Step, message, script};
 
 /// All of a model.
 #[derive(Debug, Clone)]
@@ -43,9 +43,14 @@ impl Observed {
     }
 
     /// Whether a step has its effect.
-    pub(crate) fn shows(&self, step: &Step) -> bool {
+    pub(crate) fn shows(&self, step: &Step, charms: Editions) -> bool {
         match *step {
-            Step::Note(name, note) => self.has_note(name, note),
+            Step::Note(name, note) | Step::Mend(name, note, _) => self.has_script(name, &script(note, false)),
+            Step::Break(name, note) => self.has_script(name, &script(note, true)),
+            Step::Refresh(name, edition, _) => {
+                let wanted = charms.digest(edition);
+                self.application(name).is_some_and(|application| application.charm_digest == wanted)
+            }
             Step::AddUnit(name, number) => self.units_of(name).contains(&number),
             Step::RemoveUnit(name, number) => !self.units_of(name).contains(&number),
             Step::Integrate(requirer, provider) => self.relations().contains(&(requirer, provider)),
@@ -53,19 +58,32 @@ impl Observed {
             Step::Expose(name, exposed) => {
                 self.application(name).is_some_and(|application| application.exposed == exposed)
             }
-            Step::Deploy(note) => self.has_note(PASSING, note),
+            Step::Deploy(note) => self.has_script(PASSING, &script(note, false)),
             Step::Remove => self.application(PASSING).is_none(),
         }
     }
 
-    fn has_note(&self, name: &str, note: u64) -> bool {
-        let value =
-            self.application(name).and_then(|application| application.settings["script"].value.as_ref());
-        matches!(value, Some(OptionValue::Text(value)) if *value == script(note))
+    /// An application's script.
+    pub(crate) fn script_of(&self, name: &str) -> Option<String> {
+        match self.application(name)?.settings["script"].value.as_ref()? {
+            OptionValue::Text(value) => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    /// What units have counted.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        let relations = self.units.values().flat_map(|unit| &unit.relations);
+        let tallies = relations.filter(|relation| relation.endpoint.as_str() == "tally");
+        tallies.filter_map(|relation| relation.local_unit.data.get("hooks")?.parse().ok())
+    }
+
+    fn has_script(&self, name: &str, script: &str) -> bool {
+        self.script_of(name).is_some_and(|value| value == script)
     }
 
     /// What is not as it was acknowledged.
-    pub(crate) fn contradictions(&self, plan: &Plan) -> Vec<String> {
+    pub(crate) fn contradictions(&self, plan: &Plan, charms: Editions) -> Vec<String> {
         let mut wrong = Vec::new();
         if plan.relations != self.relations() {
             wrong.push(format!("relations: {:?}, and there are {:?}", plan.relations, self.relations()));
@@ -74,8 +92,12 @@ impl Observed {
             wrong.push(format!("{PASSING}: {:?}", self.application(PASSING)));
         }
         for (name, wanted) in &plan.applications {
-            if wanted.note > 0 && !self.has_note(name, wanted.note) {
+            if wanted.note > 0 && !self.has_script(name, &script(wanted.note, wanted.broken)) {
                 wrong.push(format!("{name} has not note {}", wanted.note));
+            }
+            let charm = charms.digest(wanted.edition);
+            if self.application(name).map(|application| application.charm_digest) != Some(charm) {
+                wrong.push(format!("{name} has not the {:?} charm", wanted.edition));
             }
             if self.application(name).map(|application| application.exposed) != Some(wanted.exposed) {
                 wrong.push(format!("{name} is not exposed={}", wanted.exposed));
@@ -104,6 +126,19 @@ impl Observed {
             pending.extend(pending_of(unit, plan));
         }
         pending
+    }
+
+    /// The units of an application that are to stay, each with its hook that has failed.
+    pub(crate) fn failures_of<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a UnitDetails, Option<String>)> {
+        let units = self.units.values();
+        let lasting = units.filter(move |unit| unit.application.as_str() == name && unit.life == Life::Alive);
+        lasting.map(|unit| match &unit.record.operation {
+            Operation::Hook { event, step: HookStep::Failed(_) } => (unit, Some(event.hook_name())),
+            _ => (unit, None),
+        })
     }
 
     /// How often each unit has committed.

@@ -9,18 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use periapt_client::{Client, ClientError, Identity, Options};
 use periapt_host_api::{
-    CharmDigest, ErrorCode, UnitName,
+    ErrorCode, UnitName,
     api::ModelSelector,
-    command::{Command, ControllerCommand},
+    command::{Command, ControllerCommand, ResolveMode},
 };
 
 use crate::{
     books::Books,
     observed::Observed,
-    steps::{LASTING, Plan, Step, deploy, selector},
+    steps::{Editions, LASTING, Plan, Step, deploy, selector},
 };
 
 /// How long anything may take that is waited for.
@@ -31,13 +31,19 @@ const LOOK: Duration = Duration::from_millis(30);
 const CALM: u32 = 12;
 /// An application without units: whoever is related to it is alone with its bag.
 const DESK: &str = "desk";
+/// Another one, so that the second charm always has somebody who uses it, and keeps its revision.
+const SHELF: &str = "shelf";
+/// What a unit sets its count to that counts wrongly: more than any of these units runs.
+const WRONG: u64 = 100_000;
+/// The hook that is made to fail.
+const FAILS: &str = "config-changed";
 
 /// One operator of one model.
 #[derive(Debug)]
 pub(crate) struct Operator {
     client: Client,
     model: ModelSelector,
-    charm: CharmDigest,
+    charms: Editions,
     books: Books,
     /// Units whose journal may still grow.
     followed: BTreeSet<UnitName>,
@@ -46,17 +52,23 @@ pub(crate) struct Operator {
 
 impl Operator {
     /// Makes a model with what all steps rest on.
-    pub(crate) async fn prepare(url: &str, archive: Vec<u8>) -> anyhow::Result<Self> {
+    pub(crate) async fn prepare(url: &str, archives: [Vec<u8>; 2]) -> anyhow::Result<Self> {
         let client = Client::new(Options::new(url, Identity::Local))?;
         let model: ModelSelector = "storm".parse()?;
         client.controller_command(ControllerCommand::AddModel { name: "storm".parse()? }).await?;
-        let charm = client.upload_charm(archive.into()).await?.digest;
+        let [first, second] = archives;
+        let first = client.upload_charm(first.into()).await?.digest;
+        let second = client.upload_charm(second.into()).await?.digest;
+        let charms = Editions { first, second };
         // What a clock makes due differs from run to run.
         let quiet = [("update-status-hook-interval".to_owned(), "0".to_owned())].into();
-        let mut commands =
-            vec![Command::SetModelConfig { set: quiet, reset: Vec::new() }, deploy(charm, DESK, 0, [])?];
+        let mut commands = vec![
+            Command::SetModelConfig { set: quiet, reset: Vec::new() },
+            deploy(first, DESK, 0, [])?,
+            deploy(second, SHELF, 0, [])?,
+        ];
         for (name, units) in LASTING {
-            commands.push(deploy(charm, name, units, [("ledger", "true".to_owned())])?);
+            commands.push(deploy(first, name, units, [("ledger", "true".to_owned())])?);
             let (first, second) = (selector(&format!("{name}:tally"))?, selector(&format!("{DESK}:desk"))?);
             commands.push(Command::Integrate { first, second });
         }
@@ -64,7 +76,7 @@ impl Operator {
             client.command(&model, command).await?;
         }
         let books = Books::default();
-        Ok(Self { client, model, charm, books, followed: BTreeSet::new(), progress: Arc::default() })
+        Ok(Self { client, model, charms, books, followed: BTreeSet::new(), progress: Arc::default() })
     }
 
     /// Counts the hooks that this operator has seen in the journal.
@@ -79,14 +91,61 @@ impl Operator {
 
     /// Does a step, once.
     pub(crate) async fn perform(&mut self, step: &Step) -> anyhow::Result<()> {
+        if let Step::Mend(name, _, ResolveMode::NoRetry) = step {
+            self.answer(name, ResolveMode::NoRetry).await?;
+        }
+        self.submit(step).await?;
+        if let Step::Mend(name, _, ResolveMode::Retry) = step {
+            self.answer(name, ResolveMode::Retry).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers the failed hooks of an application's units, once each. What is to be passed over has yet to fail, maybe,
+    /// and is waited for until it is passed over; a hook that runs again may do so by itself meanwhile.
+    async fn answer(&mut self, name: &str, mode: ResolveMode) -> anyhow::Result<()> {
         let began = Instant::now();
-        let command = step.command(self.charm)?;
+        let (mut asked, mut taken) = (BTreeSet::new(), BTreeSet::new());
+        loop {
+            let observed = self.observe().await?;
+            let mut open = Vec::new();
+            for (unit, failed) in observed.failures_of(name) {
+                let passed_over = mode == ResolveMode::NoRetry;
+                let due = failed.is_some_and(|hook| !passed_over || hook == FAILS);
+                let awaited = passed_over && (!asked.contains(&unit.name) || unit.resolved.is_some());
+                if !(awaited || due && !taken.contains(&unit.name)) {
+                    continue;
+                }
+                open.push(unit.name.clone());
+                if due && unit.resolved.is_none() && !taken.contains(&unit.name) {
+                    asked.insert(unit.name.clone());
+                    let resolve = Command::Resolve { unit: unit.name.clone(), mode };
+                    match self.client.command(&self.model, resolve).await {
+                        Ok(_) => drop(taken.insert(unit.name.clone())),
+                        Err(error) if may_be_repeated(&error) => {}
+                        Err(error) => bail!("resolving {}: {error}", unit.name),
+                    }
+                }
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < PATIENCE, "{open:?} are not resolved after {PATIENCE:?}");
+            self.follow().await?;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Submits a step's command, once.
+    async fn submit(&mut self, step: &Step) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let command = step.command(self.charms)?;
         loop {
             match self.client.command(&self.model, command.clone()).await {
                 Ok(_) => break,
                 Err(error) if may_be_repeated(&error) => {
                     // There is one operator: what can be seen is its own doing.
-                    if self.observe().await?.shows(step) {
+                    if self.observe().await?.shows(step, self.charms) {
                         break;
                     }
                     ensure!(began.elapsed() < PATIENCE, "{step:?} is not done after {PATIENCE:?}: {error}");
@@ -101,7 +160,7 @@ impl Operator {
 
     /// All that was acknowledged must be there.
     pub(crate) async fn verify(&self, plan: &Plan) -> anyhow::Result<()> {
-        let wrong = self.observe().await?.contradictions(plan);
+        let wrong = self.observe().await?.contradictions(plan, self.charms);
         ensure!(wrong.is_empty(), "not what was acknowledged: {wrong:#?}");
         Ok(())
     }
@@ -124,9 +183,24 @@ impl Operator {
         }
     }
 
-    /// What the units have counted and written down must be what the journal says.
-    pub(crate) fn audit(&self, observed: &Observed) -> anyhow::Result<()> {
-        self.books.audit(observed)
+    /// Lets an application's units count wrongly from now on, and waits until one has.
+    pub(crate) async fn miscount(&mut self, name: &str) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let wrong = format!("{FAILS}: set hooks={WRONG}");
+        let current = self.observe().await?.script_of(name).context("no script")?;
+        let set = BTreeMap::from([("script".to_owned(), format!("{current}\n{wrong}"))]);
+        let command = Command::SetConfig { application: name.parse()?, set, reset: Vec::new() };
+        self.client.command(&self.model, command).await?;
+        while !self.observe().await?.counts().any(|hooks| hooks >= WRONG) {
+            ensure!(began.elapsed() < PATIENCE, "nobody counts wrongly after {PATIENCE:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// What the journal has shown so far.
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
     }
 
     /// Reads what is new in the journal, before the controller forgets it.

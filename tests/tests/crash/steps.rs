@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     CharmDigest,
-    command::{Command, Deploy, EndpointSelector, RelationSelector},
+    command::{Command, Deploy, EndpointSelector, RelationSelector, ResolveMode},
 };
 
 use crate::chance::Chance;
@@ -24,6 +24,13 @@ const MOST_UNITS: usize = 3;
 pub(crate) enum Step {
     /// Another script: all units write this number into all their bags, and into their statuses.
     Note(&'static str, u64),
+    /// The same, and config-changed fails: all units end up in a hook error.
+    Break(&'static str, u64),
+    /// Another script, by which nothing fails; the failed hooks are answered in this way: before it if they are to be
+    /// passed over, and after it if they are to run again.
+    Mend(&'static str, u64, ResolveMode),
+    /// The other of the two charms, or the one that was there before; forced, even units in error go on with it.
+    Refresh(&'static str, Edition, bool),
     /// One more unit, which will have this number.
     AddUnit(&'static str, u32),
     /// One less.
@@ -38,6 +45,30 @@ pub(crate) enum Step {
     Deploy(u64),
     /// Removes it.
     Remove,
+}
+
+/// Which of two archives that differ in nothing that counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Edition {
+    #[default]
+    First,
+    Second,
+}
+
+/// The two charms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Editions {
+    pub(crate) first: CharmDigest,
+    pub(crate) second: CharmDigest,
+}
+
+impl Editions {
+    pub(crate) fn digest(self, edition: Edition) -> CharmDigest {
+        match edition {
+            Edition::First => self.first,
+            Edition::Second => self.second,
+        }
+    }
 }
 
 /// What a model should be like.
@@ -55,6 +86,10 @@ pub(crate) struct Plan {
 pub(crate) struct Wanted {
     /// Its script's number.
     pub(crate) note: u64,
+    /// Whether its script makes a hook fail.
+    pub(crate) broken: bool,
+    /// Its charm.
+    pub(crate) edition: Edition,
     /// Its units, by number; of the one that comes and goes, not known.
     pub(crate) units: BTreeSet<u32>,
     /// Whether it is exposed.
@@ -79,7 +114,16 @@ impl Plan {
             let application = &self.applications[name];
             let (requirer, provider) = *chance.pick(&PAIRS);
             let passing = self.applications.contains_key(PASSING);
-            match chance.below(12) {
+            let other = match application.edition {
+                Edition::First => Edition::Second,
+                Edition::Second => Edition::First,
+            };
+            match chance.below(15) {
+                // Whoever is in error winds nothing up: what waits for that would wait for the operator.
+                0..8 if application.broken => return self.mend(name, chance),
+                12 => return Step::Refresh(name, other, chance.below(2) == 0),
+                _ if self.anything_broken() => {}
+                13..15 => return Step::Break(name, self.notes + 1),
                 0..4 => return Step::Note(name, self.notes + 1),
                 4 if application.units.len() < MOST_UNITS => return Step::AddUnit(name, application.added),
                 5 if application.units.len() > 1 => {
@@ -99,6 +143,22 @@ impl Plan {
         }
     }
 
+    /// A step after which an application's units fail no more.
+    fn mend(&self, name: &'static str, chance: &mut Chance) -> Step {
+        let mode = *chance.pick(&[ResolveMode::Retry, ResolveMode::NoRetry]);
+        Step::Mend(name, self.notes + 1, mode)
+    }
+
+    /// What is to be done before the model can come to rest.
+    pub(crate) fn last(&self, chance: &mut Chance) -> Option<Step> {
+        let broken = LASTING.iter().find(|(name, _)| self.applications[name].broken)?;
+        Some(self.mend(broken.0, chance))
+    }
+
+    fn anything_broken(&self) -> bool {
+        self.applications.values().any(|application| application.broken)
+    }
+
     /// Takes a step as done.
     pub(crate) fn apply(&mut self, step: &Step) {
         match *step {
@@ -106,6 +166,13 @@ impl Plan {
                 self.notes = note;
                 self.application(name).note = note;
             }
+            Step::Break(name, note) | Step::Mend(name, note, _) => {
+                self.notes = note;
+                let application = self.application(name);
+                application.note = note;
+                application.broken = matches!(step, Step::Break(..));
+            }
+            Step::Refresh(name, edition, _) => self.application(name).edition = edition,
             Step::AddUnit(name, number) => {
                 let application = self.application(name);
                 application.units.insert(number);
@@ -138,14 +205,18 @@ impl Plan {
 }
 
 impl Step {
-    /// The command that does it.
-    pub(crate) fn command(&self, charm: CharmDigest) -> anyhow::Result<Command> {
+    /// The command that does it; what has to be said to failed hooks besides is not in it.
+    pub(crate) fn command(&self, charms: Editions) -> anyhow::Result<Command> {
+        let set_script = |name: &str, script: String| {
+            let set = BTreeMap::from([("script".to_owned(), script)]);
+            anyhow::Ok(Command::SetConfig { application: name.parse()?, set, reset: Vec::new() })
+        };
         Ok(match self {
-            Self::Note(name, note) => Command::SetConfig {
-                application: name.parse()?,
-                set: BTreeMap::from([("script".to_owned(), script(*note))]),
-                reset: Vec::new(),
-            },
+            Self::Note(name, note) | Self::Mend(name, note, _) => set_script(name, script(*note, false))?,
+            Self::Break(name, note) => set_script(name, script(*note, true))?,
+            Self::Refresh(name, edition, force) => {
+                Command::Refresh { application: name.parse()?, charm: charms.digest(*edition), force: *force }
+            }
             Self::AddUnit(name, _) => {
                 Command::AddUnits { application: name.parse()?, count: 1, placement: Vec::new() }
             }
@@ -161,7 +232,7 @@ impl Step {
             },
             Self::Expose(name, true) => Command::Expose { application: name.parse()? },
             Self::Expose(name, false) => Command::Unexpose { application: name.parse()? },
-            Self::Deploy(note) => deploy(charm, PASSING, 1, [("script", script(*note))])?,
+            Self::Deploy(note) => deploy(charms.first, PASSING, 1, [("script", script(*note, false))])?,
             Self::Remove => Command::RemoveApplication { application: PASSING.parse()?, force: None },
         })
     }
@@ -184,9 +255,14 @@ pub(crate) fn deploy<const N: usize>(
     }))
 }
 
-/// In whatever order hooks run, the last of them leaves the last note everywhere.
-pub(crate) fn script(note: u64) -> String {
-    format!("*: set note={note}\n*: status active {}", message(note))
+/// How a hook fails that is asked to.
+pub(crate) const FAILURE: &str = "out of luck";
+
+/// In whatever order hooks run, the last of them leaves the last note everywhere: each config-changed writes to all
+/// bags. One that fails has written, too, but for nothing.
+pub(crate) fn script(note: u64, broken: bool) -> String {
+    let fails = if broken { format!("\nconfig-changed: fail {FAILURE}") } else { String::new() };
+    format!("*: set note={note}\n*: status active {}{fails}", message(note))
 }
 
 /// What a unit says that has done as its script says.

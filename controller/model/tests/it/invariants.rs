@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use periapt_host_api::{StoreId, command::Caller, relation::BagOwner, status::Life};
+use periapt_host_api::{
+    AgentName, ModelUuid, StoreId, command::Caller, relation::BagOwner, status::Life, view::View,
+};
 use periapt_model::{ModelState, Root, entity::Work, follow, view};
 
 use crate::world::World;
@@ -125,13 +127,17 @@ fn stored_entities_make_the_same_state(world: &World) {
     }
 }
 
-/// Frames, applied, equal the view; and a state that looks the same gives the same view.
-fn frames_lead_to_the_view(before: &Root, world: &World) {
+/// Frames, applied, equal the view, however many changes one of them tells of; and a state that looks the same gives the same view.
+pub(crate) fn frames_lead_to_the_view(before: &Root, world: &World) {
     for caller in callers(before, world) {
-        let Caller::Runner { model, .. } = &caller else { continue };
         let (mut mirror, now) = (view(before, &caller), view(&world.root, &caller));
+        let Caller::Runner { model, .. } = &caller else {
+            let nothing = View { revision: now.revision, ..View::default() };
+            assert_eq!(now, nothing, "{caller:?} watches nothing of a model's inside");
+            continue;
+        };
         if before.looks_the_same(&world.root, &caller, model) {
-            let same = periapt_host_api::view::View { revision: now.revision, ..mirror.clone() };
+            let same = View { revision: now.revision, ..mirror.clone() };
             assert_eq!(same, now, "it looked the same, and is not");
         }
         let followed = follow(before, &mirror, &world.root, &caller);
@@ -142,7 +148,14 @@ fn frames_lead_to_the_view(before: &Root, world: &World) {
     }
 }
 
-fn callers(root: &Root, world: &World) -> Vec<Caller> {
-    let agents: Vec<_> = root.agents().map(|agent| agent.name.clone()).collect();
-    agents.into_iter().map(|agent| Caller::Runner { agent, model: world.model }).collect()
+/// Of every kind: the runner of each agent, in this model and in one that is not there; the agents themselves, the
+/// controller, a user.
+pub(crate) fn callers(root: &Root, world: &World) -> Vec<Caller> {
+    let elsewhere = ModelUuid(Default::default());
+    let of_agent = |agent: &AgentName| {
+        let runner = |model| Caller::Runner { agent: agent.clone(), model };
+        [runner(world.model), runner(elsewhere), Caller::Agent(agent.clone())]
+    };
+    let agents = root.agents().flat_map(|agent| of_agent(&agent.name));
+    agents.chain([Caller::Worker, world.user()]).collect()
 }

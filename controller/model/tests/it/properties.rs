@@ -1,17 +1,23 @@
 //! Random sequences of commands, commits and time keep what must always hold ([`crate::invariants`]), and end in
 //! an empty model once everything is removed by force.
 
+use std::collections::BTreeSet;
+
 use periapt_host_api::{
     RelationId,
-    command::{Command, ControllerCommand, Force, Placement, RelationSelector, ResolveMode},
+    command::{Caller, Command, ControllerCommand, Force, Placement, RelationSelector, ResolveMode},
     commit::EarlyEffect,
     event::Event,
     status::{Life, WorkloadStatus},
+    view::View,
 };
-use periapt_model::WorkerCommand;
-use proptest::prelude::*;
+use periapt_model::{WorkerCommand, view};
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
-use crate::world::{World, deploy_command};
+use crate::{
+    invariants::{callers, frames_lead_to_the_view},
+    world::{World, deploy_command},
+};
 
 /// Small numbers that pick among what is there.
 #[derive(Debug, Clone)]
@@ -227,6 +233,68 @@ fn take(world: &mut World, step: Step) -> Option<()> {
     Some(())
 }
 
+/// Two agents, and some applications with units, of which a third agent has one.
+fn populated() -> World {
+    let mut world = World::new();
+    world.agent("a2");
+    for name in ["app", "db", "logging"] {
+        let by = NAMES.iter().position(|known| *known == name).unwrap();
+        take(&mut world, Step::Deploy(u8::try_from(by).unwrap(), 2));
+    }
+    world.settle();
+    world.agent("a3");
+    let (application, placement) = ("app".parse().unwrap(), vec![Placement::Agent("a3".parse().unwrap())]);
+    world.run(Command::AddUnits { application, count: 1, placement }).unwrap();
+    world.agent("idle");
+    world
+}
+
+/// What the properties below are worth: the views of some dozens of lives are of every kind.
+#[test]
+fn random_lives_meet_watchers_of_every_kind() {
+    let mut runner = TestRunner::deterministic();
+    let lives = prop::collection::vec(step(), 60..80);
+    let mut kinds = BTreeSet::new();
+    for _ in 0..24 {
+        let mut world = populated();
+        for step in lives.new_tree(&mut runner).unwrap().current() {
+            take(&mut world, step);
+            for caller in callers(&world.root, &world) {
+                kinds.extend(kind(&caller, &view(&world.root, &caller)));
+            }
+        }
+    }
+    let wanted = [
+        "an agent",
+        "no unit",
+        "one unit that leads",
+        "one unit that does not lead",
+        "several units, the leader among them",
+        "several units without the leader",
+        "the controller",
+        "a user",
+    ];
+    assert_eq!(kinds, BTreeSet::from(wanted));
+}
+
+/// What a caller is to the application of its first unit.
+fn kind(caller: &Caller, view: &View) -> Option<&'static str> {
+    match caller {
+        Caller::User(_) => return Some("a user"),
+        Caller::Worker => return Some("the controller"),
+        Caller::Agent(_) => return Some("an agent"),
+        Caller::Runner { .. } => {}
+    }
+    let Some(first) = view.units.keys().next() else { return Some("no unit") };
+    let leader = view.applications.get(first.application())?.leader.as_ref()?;
+    Some(match (view.units.len(), view.units.contains_key(&leader.unit)) {
+        (1, true) => "one unit that leads",
+        (1, false) => "one unit that does not lead",
+        (_, true) => "several units, the leader among them",
+        (_, false) => "several units without the leader",
+    })
+}
+
 /// A few dozen cases in an ordinary run; `PROPTEST_CASES` asks for more.
 fn config() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
@@ -240,13 +308,7 @@ proptest! {
 
     #[test]
     fn random_lives_hold_together_and_can_be_ended(steps in prop::collection::vec(step(), 1..80)) {
-        let mut world = World::new();
-        world.agent("a2");
-        for name in ["app", "db", "logging"] {
-            let by = NAMES.iter().position(|known| *known == name).unwrap();
-            take(&mut world, Step::Deploy(u8::try_from(by).unwrap(), 2));
-        }
-        world.settle();
+        let mut world = populated();
         for step in steps {
             take(&mut world, step);
             world.status();
@@ -259,5 +321,21 @@ proptest! {
         world.advance(90);
         world.settle();
         prop_assert!(world.root.model(&model).is_none(), "the model did not go");
+    }
+
+    /// A slow reader's frame tells of all that happened since the last one.
+    #[test]
+    fn one_frame_of_many_changes_leads_to_the_view_as_well(
+        steps in prop::collection::vec(step(), 20..60),
+        slowness in 2..15_usize,
+    ) {
+        let mut world = populated();
+        for since_the_last in steps.chunks(slowness) {
+            let before = world.root.clone();
+            for step in since_the_last {
+                take(&mut world, step.clone());
+            }
+            frames_lead_to_the_view(&before, &world);
+        }
     }
 }

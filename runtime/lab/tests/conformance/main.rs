@@ -15,6 +15,7 @@ mod configuration;
 mod failure;
 mod law;
 mod leadership;
+mod promises;
 mod properties;
 mod recovery;
 mod relations;

@@ -1,0 +1,151 @@
+//! Properties of wild runs that are promises to somebody: to a charm, that it finds what it has written; to an operator,
+//! that what is removed goes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use periapt_host_api::{
+    ErrorCode, UnitName,
+    command::{Command, Force, ResolveMode},
+    record::{HookStep, Operation},
+};
+use periapt_lab::{Fate, Lab, LabError, Traced};
+use proptest::prelude::*;
+
+use crate::properties::{APPLICATIONS, act, beginning, config, connect, live, perform};
+
+fn fail(error: LabError) -> TestCaseError {
+    TestCaseError::fail(error.to_string())
+}
+
+/// The count that a hook found, and whether it left the next one.
+fn counted(traced: &Traced) -> Option<(u64, bool)> {
+    let is = |name: &str, word: &str| {
+        traced.tools.iter().find(|call| {
+            call.argv.first().is_some_and(|first| first == name)
+                && call.argv.iter().any(|argument| argument.starts_with(word))
+        })
+    };
+    let found = is("relation-get", "count")?.output.stdout.trim().parse().unwrap_or_default();
+    Some((found, is("relation-set", "count=").is_some()))
+}
+
+/// Each hook must find what the last committed one of its unit has left, and no other (`design.md` section 3, item 4).
+/// Answers how many hooks were looked at.
+fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
+    let mut left: BTreeMap<&UnitName, u64> = BTreeMap::new();
+    let mut looked_at = 0;
+    for traced in trace {
+        let Some((found, counts)) = counted(traced) else { continue };
+        let left = left.entry(&traced.unit).or_default();
+        prop_assert_eq!(found, *left, "{} {} at {}", &traced.unit, traced, traced.operation.0);
+        looked_at += 1;
+        if counts && traced.fate == Fate::Committed {
+            *left += 1;
+        }
+    }
+    Ok(looked_at)
+}
+
+/// Units whose hook or charm has failed.
+fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
+    let has_failed = |operation: &Operation| {
+        matches!(
+            operation,
+            Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. }
+        )
+    };
+    let failed = lab.state()?.units().filter(|unit| has_failed(&unit.record.operation));
+    Ok(failed.map(|unit| unit.name.to_string()).collect())
+}
+
+/// Removes all applications that are there.
+fn remove_all(lab: &mut Lab, force: Option<Force>) -> Result<(), LabError> {
+    for name in APPLICATIONS {
+        let application = name.parse()?;
+        match lab.command(&Command::RemoveApplication { application, force }) {
+            Err(LabError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {}
+            done => drop(done?),
+        }
+    }
+    Ok(())
+}
+
+fn check_empty(lab: &Lab) -> Result<(), TestCaseError> {
+    let state = lab.state().map_err(fail)?;
+    let units: Vec<_> = state.units().map(|unit| (&unit.name, unit.life, &unit.record.operation)).collect();
+    prop_assert!(units.is_empty(), "{:?}", units);
+    let applications: Vec<_> = state.applications().map(|application| &application.name).collect();
+    prop_assert!(applications.is_empty(), "{:?}", applications);
+    let (relations, machines) = (state.relations().count(), state.machines().count());
+    prop_assert_eq!((relations, machines, state.relations_with_bags().count()), (0, 0, 0));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_unit_always_finds_what_it_has_written_last(
+        seed: u64,
+        lost_answers in prop_oneof![Just(0_u16), Just(300)],
+        acts in prop::collection::vec(act(), 1..40),
+    ) {
+        let lab = live(seed, lost_answers, &acts)?;
+        // Without peers' relations there would be nothing to look at; each life begins with two units that have one.
+        prop_assert!(check_counts(lab.trace())? > 0);
+    }
+
+    #[test]
+    fn every_removal_ends_once_errors_are_resolved(
+        seed: u64,
+        acts in prop::collection::vec(act(), 1..40),
+        retries in prop::collection::vec(any::<bool>(), 16),
+    ) {
+        let mut lab = beginning(seed).map_err(fail)?;
+        // Nothing is tried again by itself: it is the operator who ends each error.
+        lab.configure_model(&[("automatically-retry-hooks", "false")]).map_err(fail)?;
+        for act in &acts {
+            perform(&mut lab, act).map_err(fail)?;
+        }
+        connect(&mut lab).map_err(fail)?;
+        remove_all(&mut lab, None).map_err(fail)?;
+        lab.advance(Duration::from_secs(200)).map_err(fail)?;
+        lab.unscript_all();
+        let mut retries = retries.into_iter().cycle();
+        for _ in 0..100 {
+            let failed = failed(&lab).map_err(fail)?;
+            if failed.is_empty() {
+                break;
+            }
+            for unit in failed {
+                let retry = retries.next().unwrap_or(true);
+                let mode = if retry { ResolveMode::Retry } else { ResolveMode::NoRetry };
+                // It may be gone by now, or have been resolved before its agent was reached again.
+                match lab.resolve(&unit, mode) {
+                    Ok(()) | Err(LabError::Refused(_)) => {}
+                    Err(other) => return Err(fail(other)),
+                }
+            }
+            lab.advance(Duration::from_secs(20)).map_err(fail)?;
+        }
+        lab.advance(Duration::from_secs(200)).map_err(fail)?;
+        check_empty(&lab)?;
+    }
+
+    /// Hooks go on failing, agents stay dead or cut off: force waits as long as it was told to, and ends it.
+    #[test]
+    fn every_removal_ends_by_force_whatever_hangs(
+        seed: u64,
+        acts in prop::collection::vec(act(), 1..40),
+        max_wait in 0..120_u32,
+    ) {
+        let mut lab = beginning(seed).map_err(fail)?;
+        for act in &acts {
+            perform(&mut lab, act).map_err(fail)?;
+        }
+        remove_all(&mut lab, Some(Force { max_wait })).map_err(fail)?;
+        lab.advance(Duration::from_secs(u64::from(max_wait) + 1)).map_err(fail)?;
+        lab.advance(Duration::from_secs(300)).map_err(fail)?;
+        check_empty(&lab)?;
+    }
+}
