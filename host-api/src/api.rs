@@ -126,16 +126,38 @@ pub struct Registered {
 pub struct JournalEntry {
     /// The unit.
     pub unit: UnitName,
+    /// The commit that it came with.
+    #[serde(default)]
+    pub revision: Revision,
     /// What it ran.
     pub record: JournalRecord,
 }
 
-/// A page of the journal, the oldest first.
+/// Which hooks of the journal are wanted, and how much of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct JournalQuery {
+    /// Of this unit; none: the newest few of each unit.
+    pub unit: Option<UnitName>,
+    /// Only the runs that started from this `seq`.
+    pub seq: Option<u64>,
+    /// With their host calls; a unit must be named.
+    pub calls: bool,
+    /// With seeds and with what calls about secrets were given and answered; for administrators of the model.
+    pub secrets: bool,
+    /// Where the page before ended, as it said.
+    pub after: Option<String>,
+}
+
+/// A page of the journal: units by name, of each the newest hook first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Journal {
-    /// In the order in which they were committed.
+    /// The hooks.
     pub entries: Vec<JournalEntry>,
+    /// From where the next page goes on; none: this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A unit, as `show-unit` shows it.

@@ -38,6 +38,34 @@ pub struct JournalRecord {
     pub seed: String,
 }
 
+/// What stands in the place of something that is not shown.
+pub const HIDDEN: &str = "\"(hidden)\"";
+
+impl JournalRecord {
+    /// The same without its host calls: they are most of a record.
+    #[must_use]
+    pub fn without_calls(self) -> Self {
+        Self { calls: RecordedCalls::default(), ..self }
+    }
+
+    /// The same without what is for those who may do anything in the model: the seed, from which all that the run drew
+    /// can be computed, and what calls about secrets were given and answered. An answer that another call shares is
+    /// hidden from both.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        self.seed.clear();
+        let RecordedCalls { calls, answers, .. } = &mut self.calls;
+        for call in calls.iter_mut().filter(|call| call.is_about_secrets()) {
+            HIDDEN.clone_into(&mut call.arguments);
+            let answer = usize::try_from(call.answer).ok().and_then(|index| answers.get_mut(index));
+            if let Some(answer) = answer {
+                HIDDEN.clone_into(answer);
+            }
+        }
+        self
+    }
+}
+
 /// How a hook run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -93,4 +121,13 @@ pub struct RecordedCall {
     pub arguments: String,
     /// Which of the answers it got.
     pub answer: u32,
+}
+
+impl RecordedCall {
+    /// Whether it may have to do with a secret. Of a hook tool the arguments tell; where only their digest is there,
+    /// nobody knows.
+    fn is_about_secrets(&self) -> bool {
+        let tool = || self.arguments.contains("secret-") || self.arguments.starts_with("{\"digest\"");
+        self.function.starts_with("secrets.") || (self.function == "hook-tools.run" && tool())
+    }
 }

@@ -62,7 +62,7 @@ async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
 fn table(journal: &Journal) -> String {
     let heading = ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls"];
     let mut table = [4, 5, 6, 7, 8].into_iter().fold(Table::new(heading), Table::right);
-    for JournalEntry { unit, record } in &journal.entries {
+    for JournalEntry { unit, record, .. } in &journal.entries {
         let costs = &record.costs;
         table.row([
             to_the_second(record.started_at).into(),

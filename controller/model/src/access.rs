@@ -2,7 +2,38 @@
 
 use periapt_host_api::{Refusal, command::Caller};
 
-use crate::input::Input;
+use crate::{input::Input, root::ModelState};
+
+/// What a user may do in a model; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModelAccess {
+    /// See it.
+    Read,
+    /// Change it.
+    Write,
+    /// All, what is secret included.
+    Admin,
+}
+
+/// What a caller may do in a model as a user; none: nothing. There are no grants yet, so every user administers every
+/// model.
+pub fn model_access(_: &ModelState, caller: &Caller) -> Option<ModelAccess> {
+    match caller {
+        Caller::User(_) => Some(ModelAccess::Admin),
+        Caller::Agent(_) | Caller::Runner { .. } | Caller::Worker => None,
+    }
+}
+
+/// Refuses what a user would need more access to a model for.
+///
+/// # Errors
+/// Permission denied.
+pub fn check_access(state: &ModelState, caller: &Caller, needed: ModelAccess) -> Result<(), Refusal> {
+    match model_access(state, caller) {
+        Some(access) if access >= needed => Ok(()),
+        _ => Err(denied()),
+    }
+}
 
 /// The answer to whoever may not, and to whoever asks for what it may not know of.
 pub(crate) fn denied() -> Refusal {

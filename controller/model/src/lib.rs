@@ -20,6 +20,7 @@ mod transaction;
 mod view;
 mod worker;
 
+pub use access::{ModelAccess, check_access, model_access};
 pub use assignments::assignments;
 pub use changes::{Changes, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange};
 pub use entity::{Entity, EntityKey, ModelKey};

@@ -1,14 +1,14 @@
 //! Reading records: log lines and the journal.
 
+mod journal;
+
 use std::sync::Arc;
 
-use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal, UnitName,
-    api::{JournalEntry, LogQuery},
-    logs::LogLine,
-};
+use periapt_host_api::{ErrorCode, ModelUuid, Refusal, api::LogQuery, logs::LogLine};
 use periapt_model::{RecordBody, RecordKind};
 use periapt_store::{Order, Record, RecordPosition, Store, StoreError, codec, key};
+
+pub(crate) use journal::{JournalReader, newest};
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
@@ -116,29 +116,6 @@ impl LogReader {
         lines.reverse();
         Ok(lines)
     }
-}
-
-/// The newest hooks of a unit with where they stand, the oldest first.
-pub(crate) async fn journal(
-    store: &dyn Store,
-    model: &ModelUuid,
-    unit: &UnitName,
-    limit: usize,
-) -> Result<Vec<(RecordPosition, JournalEntry)>, Refusal> {
-    let prefix = key::record_prefix(model, RecordKind::Journal, &unit.to_string());
-    let records = store.records(&prefix, Order::NewestFirst { before: None }, limit).await;
-    let records = records.map_err(|error| unreadable(&error))?;
-    let mut entries = Vec::with_capacity(records.len());
-    for record in records.iter().rev() {
-        match codec::body(record) {
-            Ok(RecordBody::Journal(hook)) => {
-                entries.push((record.position, JournalEntry { unit: unit.clone(), record: *hook }));
-            }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, %unit, "a journal record cannot be read"),
-        }
-    }
-    Ok(entries)
 }
 
 /// What a caller is told when records cannot be read.

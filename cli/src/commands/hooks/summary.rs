@@ -102,7 +102,7 @@ mod tests {
             calls: RecordedCalls::default(),
             seed: String::new(),
         };
-        JournalEntry { unit: unit.parse().unwrap(), record }
+        JournalEntry { unit: unit.parse().unwrap(), revision: Default::default(), record }
     }
 
     #[test]
@@ -115,6 +115,7 @@ mod tests {
                 entry("a/2", Event::ConfigChanged, 1, failed()),
                 entry("a/2", Event::ConfigChanged, 10, HookOutcome::Handled),
             ],
+            next: None,
         };
         let text = anstream::adapter::strip_str(&table(&of(&journal))).to_string();
         assert_eq!(

@@ -114,8 +114,7 @@ pub(crate) async fn unit(
 ) -> Answer<Json<UnitDetails>> {
     let name: UnitName = parsed(&format!("{application}/{number}"))?;
     let (published, state) = readable(&engine, &who, &model)?;
-    let hooks = records::journal(&*engine.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
-    let hooks = hooks.into_iter().map(|(_, entry)| entry.record).collect();
+    let hooks = records::newest(&*engine.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
     Ok(Json(show::unit(&published.root, &state, &name, hooks)?))
 }
 

@@ -8,23 +8,18 @@ use axum::{
 use futures_util::{Stream, stream};
 use http::Version;
 use periapt_host_api::{
-    Refusal, UnitName,
-    api::{Journal, LogQuery},
+    Refusal,
+    api::{Journal, JournalQuery, LogQuery},
     logs::{LogLevel, LogLine},
 };
+use periapt_model::{ModelAccess, check_access};
 
 use crate::{
     api::{caller::Who, failure::Answer, models::readable, places::StreamOf, query::Query, streams},
     engine::Engine,
-    records::{self, LogFilter, LogReader},
+    records::{JournalReader, LogFilter, LogReader},
     watch::{LogOf, Seat},
 };
-
-/// The most hooks that one answer holds, and of each unit where all are asked for.
-const MAX_HOOKS: usize = 50;
-const MAX_HOOKS_OF_EACH: usize = 10;
-/// The most units that an answer about all of them looks at.
-const MAX_UNITS: usize = 1_000;
 
 fn log_query(text: Option<&str>) -> Result<LogQuery, Refusal> {
     let mut query = Query::parse(text)?;
@@ -103,28 +98,33 @@ impl Reading {
     }
 }
 
+fn journal_query(text: Option<&str>) -> Result<JournalQuery, Refusal> {
+    let mut query = Query::parse(text)?;
+    let read = JournalQuery {
+        unit: query.one("unit")?,
+        seq: query.one("seq")?,
+        calls: query.flag("calls")?,
+        secrets: query.flag("secrets")?,
+        after: query.one("after")?,
+    };
+    query.end()?;
+    match (&read.unit, read.seq.is_some() || read.calls) {
+        (None, true) => Err(Refusal::bad_request("seq and calls are asked of one unit: name it")),
+        _ => Ok(read),
+    }
+}
+
 pub(crate) async fn journal(
     State(engine): State<Engine>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Journal>> {
-    let mut query = Query::parse(query.as_deref())?;
-    let unit: Option<UnitName> = query.one("unit")?;
-    query.end()?;
+    let query = journal_query(query.as_deref())?;
     let (_, state) = readable(&engine, &who, &model)?;
-    let (store, uuid) = (engine.records()?, state.model().uuid);
-    let entries = match unit {
-        // One that is gone may still have a journal.
-        Some(unit) => records::journal(&*store, &uuid, &unit, MAX_HOOKS).await?,
-        None => {
-            let mut all = Vec::new();
-            for unit in state.units().take(MAX_UNITS) {
-                all.extend(records::journal(&*store, &uuid, &unit.name, MAX_HOOKS_OF_EACH).await?);
-            }
-            all.sort_by_key(|(position, _)| *position);
-            all
-        }
-    };
-    Ok(Json(Journal { entries: entries.into_iter().map(|(_, entry)| entry).collect() }))
+    if query.secrets {
+        check_access(&state, &who.0, ModelAccess::Admin)?;
+    }
+    let store = engine.records()?;
+    Ok(Json(JournalReader::new(&*store, state.model().uuid, &query).page(&state).await?))
 }

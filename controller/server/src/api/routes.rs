@@ -131,8 +131,21 @@ const WATCH_QUERY: &[Parameter] = &[
     Parameter { name: "revision", kind: "integer", description: "the revision of the frame applied last" },
 ];
 
-const JOURNAL_QUERY: &[Parameter] =
-    &[Parameter { name: "unit", kind: "string", description: "of this unit alone" }];
+const JOURNAL_QUERY: &[Parameter] = &[
+    Parameter { name: "unit", kind: "string", description: "of this unit alone" },
+    Parameter {
+        name: "seq",
+        kind: "integer",
+        description: "only the unit's runs that started from this seq",
+    },
+    Parameter { name: "calls", kind: "boolean", description: "with the unit's host calls" },
+    Parameter {
+        name: "secrets",
+        kind: "boolean",
+        description: "with seeds and secret answers; for the model's administrators",
+    },
+    Parameter { name: "after", kind: "string", description: "where the page before ended" },
+];
 
 /// The API.
 pub(crate) fn table() -> Vec<Route> {
@@ -215,7 +228,7 @@ fn for_models() -> Vec<Route> {
             records::logs,
         ),
         Route::new("/v1/models/{model}/journal").on(
-            Operation::get("journal", "The newest hooks, the oldest first.", json::<Journal>())
+            Operation::get("journal", "A page of the newest hooks: units by name, of each the newest hook first.", json::<Journal>())
                 .query(JOURNAL_QUERY),
             records::journal,
         ),

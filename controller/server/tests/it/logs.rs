@@ -1,4 +1,4 @@
-//! Logs and the journal.
+//! Logs.
 
 use futures_util::StreamExt as _;
 use periapt_host_api::{
@@ -10,14 +10,14 @@ use periapt_host_api::{
 
 use crate::fixture::{Deployed, Fixture, next, next_where, unit};
 
-struct Logging {
-    deployed: Deployed,
-    incarnation: periapt_host_api::Incarnation,
+pub(crate) struct Logging {
+    pub(crate) deployed: Deployed,
+    pub(crate) incarnation: periapt_host_api::Incarnation,
     written: u64,
 }
 
 impl Logging {
-    async fn new(fixture: &Fixture) -> Self {
+    pub(crate) async fn new(fixture: &Fixture) -> Self {
         let mut deployed = fixture.deployed(2).await;
         next_where(&mut deployed.assignments, |assigned| {
             assigned.models.values().any(|assigned| assigned.units == 2)
@@ -89,60 +89,5 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
         (next(&mut followed).await.message, next(&mut followed).await.message),
         ("new 1".into(), "new 2".into())
     );
-    fixture.stop().await;
-}
-
-#[tokio::test]
-async fn hooks_are_in_the_journal_of_their_unit() {
-    use periapt_host_api::{
-        CharmDigest,
-        commit::UnitCommit,
-        event::Event,
-        journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
-        record::UnitRecord,
-    };
-    let fixture = Fixture::start().await;
-    let logging = Logging::new(&fixture).await;
-    let (agent, model) = (&logging.deployed.agent, logging.deployed.model.uuid);
-    for (seq, event) in [(0, Event::Install), (1, Event::Start)] {
-        let journal = JournalRecord {
-            seq,
-            event,
-            attempt: 1,
-            snapshot: periapt_host_api::Revision(1),
-            charm: CharmDigest::of(b"a"),
-            component: CharmDigest::of(b"b"),
-            engine: "wasmtime 48".into(),
-            started_at: "2026-01-01T00:00:00Z".parse().unwrap(),
-            outcome: HookOutcome::Handled,
-            costs: HookCosts::default(),
-            coalesced: vec![],
-            calls: RecordedCalls::default(),
-            seed: String::new(),
-        };
-        let commit = UnitCommit {
-            unit: unit("tiny/0"),
-            seq,
-            incarnation: logging.incarnation,
-            record: UnitRecord { seq: seq + 1, ..UnitRecord::default() },
-            effects: Default::default(),
-            transitions: Default::default(),
-            leader_term: None,
-            early: vec![],
-            journal: Some(journal),
-        };
-        let commit = RunnerCommand::Commit(Box::new(commit));
-        agent.client.runner_command(&agent.name, &model, commit).await.unwrap();
-    }
-    let selector = logging.deployed.model.selector();
-    let events = |journal: periapt_host_api::api::Journal| -> Vec<Event> {
-        journal.entries.into_iter().map(|entry| entry.record.event).collect()
-    };
-    let of_one = fixture.client.journal(&selector, Some(&unit("tiny/0"))).await.unwrap();
-    assert_eq!(events(of_one.clone()), [Event::Install, Event::Start]);
-    assert_eq!(fixture.client.journal(&selector, None).await.unwrap(), of_one);
-    assert!(fixture.client.journal(&selector, Some(&unit("tiny/1"))).await.unwrap().entries.is_empty());
-    let shown = fixture.client.unit(&selector, &unit("tiny/0")).await.unwrap();
-    assert_eq!((shown.journal.len(), shown.record.seq), (2, 2));
     fixture.stop().await;
 }

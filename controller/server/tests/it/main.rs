@@ -12,6 +12,7 @@ mod disk;
 mod file_system;
 mod fixture;
 mod identity;
+mod journal;
 mod logs;
 mod openapi;
 mod overload;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 use periapt_host_api::{
     ApplicationName, Revision, UnitName,
-    api::{ApplicationDetails, Journal, LogQuery, ModelSelector, UnitDetails},
+    api::{ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, UnitDetails},
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
         ModelSummary,
@@ -117,13 +117,42 @@ impl Client {
         call.lines().await
     }
 
-    /// The newest hooks of one unit, or of all units of a model, the oldest first.
+    /// The newest hooks of one unit, or a few of each unit of a model, the oldest first; without their calls.
     pub async fn journal(&self, model: &ModelSelector, unit: Option<&UnitName>) -> Result<Journal> {
-        let call = self.get(format!("/v1/models/{model}/journal"));
-        match unit {
-            Some(unit) => call.query("unit", unit).value().await,
-            None => call.value().await,
+        let mut query = JournalQuery { unit: unit.cloned(), ..JournalQuery::default() };
+        let mut all = Journal::default();
+        loop {
+            let page = self.journal_page(model, &query).await?;
+            all.entries.extend(page.entries);
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
         }
+        // Pages have the newest of each unit first; what came with one commit stays in order.
+        all.entries.reverse();
+        all.entries.sort_by_key(|entry| entry.revision);
+        Ok(all)
+    }
+
+    /// One page of the journal.
+    pub async fn journal_page(&self, model: &ModelSelector, query: &JournalQuery) -> Result<Journal> {
+        let mut call = self.get(format!("/v1/models/{model}/journal"));
+        if let Some(unit) = &query.unit {
+            call = call.query("unit", unit);
+        }
+        if let Some(seq) = query.seq {
+            call = call.query("seq", seq);
+        }
+        for (key, wanted) in [("calls", query.calls), ("secrets", query.secrets)] {
+            if wanted {
+                call = call.query(key, true);
+            }
+        }
+        if let Some(after) = &query.after {
+            call = call.query("after", after);
+        }
+        call.value().await
     }
 
     /// The agents that the controller knows.
