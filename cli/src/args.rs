@@ -83,6 +83,7 @@ pub(crate) enum Command {
     Status(commands::status::Status),
     ShowUnit(commands::show::ShowUnit),
     ShowApplication(commands::show::ShowApplication),
+    ShowStatusLog(commands::show_status_log::ShowStatusLog),
     Hooks(commands::hooks::Hooks),
     DebugLog(commands::debug_log::DebugLog),
     WaitFor(commands::wait_for::WaitFor),

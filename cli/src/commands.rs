@@ -19,6 +19,7 @@ pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod resolved;
 pub(crate) mod show;
+pub(crate) mod show_status_log;
 pub(crate) mod status;
 pub(crate) mod switch;
 pub(crate) mod units;
@@ -62,6 +63,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Status(command) => command.run(context).await,
         Command::ShowUnit(command) => command.run(context).await,
         Command::ShowApplication(command) => command.run(context).await,
+        Command::ShowStatusLog(command) => command.run(context).await,
         Command::Hooks(command) => command.run(context).await,
         Command::DebugLog(command) => command.run(context).await,
         Command::WaitFor(command) => command.run(context).await,

@@ -56,10 +56,19 @@ pub struct ModelConfig {
     pub update_status_hook_interval: u32,
     /// Whether a failed hook is run again by itself.
     pub automatically_retry_hooks: bool,
+    /// How long status history is kept, in seconds.
+    pub max_status_history_age: u32,
+    /// How much status history is kept, in MiB.
+    pub max_status_history_size: u32,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
-        Self { update_status_hook_interval: 300, automatically_retry_hooks: true }
+        Self {
+            update_status_hook_interval: 300,
+            automatically_retry_hooks: true,
+            max_status_history_age: 336 * 3600,
+            max_status_history_size: 5 << 10,
+        }
     }
 }

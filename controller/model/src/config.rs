@@ -82,6 +82,8 @@ pub(crate) fn trust_hash(trust: bool) -> String {
 
 const UPDATE_STATUS: &str = "update-status-hook-interval";
 const RETRY_HOOKS: &str = "automatically-retry-hooks";
+const HISTORY_AGE: &str = "max-status-history-age";
+const HISTORY_SIZE: &str = "max-status-history-size";
 
 /// Model configuration after some keys were set, given as text, and others went back to their defaults.
 pub(crate) fn change_model(
@@ -92,7 +94,8 @@ pub(crate) fn change_model(
     let (mut next, defaults) = (present.clone(), ModelConfig::default());
     let unknown = |key: &str| {
         Err(Refusal::bad_request(format!(
-            "unknown model configuration key {key:?}; known are {RETRY_HOOKS} and {UPDATE_STATUS}"
+            "unknown model configuration key {key:?}; known are {RETRY_HOOKS}, {HISTORY_AGE}, {HISTORY_SIZE} and \
+             {UPDATE_STATUS}"
         )))
     };
     for key in reset {
@@ -102,6 +105,8 @@ pub(crate) fn change_model(
         match key.as_str() {
             UPDATE_STATUS => next.update_status_hook_interval = defaults.update_status_hook_interval,
             RETRY_HOOKS => next.automatically_retry_hooks = defaults.automatically_retry_hooks,
+            HISTORY_AGE => next.max_status_history_age = defaults.max_status_history_age,
+            HISTORY_SIZE => next.max_status_history_size = defaults.max_status_history_size,
             _ => return unknown(key),
         }
     }
@@ -114,6 +119,8 @@ pub(crate) fn change_model(
                     return Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}")));
                 }
             },
+            HISTORY_AGE => next.max_status_history_age = age(key, text)?,
+            HISTORY_SIZE => next.max_status_history_size = mebibytes(key, text)?,
             _ => return unknown(key),
         }
     }
@@ -127,6 +134,30 @@ fn interval(text: &str) -> Result<u32, Refusal> {
             "{UPDATE_STATUS} expected 0 (off) or a duration from 1m to 60m, got {text:?}"
         ))),
     }
+}
+
+/// At least an hour: what is shorter would prune what people still look at.
+fn age(key: &str, text: &str) -> Result<u32, Refusal> {
+    seconds(text).filter(|seconds| *seconds >= 3600).ok_or_else(|| {
+        Refusal::bad_request(format!("{key} expected a duration of at least 1h, such as 336h, got {text:?}"))
+    })
+}
+
+/// `500M`, `5G`, `1T`.
+fn mebibytes(key: &str, text: &str) -> Result<u32, Refusal> {
+    let size = || {
+        let unit = text.chars().last()?;
+        let factor: u32 = match unit {
+            'M' => 1,
+            'G' => 1 << 10,
+            'T' => 1 << 20,
+            _ => return None,
+        };
+        text.strip_suffix(unit)?.parse::<u32>().ok()?.checked_mul(factor).filter(|size| *size > 0)
+    };
+    size().ok_or_else(|| {
+        Refusal::bad_request(format!("{key} expected a size in M, G or T, such as 5G, got {text:?}"))
+    })
 }
 
 /// `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
@@ -155,6 +186,18 @@ fn seconds(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_of_histories_has_a_unit() {
+        for (text, expected) in [("1M", 1), ("5G", 5120), ("1T", 1 << 20)] {
+            assert_eq!(mebibytes(HISTORY_SIZE, text).unwrap(), expected, "{text}");
+        }
+        for text in ["", "5", "0M", "-1G", "5K", "G", "9999999T", "5\u{fc}"] {
+            assert!(mebibytes(HISTORY_SIZE, text).is_err(), "{text}");
+        }
+        assert_eq!(age(HISTORY_AGE, "336h").unwrap(), 1_209_600);
+        assert!(age(HISTORY_AGE, "59m").is_err() && age(HISTORY_AGE, "0").is_err());
+    }
 
     #[test]
     fn an_interval_is_off_or_between_a_minute_and_an_hour() {

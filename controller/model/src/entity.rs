@@ -29,7 +29,7 @@ pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;
-pub use unit::{CommitMark, Unit};
+pub use unit::{CommitMark, Refreshed, Unit};
 pub use work::{Work, WorkId, WorkItem};
 
 /// Where an entity stands. All entities of one model are neighbours.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ModelUuid, Timestamp,
     status::{
-        AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, StatusInfo, StatusText,
-        WorkloadStatus, derive_application_status,
+        AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, StatusHistoryEntry,
+        StatusInfo, StatusKind, StatusText, WorkloadStatus, derive_application_status,
     },
 };
 
@@ -109,6 +109,24 @@ fn machine(root: &Root, machine: &Machine, context: &StatusContext) -> MachineSt
     }
 }
 
+/// What is known of a machine's past, the oldest first: it is there from when it was made, for an agent hosts it, and
+/// down while that is away.
+pub fn machine_history(root: &Root, machine: &Machine, now: Timestamp) -> Vec<StatusHistoryEntry> {
+    let entry = |status: &str, message: &str, since| StatusHistoryEntry {
+        status: status.to_owned(),
+        message: message.to_owned(),
+        data: serde_json::Map::new(),
+        since,
+        kind: StatusKind::Machine,
+    };
+    let mut entries = vec![entry("started", "", machine.created_at)];
+    if !root.is_alive(&machine.agent, now) {
+        let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
+        entries.push(entry("down", NOT_COMMUNICATING, since.unwrap_or(machine.created_at)));
+    }
+    entries
+}
+
 const NOT_COMMUNICATING: &str = "agent is not communicating with the server";
 
 /// A unit's workload and agent status as they are shown (ST-1).
@@ -128,7 +146,7 @@ pub fn shown_statuses(
     match workload.status {
         WorkloadStatus::Error | WorkloadStatus::Terminated => (workload, lost),
         _ => {
-            let message = format!("agent lost, see 'periapt show-unit {}'", unit.name);
+            let message = format!("agent lost, see 'periapt show-status-log {}'", unit.name);
             (StatusInfo::new(WorkloadStatus::Unknown, message, since), lost)
         }
     }

@@ -136,28 +136,34 @@ impl<'a> Transaction<'a> {
         self.changes.volatile.push(VolatileChange::Lease { model: self.uuid, application, expires_ms });
     }
 
-    /// Sets a unit's workload status; the same again changes nothing (ST-3).
-    pub(crate) fn set_workload_status(&mut self, unit: &mut Unit, next: StatusInfo<WorkloadStatus>) {
-        if replace_status(&mut unit.workload_status, next) {
+    /// Sets a unit's workload status; the same again changes nothing, and is answered with false (ST-3).
+    pub(crate) fn set_workload_status(&mut self, unit: &mut Unit, next: StatusInfo<WorkloadStatus>) -> bool {
+        let changed = replace_status(&mut unit.workload_status, next);
+        if changed {
+            unit.refreshed.workload = None;
             let status = unit.workload_status.clone();
             self.record(&unit.name, status.since, RecordBody::Status(StatusRecord::Workload(status)));
         }
+        changed
     }
 
-    /// Sets a unit's agent status; the same again changes nothing (ST-3).
-    pub(crate) fn set_agent_status(&mut self, unit: &mut Unit, next: StatusInfo<AgentStatus>) {
-        if replace_status(&mut unit.agent_status, next) {
+    /// Sets a unit's agent status; the same again changes nothing, and is answered with false (ST-3).
+    pub(crate) fn set_agent_status(&mut self, unit: &mut Unit, next: StatusInfo<AgentStatus>) -> bool {
+        let changed = replace_status(&mut unit.agent_status, next);
+        if changed {
+            unit.refreshed.agent = None;
             let status = unit.agent_status.clone();
             self.record(&unit.name, status.since, RecordBody::Status(StatusRecord::Agent(status)));
         }
+        changed
     }
 
-    /// Sets an application's status; the same again changes nothing (ST-3).
+    /// Sets an application's status; the same again changes nothing, and is answered with false (ST-3).
     pub(crate) fn set_application_status(
         &mut self,
         application: &mut Application,
         next: StatusInfo<WorkloadStatus>,
-    ) {
+    ) -> bool {
         let changed = match &mut application.status {
             Some(present) => replace_status(present, next),
             absent => {
@@ -166,12 +172,14 @@ impl<'a> Transaction<'a> {
             }
         };
         if let Some(status) = application.status.clone().filter(|_| changed) {
+            application.status_refreshed = None;
             self.record(
                 &application.name,
                 status.since,
                 RecordBody::Status(StatusRecord::Application(status)),
             );
         }
+        changed
     }
 }
 

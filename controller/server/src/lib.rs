@@ -8,6 +8,7 @@ mod api;
 mod clock;
 mod commands;
 mod engine;
+mod history;
 mod options;
 mod presence;
 mod published;

@@ -94,3 +94,24 @@ fn relations_are_refused_when_they_are_ambiguous_or_there_already() -> anyhow::R
     assert_eq!(kinds, ["peer", "peer"]);
     Ok(())
 }
+
+#[test]
+fn past_statuses_are_shown_as_juju_shows_them() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    let text = periapt.ok(["show-status-log", "mysql/0", "-n", "100"])?;
+    let mut lines = text.lines();
+    let heading: Vec<_> = lines.next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(heading, ["Time", "Type", "Status", "Message"]);
+    assert!(text.contains("juju-unit  executing    running install hook"), "{text}");
+    let only = periapt.json(["show-status-log", "mysql/0", "--type", "workload", "--days", "1"])?;
+    let only = only.as_array().cloned().unwrap_or_default();
+    assert!(!only.is_empty() && only.iter().all(|line| line["type"] == "workload"), "{only:?}");
+    assert_eq!(only[0]["status"], "waiting");
+    let machine = periapt.ok(["show-status-log", "0", "--type", "machine", "--utc"])?;
+    assert!(machine.contains("machine  started"), "{machine}");
+    let error = periapt.refused(["show-status-log", "mysql/7"])?;
+    assert!(error.contains("unit \"mysql/7\" not found"), "{error}");
+    Ok(())
+}

@@ -56,6 +56,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         leader_settings: Default::default(),
         leader_settings_version: 0,
         status: None,
+        status_refreshed: None,
         workload_version: String::new(),
         created_at: tx.now(),
     });

@@ -9,7 +9,8 @@ use periapt_host_api::{
 
 use super::model::require_alive;
 use crate::{
-    entity::{SequenceKey, Unit, Work},
+    changes::{RecordBody, StatusRecord},
+    entity::{Refreshed, SequenceKey, Unit, Work},
     life,
     transaction::Transaction,
 };
@@ -116,9 +117,13 @@ pub(crate) fn create_step(
     }
 }
 
-/// A unit that nobody has looked after yet.
-pub(crate) fn new_unit(tx: &Transaction<'_>, name: UnitName, placement: Option<Placement>) -> Unit {
+/// A unit that nobody has looked after yet. Its history begins.
+pub(crate) fn new_unit(tx: &mut Transaction<'_>, name: UnitName, placement: Option<Placement>) -> Unit {
     let now = tx.now();
+    let workload_status = StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", now);
+    let agent_status = StatusInfo::new(AgentStatus::Allocating, "", now);
+    tx.record(&name, now, RecordBody::Status(StatusRecord::Workload(workload_status.clone())));
+    tx.record(&name, now, RecordBody::Status(StatusRecord::Agent(agent_status.clone())));
     Unit {
         name,
         life: Life::Alive,
@@ -129,8 +134,9 @@ pub(crate) fn new_unit(tx: &Transaction<'_>, name: UnitName, placement: Option<P
         record: UnitRecord::default(),
         last_commit: None,
         early_number: 0,
-        workload_status: StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", now),
-        agent_status: StatusInfo::new(AgentStatus::Allocating, "", now),
+        workload_status,
+        agent_status,
+        refreshed: Refreshed::default(),
         ports: Vec::new(),
         created_at: now,
     }

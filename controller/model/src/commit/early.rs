@@ -42,7 +42,9 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
     let at = item.at;
     match &item.effect {
         EarlyEffect::UnitStatus { status, message } => {
-            tx.set_workload_status(unit, StatusInfo::new(*status, cut(message, MAX_MESSAGE), at));
+            if !tx.set_workload_status(unit, StatusInfo::new(*status, cut(message, MAX_MESSAGE), at)) {
+                unit.refreshed.workload = Some(at);
+            }
         }
         EarlyEffect::AgentStatus { status, message, data } => {
             // ST-5: an assigned unit is not allocating, and lost is only ever derived.
@@ -53,7 +55,9 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
             if serde_json::to_vec(data).is_ok_and(|bytes| bytes.len() <= MAX_DATA) {
                 next.data = data.clone();
             }
-            tx.set_agent_status(unit, next);
+            if !tx.set_agent_status(unit, next) {
+                unit.refreshed.agent = Some(at);
+            }
         }
         EarlyEffect::ApplicationStatus { status, message, term } => {
             let Some(mut application) = application(tx, unit) else { return };
@@ -63,7 +67,9 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
                 .is_some_and(|leader| leader.unit == unit.name && leader.term == *term);
             if leads {
                 let next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
-                tx.set_application_status(&mut application, next);
+                if !tx.set_application_status(&mut application, next) {
+                    application.status_refreshed = Some(at);
+                }
                 tx.put(application);
             } else {
                 let text = "status-set --application dropped: this unit is no longer the leader";

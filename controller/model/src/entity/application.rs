@@ -44,6 +44,9 @@ pub struct Application {
     pub leader_settings_version: u64,
     /// What its leader said; none: derived from the units (ST-2).
     pub status: Option<StatusInfo<WorkloadStatus>>,
+    /// When its leader said the same again (ST-3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_refreshed: Option<Timestamp>,
     /// The workload's version, as the charm says it.
     pub workload_version: String,
     /// When it was deployed.

@@ -35,10 +35,29 @@ pub struct Unit {
     pub workload_status: StatusInfo<WorkloadStatus>,
     /// What the agent said last.
     pub agent_status: StatusInfo<AgentStatus>,
+    /// When the statuses were said again (ST-3).
+    #[serde(default, skip_serializing_if = "Refreshed::is_empty")]
+    pub refreshed: Refreshed,
     /// What it has open.
     pub ports: Vec<OpenedPorts>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+/// When the present statuses of a unit were said again, if they were: their history shows that time (ST-3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Refreshed {
+    /// By the charm.
+    pub workload: Option<Timestamp>,
+    /// By the agent.
+    pub agent: Option<Timestamp>,
+}
+
+impl Refreshed {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A commit that was taken.

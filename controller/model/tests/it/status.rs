@@ -5,7 +5,7 @@ use periapt_host_api::{
     event::Event,
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_model::{WorkerCommand, due_work};
+use periapt_model::{RecordBody, StatusRecord, WorkerCommand, due_work, machine_history};
 
 use crate::world::{World, agent_status};
 
@@ -77,7 +77,7 @@ fn a_unit_whose_agent_is_away_is_lost_after_a_while() {
     assert_eq!(words(&units["app/0"].juju_status), ("lost", not_communicating));
     assert_eq!(
         words(&units["app/0"].workload_status),
-        ("unknown", "agent lost, see 'periapt show-unit app/0'")
+        ("unknown", "agent lost, see 'periapt show-status-log app/0'")
     );
     assert_eq!(units["app/1"].workload_status.current, "error", "an error stays");
     assert_eq!(units["app/2"].juju_status.current, "executing", "in its install hook");
@@ -117,4 +117,67 @@ fn subordinates_stand_under_their_principals() {
     assert_eq!(logging.relations["sink"][0].related_application, "app");
     let kinds: Vec<_> = status.relations.iter().map(|relation| relation.kind.as_str()).collect();
     assert_eq!(kinds, ["peer", "subordinate"]);
+}
+
+/// ST-3: the same again is no line of history, and the newest line shows when it was said last.
+#[test]
+fn the_same_status_again_moves_only_the_time_of_the_newest_line() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.start("app/0");
+    world.claim("app/0", 60).unwrap();
+    let term = world.application("app").leader.clone().unwrap().term;
+    let say = |world: &mut World, message: &str| {
+        for effect in [
+            EarlyEffect::UnitStatus { status: WorkloadStatus::Active, message: message.into() },
+            EarlyEffect::ApplicationStatus { status: WorkloadStatus::Active, message: message.into(), term },
+        ] {
+            let item = world.item("app/0", effect);
+            world.commit("app/0", |commit| commit.early.push(item)).unwrap();
+        }
+    };
+    let lines = |world: &World| {
+        let status = |record: &&periapt_model::RecordAppend| matches!(record.body, RecordBody::Status(_));
+        world.records.iter().filter(status).count()
+    };
+    say(&mut world, "ready");
+    let (first, count) = (world.now, lines(&world));
+    world.advance(60);
+    say(&mut world, "ready");
+    assert_eq!(lines(&world), count);
+    let unit = world.unit("app/0");
+    assert_eq!((unit.workload_status.since, unit.refreshed.workload), (first, Some(world.now)));
+    assert_eq!(world.application("app").status_refreshed, Some(world.now));
+    say(&mut world, "still ready");
+    assert_eq!(lines(&world), count + 2);
+    let unit = world.unit("app/0");
+    assert_eq!((unit.workload_status.since, unit.refreshed.workload), (world.now, None));
+    assert_eq!(world.application("app").status_refreshed, None);
+}
+
+#[test]
+fn a_units_history_begins_when_it_is_made() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    let first: Vec<_> = world.records.iter().filter(|record| record.entity == "app/0").take(2).collect();
+    assert!(
+        matches!(&first[0].body, RecordBody::Status(StatusRecord::Workload(info)) if info.message == "waiting for machine")
+    );
+    assert!(
+        matches!(&first[1].body, RecordBody::Status(StatusRecord::Agent(info)) if info.status == AgentStatus::Allocating)
+    );
+}
+
+#[test]
+fn a_machines_history_is_that_of_its_agent() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    let words = |world: &World| -> Vec<String> {
+        let machine = world.state().machines().next().unwrap();
+        machine_history(&world.root, machine, world.now).into_iter().map(|entry| entry.status).collect()
+    };
+    assert_eq!(words(&world), ["started"]);
+    world.work(WorkerCommand::AgentDisconnected("a1".parse().unwrap()));
+    world.advance(120);
+    assert_eq!(words(&world), ["started", "down"]);
 }

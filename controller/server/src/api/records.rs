@@ -1,4 +1,4 @@
-//! `/v1/models/MODEL/logs` and `/journal`.
+//! `/v1/models/MODEL/logs`, `/journal` and `/status-history`.
 
 use axum::{
     Json,
@@ -11,12 +11,14 @@ use periapt_host_api::{
     Refusal,
     api::{Journal, JournalQuery, LogQuery},
     logs::{LogLevel, LogLine},
+    status::{StatusHistory, StatusHistoryQuery},
 };
 use periapt_model::{ModelAccess, check_access};
 
 use crate::{
     api::{caller::Who, failure::Answer, models::readable, places::StreamOf, query::Query, streams},
     engine::Engine,
+    history,
     records::{JournalReader, LogFilter, LogReader},
     watch::{LogOf, Seat},
 };
@@ -127,4 +129,25 @@ pub(crate) async fn journal(
     }
     let store = engine.records()?;
     Ok(Json(JournalReader::new(&*store, state.model().uuid, &query).page(&state).await?))
+}
+
+pub(crate) async fn status_history(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer<Json<StatusHistory>> {
+    let mut query = Query::parse(query.as_deref())?;
+    let entity: Option<String> = query.one("entity")?;
+    let wanted = StatusHistoryQuery {
+        entity: entity.ok_or_else(|| Refusal::bad_request("query entity is missing: whose history?"))?,
+        kind: query.one("type")?.unwrap_or_default(),
+        tail: query.one("tail")?,
+        since: query.one("since")?,
+    };
+    query.end()?;
+    let (published, state) = readable(&engine, &who, &model)?;
+    let (store, now) = (engine.records()?, engine.clock.now());
+    let entries = history::history(&*store, &published.root, &state, &wanted, now).await?;
+    Ok(Json(StatusHistory { entries }))
 }

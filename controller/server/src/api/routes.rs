@@ -16,7 +16,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     settings::ModelConfig,
-    status::{FullStatus, MachineStatus},
+    status::{FullStatus, MachineStatus, StatusHistory},
     view::Frame,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -131,6 +131,21 @@ const WATCH_QUERY: &[Parameter] = &[
     Parameter { name: "revision", kind: "integer", description: "the revision of the frame applied last" },
 ];
 
+const STATUS_HISTORY_QUERY: &[Parameter] = &[
+    Parameter {
+        name: "entity",
+        kind: "string",
+        description: "A unit's, an application's or a machine's name.",
+    },
+    Parameter {
+        name: "type",
+        kind: "string",
+        description: "unit (the default), juju-unit, workload, application or machine.",
+    },
+    Parameter { name: "tail", kind: "integer", description: "At most this many, the newest." },
+    Parameter { name: "since", kind: "string", description: "None that is older than this time (RFC 3339)." },
+];
+
 const JOURNAL_QUERY: &[Parameter] = &[
     Parameter { name: "unit", kind: "string", description: "of this unit alone" },
     Parameter {
@@ -231,6 +246,15 @@ fn for_models() -> Vec<Route> {
             Operation::get("journal", "A page of the newest hooks: units by name, of each the newest hook first.", json::<Journal>())
                 .query(JOURNAL_QUERY),
             records::journal,
+        ),
+        Route::new("/v1/models/{model}/status-history").on(
+            Operation::get(
+                "statusHistory",
+                "What a unit, an application or a machine said of itself, the oldest first.",
+                json::<StatusHistory>(),
+            )
+            .query(STATUS_HISTORY_QUERY),
+            records::status_history,
         ),
     ]
 }

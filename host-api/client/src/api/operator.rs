@@ -12,7 +12,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     settings::ModelConfig,
-    status::{FullStatus, MachineStatus},
+    status::{FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
 };
 
 use crate::{Client, NdJson, Result};
@@ -151,6 +151,25 @@ impl Client {
         }
         if let Some(after) = &query.after {
             call = call.query("after", after);
+        }
+        call.value().await
+    }
+
+    /// What a unit, an application or a machine said of itself, the oldest first.
+    pub async fn status_history(
+        &self,
+        model: &ModelSelector,
+        query: &StatusHistoryQuery,
+    ) -> Result<StatusHistory> {
+        let mut call = self
+            .get(format!("/v1/models/{model}/status-history"))
+            .query("entity", &query.entity)
+            .query("type", query.kind);
+        if let Some(tail) = query.tail {
+            call = call.query("tail", tail);
+        }
+        if let Some(since) = query.since {
+            call = call.query("since", since);
         }
         call.value().await
     }

@@ -36,6 +36,7 @@ fn full() -> Application {
             data: super::record::status_data(),
             since: time(20),
         }),
+        status_refreshed: Some(time(23)),
         workload_version: "6.5.2".into(),
         created_at: time(21),
     }
@@ -58,6 +59,7 @@ fn just_deployed() -> Application {
         leader_settings: [].into(),
         leader_settings_version: 0,
         status: None,
+        status_refreshed: None,
         workload_version: String::new(),
         created_at: time(22),
     }

@@ -33,7 +33,12 @@ pub(crate) fn models() -> Named<Model> {
         name: parse("blog-2"),
         owner: parse("jane.doe"),
         life,
-        config: ModelConfig { update_status_hook_interval: 600, automatically_retry_hooks: false },
+        config: ModelConfig {
+            update_status_hook_interval: 600,
+            automatically_retry_hooks: false,
+            max_status_history_age: 7200,
+            max_status_history_size: 1024,
+        },
         created_at: time(2),
         life_since: time(3),
     };
