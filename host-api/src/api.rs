@@ -258,6 +258,9 @@ pub struct ApplicationDetails {
     pub exposed: bool,
     /// Whether the operator trusts it.
     pub trust: bool,
+    /// Seconds between its units' update-status hooks, in place of the model's; 0 is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_status_hook_interval: Option<u32>,
     /// Who leads it.
     pub leader: Option<UnitName>,
     /// Its units.

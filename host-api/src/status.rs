@@ -105,6 +105,33 @@ impl fmt::Display for AgentStatus {
     }
 }
 
+/// How a relation is (`hook-model.md` 7.5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelationState {
+    /// No leader has entered its scope yet.
+    #[default]
+    Joining,
+    /// The leader of either side has.
+    Joined,
+    /// Suspended by an operator.
+    Suspended,
+    /// On its way out.
+    Dying,
+}
+
+impl RelationState {
+    /// The word that is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Joining => "joining",
+            Self::Joined => "joined",
+            Self::Suspended => "suspended",
+            Self::Dying => "dying",
+        }
+    }
+}
+
 /// A status with its message and the time since which it holds. `S` is the kind of status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,8 @@ mod context;
 mod script;
 
 use periapt_sdk::{
-    Charm, Config, Error, Event, FromConfig, Ports, Relation, Result, Status, Unit, info, tool,
+    Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result, Status, Unit,
+    info, tool,
 };
 use script::{Action, Word, parse};
 
@@ -81,6 +82,17 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
         }
         Action::Complain(text) => {
             eprintln!("{text}");
+            Ok(())
+        }
+        Action::Goal => {
+            let goal = unit.goal_state();
+            let names = |named: &[(String, GoalStatus)]| {
+                named.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(",")
+            };
+            let related =
+                |relation: &GoalRelation| format!(" {}={}", relation.endpoint, names(&relation.units));
+            let relations: String = goal.relations.iter().map(related).collect();
+            info!("goal units={}{relations}", names(&goal.units));
             Ok(())
         }
         Action::Log(text) => {

@@ -28,6 +28,7 @@ pub(crate) enum Action {
     Emit(String),
     Complain(String),
     Log(String),
+    Goal,
 }
 
 /// A status word.
@@ -75,6 +76,7 @@ fn action(text: &str) -> Result<Action> {
         "emit" => Action::Emit(text()),
         "complain" => Action::Complain(text()),
         "log" => Action::Log(text()),
+        "goal" => Action::Goal,
         _ => return Err(Error::new(format!("unknown action \"{verb}\""))),
     })
 }

@@ -29,6 +29,7 @@ Examples:
   periapt config wordpress port
   periapt config wordpress blog-title=Cats port=8080
   periapt config wordpress --reset port,debug
+  periapt config wordpress update-status-hook-interval=15m
   periapt config wordpress --file settings.yaml")]
 pub(crate) struct Config {
     /// The application
@@ -152,9 +153,20 @@ fn listing(details: ApplicationDetails) -> Listing {
         r#type: "boolean",
         value: Some(details.trust.into()),
     };
+    let interval = Setting {
+        default: None,
+        description: "Seconds between update-status hooks, 0 for none; the model's if unset".to_owned(),
+        source: if details.update_status_hook_interval.is_some() {
+            SettingSource::User
+        } else {
+            SettingSource::Unset
+        },
+        r#type: "int",
+        value: details.update_status_hook_interval.map(Value::from),
+    };
     Listing {
         application: details.name.to_string(),
-        application_config: BTreeMap::from([("trust", trust)]),
+        application_config: BTreeMap::from([("trust", trust), ("update-status-hook-interval", interval)]),
         charm: details.charm_name,
         settings: details.settings.into_iter().map(|(key, setting)| (key, shown(setting))).collect(),
     }

@@ -10,6 +10,8 @@ use periapt_host_api::{
     settings::{ModelConfig, OptionValue, OptionValues},
 };
 
+use crate::entity::Application;
+
 /// The most that an application's settings may take: they are part of every view of it.
 const MAX_CONFIG_BYTES: usize = 256 << 10;
 
@@ -59,6 +61,43 @@ fn parse(name: &str, option: &OptionMeta, text: &str) -> Result<Option<OptionVal
     })
 }
 
+/// Application-level keys, which are no options of the charm (M-9): changes them, and answers what is left for the
+/// charm's own options. An option of the same name hides the key.
+pub(crate) fn change_application(
+    application: &mut Application,
+    meta: &CharmMeta,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<(BTreeMap<String, String>, Vec<String>), Refusal> {
+    let (mut set, mut reset) = (set.clone(), reset.to_vec());
+    let key = |key: &'static str| Some(key).filter(|key| !meta.options.contains_key(*key));
+    for key in [key(UPDATE_STATUS), key(TRUST)].into_iter().flatten() {
+        let (value, back) = (set.remove(key), reset.iter().any(|name| name == key));
+        reset.retain(|name| name != key);
+        let change = match (value, back) {
+            (Some(_), true) => {
+                return Err(Refusal::bad_request(format!("cannot set and reset key {key:?} simultaneously")));
+            }
+            (None, false) => continue,
+            (value, _) => value,
+        };
+        if key == UPDATE_STATUS {
+            application.update_status_interval = change.as_deref().map(interval).transpose()?;
+        } else {
+            application.trust = change.as_deref().map(|text| truth(key, text)).transpose()?.unwrap_or(false);
+            application.trust_hash = trust_hash(application.trust);
+        }
+    }
+    Ok((set, reset))
+}
+
+fn truth(key: &str, text: &str) -> Result<bool, Refusal> {
+    match OptionType::Boolean.parse(text) {
+        Some(OptionValue::Boolean(truth)) => Ok(truth),
+        _ => Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}"))),
+    }
+}
+
 /// What remains of settings under another charm: what it does not know, or knows by another type, is dropped
 /// (M-7).
 pub(crate) fn carry_over(meta: &CharmMeta, settings: &OptionValues) -> OptionValues {
@@ -80,6 +119,7 @@ pub(crate) fn trust_hash(trust: bool) -> String {
     hash::of_value(&BTreeMap::from([("trust", trust)]))
 }
 
+const TRUST: &str = "trust";
 const UPDATE_STATUS: &str = "update-status-hook-interval";
 const RETRY_HOOKS: &str = "automatically-retry-hooks";
 const HISTORY_AGE: &str = "max-status-history-age";
@@ -113,12 +153,7 @@ pub(crate) fn change_model(
     for (key, text) in set {
         match key.as_str() {
             UPDATE_STATUS => next.update_status_hook_interval = interval(text)?,
-            RETRY_HOOKS => match OptionType::Boolean.parse(text) {
-                Some(OptionValue::Boolean(truth)) => next.automatically_retry_hooks = truth,
-                _ => {
-                    return Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}")));
-                }
-            },
+            RETRY_HOOKS => next.automatically_retry_hooks = truth(key, text)?,
             HISTORY_AGE => next.max_status_history_age = age(key, text)?,
             HISTORY_SIZE => next.max_status_history_size = mebibytes(key, text)?,
             _ => return unknown(key),

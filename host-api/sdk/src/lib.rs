@@ -75,6 +75,7 @@ use bindings::periapt::charm as host;
 use testing::imports as host;
 
 pub use bag::{Bag, OwnBag};
+pub use bindings::periapt::charm::goal_state::{GoalRelation, GoalState, GoalStatus};
 pub use bindings::periapt::charm::log::Level;
 pub use bindings::periapt::charm::types::{
     ActionEvent, CustomEvent, Error as Refusal, Failure, Invocation, MeterStatusEvent, Outcome, SecretEvent,

@@ -1,7 +1,9 @@
 //! The unit that a hook runs in.
 
 use crate::bindings::periapt::charm::status as wit;
-use crate::{Config, Error, FromConfig, OpenedPorts, Ports, Relation, Result, State, Status, Workload, host};
+use crate::{
+    Config, Error, FromConfig, GoalState, OpenedPorts, Ports, Relation, Result, State, Status, Workload, host,
+};
 use std::collections::BTreeSet;
 
 /// The unit that the hook runs in: what it knows, and what it may ask for.
@@ -89,6 +91,12 @@ impl Unit {
     /// The first relation of an endpoint: the only one of a peer endpoint or of one with `limit: 1`.
     pub fn relation(&self, endpoint: &str) -> Option<Relation> {
         self.relations(endpoint).into_iter().next()
+    }
+
+    /// Which units the operator wants, here and at the other ends of relations, and how they are: to wait for all of
+    /// them, or for none that will not come.
+    pub fn goal_state(&self) -> GoalState {
+        host::goal_state::get()
     }
 
     /// What the charm keeps for this unit from one hook to the next.

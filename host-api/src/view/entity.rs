@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, UnitName,
+    RelationId, Timestamp, UnitName,
     charm::CharmMeta,
     command::ResolveMode,
     ports::OpenedPorts,
@@ -15,7 +15,7 @@ use crate::{
     relation::{BagKey, Endpoint, Scope, Settings},
     settings::{ModelConfig, OptionValues},
     state::StateKey,
-    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    status::{AgentStatus, Life, RelationState, StatusInfo, WorkloadStatus},
 };
 
 /// The model.
@@ -58,6 +58,9 @@ pub struct ApplicationView {
     pub leader_settings: Settings,
     /// Rises with each change of the leader settings.
     pub leader_settings_version: u64,
+    /// Seconds between update-status hooks, in place of the model's; 0 is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_status_interval: Option<u32>,
     /// What the leader said; none: derived from the units.
     pub status: Option<StatusInfo<WorkloadStatus>>,
     /// Whether its ports are reachable from outside.
@@ -140,6 +143,12 @@ pub struct RelationView {
     pub life: Life,
     /// Suspended by an operator.
     pub suspended: bool,
+    /// How it is shown.
+    #[serde(default)]
+    pub state: RelationState,
+    /// Since when.
+    #[serde(default)]
+    pub state_since: Timestamp,
     /// The units in scope that this runner may see.
     pub members: BTreeMap<UnitName, Membership>,
 }

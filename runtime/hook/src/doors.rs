@@ -11,7 +11,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, HookContext, OwnBag, Ports,
+    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, OwnBag, Ports,
     lease::{Halt, into_answer},
     run::HookRun,
 };
@@ -230,6 +230,14 @@ impl HookContext {
     /// Deletes a key, if it is there.
     pub fn state_delete(&mut self, key: &str) -> Result<(), CallError> {
         self.call("state.delete", (key,), |run| run.delete_state(key))
+    }
+}
+
+/// `goal-state`
+impl HookContext {
+    /// Which units are wanted, here and at the other ends, and how they are.
+    pub fn goal_state(&mut self) -> GoalState {
+        self.call("goal-state.get", (), |run| run.goal_state())
     }
 }
 

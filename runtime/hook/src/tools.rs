@@ -9,6 +9,7 @@ mod call;
 mod config;
 mod flags;
 mod format;
+mod goal_state;
 mod help;
 mod identity;
 mod key_value;
@@ -68,6 +69,7 @@ impl From<String> for Output {
 /// All tools that do something, by subject.
 const TOOLS: &[Tool] = &[
     config::CONFIG_GET,
+    goal_state::GOAL_STATE,
     identity::UNIT_GET,
     identity::APPLICATION_VERSION_SET,
     leadership::IS_LEADER,

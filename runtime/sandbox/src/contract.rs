@@ -4,6 +4,7 @@
 mod config;
 mod door;
 mod event;
+mod goal_state;
 mod identity;
 mod leadership;
 mod log;
@@ -32,6 +33,7 @@ mod bindings {
 /// Links all interfaces of the contract.
 pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     config::link(&mut linker.instance("periapt:charm/config@0.1.0")?)?;
+    goal_state::link(&mut linker.instance("periapt:charm/goal-state@0.1.0")?)?;
     identity::link(&mut linker.instance("periapt:charm/identity@0.1.0")?)?;
     leadership::link(&mut linker.instance("periapt:charm/leadership@0.1.0")?)?;
     log::link(&mut linker.instance("periapt:charm/log@0.1.0")?)?;

@@ -39,6 +39,11 @@ impl<'a> Subject<'a> {
         &self.unit.record
     }
 
+    /// Seconds between update-status hooks: the application's own, or the model's; 0 is off.
+    pub(crate) fn update_status_interval(&self) -> u32 {
+        self.application.update_status_interval.unwrap_or(self.model.config.update_status_hook_interval)
+    }
+
     pub(crate) fn alive(&self) -> bool {
         self.unit.life == Life::Alive
     }
@@ -91,7 +96,7 @@ impl<'a> Subject<'a> {
             boot_id: self.boot_id().map(str::to_owned),
             bag_version: bag.unwrap_or(0),
             relation_exists: relation.is_some_and(|it| self.view.relations.contains_key(&it.relation)),
-            update_status_interval: self.model.config.update_status_hook_interval,
+            update_status_interval: self.update_status_interval(),
         }
     }
 

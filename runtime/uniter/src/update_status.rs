@@ -13,14 +13,14 @@ fn due_after(now: Timestamp, interval_seconds: u32, jitter: Jitter) -> Option<Ti
     (interval > 0).then(|| later(now, jitter.spread(interval, JITTER_PER_CENT)))
 }
 
-/// The lowest rule of the resolver: run it if its timer fired, or set the timer right after the model's interval
+/// The lowest rule of the resolver: run it if its timer fired, or set the timer right after the interval
 /// changed so much that no timer of the present one could stand where this one stands.
 pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     let record = subject.record();
     if !record.started {
         return None;
     }
-    let interval = subject.model.config.update_status_hook_interval;
+    let interval = subject.update_status_interval();
     let latest = due_after(now, interval, Jitter::MOST);
     match (record.update_status_due, latest) {
         (None, None) => None,

@@ -17,8 +17,9 @@ pub(crate) fn set_config(
 ) -> Result<Answer, Refusal> {
     let mut application = Application::clone(&*tx.application(name)?);
     let meta = tx.charm_meta(&application)?;
-    application.config = config::change(meta, &application.config, set, reset)
-        .map_err(|refusal| refusal.about(format!("application {name}")))?;
+    let about = |refusal: Refusal| refusal.about(format!("application {name}"));
+    let (set, reset) = config::change_application(&mut application, meta, set, reset).map_err(about)?;
+    application.config = config::change(meta, &application.config, &set, &reset).map_err(about)?;
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     tx.put(application);
     Ok(Answer::Done)

@@ -50,6 +50,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         config: settings,
         trust: deploy.trust,
         trust_hash: config::trust_hash(deploy.trust),
+        update_status_interval: None,
         exposed: false,
         leader: None,
         last_term: LeaderTerm(0),
@@ -113,6 +114,7 @@ pub(crate) fn add_peers(
             life: Life::Alive,
             suspended: false,
             progress: RelationProgress::Joining,
+            state_since: None,
             created_at: tx.now(),
         });
     }

@@ -39,6 +39,7 @@ pub(crate) fn integrate(
         life: Life::Alive,
         suspended: false,
         progress: RelationProgress::Joining,
+        state_since: None,
         created_at: tx.now(),
     });
     Ok(Answer::Relation { id, endpoints: pair.ends })

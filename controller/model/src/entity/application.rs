@@ -32,6 +32,9 @@ pub struct Application {
     pub trust: bool,
     /// Over application-level keys.
     pub trust_hash: String,
+    /// Seconds between its units' update-status hooks, in place of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_status_interval: Option<u32>,
     /// Whether its ports are reachable from outside.
     pub exposed: bool,
     /// Who leads. Changes when the leadership changes hands, never by a renewal.

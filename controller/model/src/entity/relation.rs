@@ -3,7 +3,7 @@
 use periapt_host_api::{
     ApplicationName, RelationId, Timestamp, UnitName,
     relation::{BagKey, Endpoint, Scope, Settings},
-    status::Life,
+    status::{Life, RelationState},
     view::Membership,
 };
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,9 @@ pub struct Relation {
     pub suspended: bool,
     /// Whether a leader of either side has entered.
     pub progress: RelationProgress,
+    /// Since when its state is what it is; none: since it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_since: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -41,6 +44,16 @@ pub enum RelationProgress {
 }
 
 impl Relation {
+    /// How it is, as all are shown it.
+    pub fn state(&self) -> RelationState {
+        match (self.life, self.suspended, self.progress) {
+            (Life::Dying | Life::Dead, ..) => RelationState::Dying,
+            (Life::Alive, true, _) => RelationState::Suspended,
+            (Life::Alive, false, RelationProgress::Joining) => RelationState::Joining,
+            (Life::Alive, false, RelationProgress::Joined) => RelationState::Joined,
+        }
+    }
+
     /// The end of an application; a peer relation's only end.
     pub fn end_of(&self, application: &ApplicationName) -> Option<&Endpoint> {
         self.endpoints.iter().find(|end| end.application == *application)

@@ -25,7 +25,8 @@ const MEMBERS_PER_STEP: usize = 50;
 /// Makes a relation dying; with nobody in scope it goes at once.
 pub(crate) fn destroy(tx: &mut Transaction<'_>, relation: &Arc<Relation>, force: Option<Force>) {
     if relation.life == Life::Alive {
-        tx.put(Relation { life: Life::Dying, ..Relation::clone(relation) });
+        let state_since = Some(tx.now());
+        tx.put(Relation { life: Life::Dying, state_since, ..Relation::clone(relation) });
         if relation.scope == Scope::Container {
             orphan_subordinates(tx, relation);
         }

@@ -69,7 +69,8 @@ pub(crate) fn note_leader(tx: &mut Transaction<'_>, unit: &Unit, relation: &Arc<
         .and_then(|application| application.leader.as_ref())
         .is_some_and(|leader| leader.unit == unit.name);
     if leads && relation.progress == RelationProgress::Joining {
-        tx.put(Relation { progress: RelationProgress::Joined, ..Relation::clone(relation) });
+        let state_since = Some(tx.now());
+        tx.put(Relation { progress: RelationProgress::Joined, state_since, ..Relation::clone(relation) });
     }
 }
 

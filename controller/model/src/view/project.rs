@@ -35,6 +35,7 @@ pub(super) fn application(application: &Application) -> ApplicationView {
         leader: application.leader.clone(),
         leader_settings: application.leader_settings.clone(),
         leader_settings_version: application.leader_settings_version,
+        update_status_interval: application.update_status_interval,
         status: application.status.clone(),
         exposed: application.exposed,
     }
@@ -79,6 +80,8 @@ pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membersh
         scope: relation.scope,
         life: relation.life,
         suspended: relation.suspended,
+        state: relation.state(),
+        state_since: relation.state_since.unwrap_or(relation.created_at),
         members,
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn application(
         subordinate: application.subordinate,
         exposed: application.exposed,
         trust: application.trust,
+        update_status_hook_interval: application.update_status_interval,
         leader: application.leader.as_ref().map(|leader| leader.unit.clone()),
         units: state.units_of(name).map(|unit| unit.name.clone()).collect(),
         endpoints: meta.map(|meta| endpoints(state, name, meta)).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use super::state::{RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
-    Charm, Event, Failure, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
+    Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
     RelationDeparted, RelationJoined, Status, Value, charm,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,6 +155,12 @@ impl<C: Charm> Harness<C> {
         let app = self.remote(relation);
         self.relation_mut(relation).broken = true;
         self.run(Event::RelationBroken(RelationBroken { relation: relation.clone(), app }))
+    }
+
+    /// Says which units the operator wants; by default none are.
+    pub fn goal_state(&mut self, goal: GoalState) -> &mut Self {
+        self.state_mut().goal = goal;
+        self
     }
 
     /// What the unit last said of its workload.

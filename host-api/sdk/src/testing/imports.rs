@@ -155,6 +155,14 @@ pub(crate) mod leadership {
     }
 }
 
+pub(crate) mod goal_state {
+    use super::{current, wit::goal_state::GoalState};
+
+    pub(crate) fn get() -> GoalState {
+        current(|state| state.goal.clone())
+    }
+}
+
 pub(crate) mod state {
     use super::{Error, current};
 

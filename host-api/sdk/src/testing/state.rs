@@ -1,6 +1,6 @@
 //! The unit in memory that answers a charm under test.
 
-use crate::bindings::periapt::charm::{config, hook_tools, log, status, types};
+use crate::bindings::periapt::charm::{config, goal_state, hook_tools, log, status, types};
 use crate::{OpenedPorts, Status};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +38,7 @@ pub(crate) struct State {
     pub(crate) status: Option<Status>,
     pub(crate) application_status: Option<Status>,
     pub(crate) version: Option<String>,
+    pub(crate) goal: goal_state::GoalState,
     pub(crate) log: Vec<(log::Level, String)>,
     pub(crate) tools: Option<Tools>,
 }
@@ -57,6 +58,7 @@ impl State {
             status: None,
             application_status: None,
             version: None,
+            goal: goal_state::GoalState { units: Vec::new(), relations: Vec::new() },
             log: Vec::new(),
             tools: None,
         }

@@ -18,12 +18,17 @@ pub(super) const OUTPUT: &[Flag] = &[
         kind: Kind::Value("format"),
         help: "Specify output format (json|smart|yaml); smart by default",
     },
-    Flag {
-        names: &["-o", "--output"],
-        kind: Kind::Value("file"),
-        help: "Specify an output file; in the sandbox only - (standard output)",
-    },
+    OUTPUT_FLAG,
 ];
+
+/// `--output` alone, of tools whose formats are others.
+pub(super) const OUTPUT_FILE: &[Flag] = &[OUTPUT_FLAG];
+
+const OUTPUT_FLAG: Flag = Flag {
+    names: &["-o", "--output"],
+    kind: Kind::Value("file"),
+    help: "Specify an output file; in the sandbox only - (standard output)",
+};
 
 /// `-r`.
 pub(super) const RELATION: &[Flag] = &[Flag {
@@ -86,13 +91,18 @@ impl<'a> Call<'a> {
 
     /// How to print. Asked first, so that a wrong flag is told before anything else happens.
     pub(super) fn format(&self) -> Result<Format, CallError> {
+        self.format_or(Format::Smart)
+    }
+
+    /// The same, of a tool that prints otherwise where nobody says how.
+    pub(super) fn format_or(&self, default: Format) -> Result<Format, CallError> {
         if let Some(output) = self.flags.value("-o").filter(|output| output.value != "-") {
             let file = &output.value;
             return Err(CallError::NotSupported(format!(
                 "cannot write to {file:?}: in the sandbox a hook tool writes to its standard output only"
             )));
         }
-        self.flags.value("--format").map_or(Ok(Format::Smart), Format::of_flag)
+        self.flags.value("--format").map_or(Ok(default), Format::of_flag)
     }
 
     /// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as empty values.

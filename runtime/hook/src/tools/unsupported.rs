@@ -6,7 +6,6 @@ use crate::CallError;
 /// Of subjects that this version does not offer.
 const NOT_YET: &[&str] = &[
     "credential-get",
-    "goal-state",
     "network-get",
     "resource-get",
     "secret-add",

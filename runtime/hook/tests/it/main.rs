@@ -6,6 +6,7 @@
 mod bags;
 mod chance;
 mod config;
+mod goal_state;
 mod leadership;
 mod logs;
 mod outcome;

@@ -6,6 +6,7 @@ const TOOLS: &[&str] = &[
     "application-version-set",
     "close-port",
     "config-get",
+    "goal-state",
     "is-leader",
     "juju-log",
     "leader-get",
@@ -78,7 +79,6 @@ fn tools_that_are_not_offered_say_so() {
     hook.check_errors(&[
         ("network-get --format=json -r 1 db", 1, "network-get is not supported by this version"),
         ("secret-add --owner unit k#file=/tmp/x", 1, "secret-add is not supported by this version"),
-        ("goal-state", 1, "goal-state is not supported by this version"),
         ("juju-reboot --now", 1, "juju-reboot is not supported in the sandbox"),
         ("payload-register a b c", 1, "payload-register is not supported in the sandbox"),
         ("action-get --format=json", 1, "not running an action"),
@@ -121,6 +121,7 @@ fn the_calls_of_the_operator_framework_are_understood() {
     for (line, stdin) in [
         ("application-version-set -- 1.2", None),
         ("config-get --format=json", None),
+        ("goal-state --format=json", None),
         ("is-leader --format=json", None),
         ("open-port 80/tcp", None),
         ("close-port 80/tcp", None),

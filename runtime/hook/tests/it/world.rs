@@ -276,6 +276,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         leader: Some(Leader { unit: unit("a/1"), term: LeaderTerm(2) }),
         leader_settings: settings(&[("x", "1"), ("w", "2")]),
         leader_settings_version: 1,
+        update_status_interval: None,
         status: None,
         exposed: false,
     }
@@ -324,6 +325,8 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
         scope: Scope::Global,
         life: Life::Alive,
         suspended: false,
+        state: periapt_host_api::status::RelationState::Joined,
+        state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
         members: BTreeMap::from([(unit("a/0"), Membership::Joined)]),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use periapt_host_api::status::AgentStatus;
+use periapt_host_api::{command::Command, status::AgentStatus};
 use periapt_lab::Action;
 use periapt_model::{RecordBody, StatusRecord};
 
@@ -74,6 +74,25 @@ fn d06_the_interval_gives_update_status_which_never_shows_as_executing() {
             if info.status == AgentStatus::Executing && info.message.contains("update-status"))
     });
     assert!(!executing);
+}
+
+#[test]
+fn d06_an_application_has_an_interval_of_its_own_or_none() {
+    let mut lab = started(LOCAL, 1);
+    lab.configure("a", &[("update-status-hook-interval", "30m")]).unwrap();
+    lab.advance(Duration::from_secs(20 * 60)).unwrap();
+    assert!(later(&lab).is_empty(), "half an hour less a fifth is not over");
+    lab.advance(Duration::from_secs(17 * 60)).unwrap();
+    assert_eq!(later(&lab), ["update-status"]);
+    lab.configure("a", &[("update-status-hook-interval", "0")]).unwrap();
+    lab.advance(Duration::from_secs(24 * 3_600)).unwrap();
+    assert_eq!(later(&lab).len(), 1, "off");
+    let (application, reset) = ("a".parse().unwrap(), vec!["update-status-hook-interval".to_owned()]);
+    lab.command(&Command::SetConfig { application, set: Default::default(), reset }).unwrap();
+    lab.advance(Duration::from_secs(370)).unwrap();
+    assert_eq!(later(&lab).len(), 2, "the model's again");
+    let error = lab.configure("a", &[("update-status-hook-interval", "2h")]).unwrap_err();
+    assert!(error.to_string().contains("expected 0 (off) or a duration from 1m to 60m"), "{error}");
 }
 
 #[test]

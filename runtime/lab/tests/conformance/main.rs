@@ -13,6 +13,7 @@ mod bench;
 mod commits;
 mod configuration;
 mod failure;
+mod goal;
 mod law;
 mod leadership;
 mod promises;

@@ -3,6 +3,7 @@
 use super::{
     bindings::periapt::charm::{
         config::Value,
+        goal_state::{GoalRelation, GoalState, GoalStatus},
         hook_tools::Output,
         log::Level,
         ports::{OpenedPorts, Ports},
@@ -101,6 +102,24 @@ impl Weight for Bag {
 impl Weight for OpenedPorts {
     fn weight(&self) -> u64 {
         self.ports.weight() + self.endpoints.weight()
+    }
+}
+
+impl Weight for GoalStatus {
+    fn weight(&self) -> u64 {
+        self.status.weight() + self.since.weight()
+    }
+}
+
+impl Weight for GoalRelation {
+    fn weight(&self) -> u64 {
+        self.endpoint.weight() + self.applications.weight() + self.units.weight()
+    }
+}
+
+impl Weight for GoalState {
+    fn weight(&self) -> u64 {
+        self.units.weight() + self.relations.weight()
     }
 }
 

@@ -99,6 +99,14 @@ async fn what_is_stored_through_one_door_is_read_through_the_other() {
 }
 
 #[tokio::test]
+async fn the_goal_state_is_the_same_through_both_doors() {
+    let ran = probe(script(Event::Install, "*: goal\n*: tool goal-state --format json")).await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    let log = ran.log().join("\n");
+    assert!(log.contains("goal units= db=") && log.contains(r#"{"relations":{"db":{"w":"#), "{log}");
+}
+
+#[tokio::test]
 async fn a_failure_is_told_in_the_charms_own_words() {
     let ran = probe(script(Event::Install, "*: set key=value\n*: fail no database")).await;
     let Outcome::Failed(error) = &ran.report.outcome else { panic!("{:?}", ran.report.outcome) };

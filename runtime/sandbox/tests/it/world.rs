@@ -253,6 +253,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         leader: Some(Leader { unit: unit("u/0"), term: LeaderTerm(3) }),
         leader_settings: BTreeMap::new(),
         leader_settings_version: 0,
+        update_status_interval: None,
         status: None,
         exposed: false,
     };
@@ -284,6 +285,8 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
             scope: Scope::Global,
             life: Life::Alive,
             suspended: false,
+            state: periapt_host_api::status::RelationState::Joined,
+            state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
         };
         view.relations.insert(relation.id, relation);
     }

@@ -27,6 +27,7 @@ pub(crate) fn relations() -> Named<Relation> {
         life,
         suspended,
         progress,
+        state_since: Some(time(42)),
         created_at: time(40),
     };
     let peers = Relation {
@@ -36,6 +37,7 @@ pub(crate) fn relations() -> Named<Relation> {
         life: Life::Alive,
         suspended: false,
         progress: RelationProgress::Joining,
+        state_since: None,
         created_at: time(41),
     };
     let progress = every!(RelationProgress {

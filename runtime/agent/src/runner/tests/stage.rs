@@ -346,6 +346,7 @@ fn view(units: &[&str]) -> View {
         leader: None,
         leader_settings: BTreeMap::new(),
         leader_settings_version: 0,
+        update_status_interval: None,
         status: None,
         exposed: false,
     };

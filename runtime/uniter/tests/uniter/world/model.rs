@@ -32,6 +32,7 @@ impl World {
                 leader: None,
                 leader_settings: BTreeMap::new(),
                 leader_settings_version: 0,
+                update_status_interval: None,
                 status: None,
                 exposed: false,
             },
@@ -150,6 +151,8 @@ impl World {
                 scope: Scope::Global,
                 life: Life::Alive,
                 suspended: false,
+                state: periapt_host_api::status::RelationState::Joined,
+                state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
                 members: BTreeMap::new(),
             },
         );

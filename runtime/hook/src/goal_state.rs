@@ -1,0 +1,78 @@
+//! Goal state: which units the operator wants, here and at the other ends, and how they are (`hook-model.md` 5.14).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, Timestamp,
+    status::Life,
+    view::{RelationView, UnitOutline},
+};
+use serde::Serialize;
+
+use crate::run::HookRun;
+
+/// The units that are wanted and how they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GoalState {
+    /// The own application's, this one included.
+    pub units: BTreeMap<String, GoalStatus>,
+    /// By endpoint: the applications at the other ends, which say how the relation is, and their units.
+    pub relations: BTreeMap<EndpointName, BTreeMap<String, GoalStatus>>,
+}
+
+/// How a unit or a relation is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GoalStatus {
+    /// A unit's workload status, a relation's state, or `dying`.
+    pub status: String,
+    /// Since when, in UTC: `2006-01-02 15:04:05Z`.
+    pub since: String,
+}
+
+impl GoalStatus {
+    fn new(status: &str, since: Timestamp) -> Self {
+        Self { status: status.to_owned(), since: since.strftime("%Y-%m-%d %H:%M:%SZ").to_string() }
+    }
+}
+
+impl HookRun {
+    /// What is wanted: peers are among the units, so peer relations are left out.
+    pub(crate) fn goal_state(&self) -> GoalState {
+        let own = self.snapshot.unit.application();
+        let mut goal = GoalState { units: self.goal_units(own).collect(), ..GoalState::default() };
+        let relations = self.snapshot.view.relations.values();
+        for relation in relations.filter(|relation| !relation.is_peer() && relation.life != Life::Dead) {
+            let (Some(end), Some(other)) = (relation.end_of(own), relation.other_end(own)) else { continue };
+            let related = goal.relations.entry(end.name.clone()).or_default();
+            related.insert(other.application.to_string(), of_relation(relation));
+            related.extend(self.goal_units(&other.application));
+        }
+        goal
+    }
+
+    fn goal_units(&self, application: &ApplicationName) -> impl Iterator<Item = (String, GoalStatus)> {
+        let wanted = |unit: &&UnitOutline| unit.name.application() == application && unit.life != Life::Dead;
+        self.snapshot
+            .view
+            .outlines
+            .values()
+            .filter(wanted)
+            .map(|unit| (unit.name.to_string(), self.of_unit(unit)))
+    }
+
+    fn of_unit(&self, unit: &UnitOutline) -> GoalStatus {
+        // What this hook said of its own unit has left it already.
+        let own = (unit.name == self.snapshot.unit).then(|| self.unit_status());
+        let shown = own.as_ref().unwrap_or(&unit.workload_status);
+        match unit.life {
+            Life::Alive => GoalStatus::new(shown.status.as_str(), shown.since),
+            Life::Dying | Life::Dead => GoalStatus::new("dying", shown.since),
+        }
+    }
+}
+
+fn of_relation(relation: &RelationView) -> GoalStatus {
+    GoalStatus::new(relation.state.as_str(), relation.state_since)
+}
