@@ -96,7 +96,7 @@ impl Upkeep {
                     }
                     false => {
                         let oldest = seconds_from(now, -MAX_AGE);
-                        drop(store.prune(&name, oldest, most(kind)).await?);
+                        store.prune(&name, oldest, most(kind)).await?;
                     }
                 }
             }
