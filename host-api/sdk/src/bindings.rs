@@ -7796,6 +7796,317 @@ pub mod periapt {
                 }
             }
         }
+        /// Which units the operator wants, here and at the other ends of relations, and how they are.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod goal_state {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            #[derive(Clone, PartialEq)]
+            pub struct GoalStatus {
+                /// A unit's workload status, a relation's state (joining, joined, suspended), or dying.
+                pub status: _rt::String,
+                /// Since when, in UTC, as `2006-01-02 15:04:05Z`.
+                pub since: _rt::String,
+            }
+            impl ::core::fmt::Debug for GoalStatus {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("GoalStatus")
+                        .field("status", &self.status)
+                        .field("since", &self.since)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct GoalRelation {
+                /// The endpoint of this unit's side.
+                pub endpoint: _rt::String,
+                /// The applications at the other ends, and how the relations with them are.
+                pub applications: _rt::Vec<(_rt::String, GoalStatus)>,
+                /// Their units.
+                pub units: _rt::Vec<(_rt::String, GoalStatus)>,
+            }
+            impl ::core::fmt::Debug for GoalRelation {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("GoalRelation")
+                        .field("endpoint", &self.endpoint)
+                        .field("applications", &self.applications)
+                        .field("units", &self.units)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct GoalState {
+                /// The own application's, this unit included.
+                pub units: _rt::Vec<(_rt::String, GoalStatus)>,
+                /// Without peer relations, whose units are among the above.
+                pub relations: _rt::Vec<GoalRelation>,
+            }
+            impl ::core::fmt::Debug for GoalState {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("GoalState")
+                        .field("units", &self.units)
+                        .field("relations", &self.relations)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            #[allow(async_fn_in_trait)]
+            pub fn get() -> GoalState {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/goal-state@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base13 = l2;
+                    let len13 = l3;
+                    let mut result13 = _rt::Vec::with_capacity(len13);
+                    for i in 0..len13 {
+                        let base = base13
+                            .add(i * (6 * ::core::mem::size_of::<*const u8>()));
+                        let e13 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            let l7 = *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l8 = *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len9 = l8;
+                            let bytes9 = _rt::Vec::from_raw_parts(l7.cast(), len9, len9);
+                            let l10 = *base
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l11 = *base
+                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len12 = l11;
+                            let bytes12 = _rt::Vec::from_raw_parts(
+                                l10.cast(),
+                                len12,
+                                len12,
+                            );
+                            (
+                                _rt::string_lift(bytes6),
+                                GoalStatus {
+                                    status: _rt::string_lift(bytes9),
+                                    since: _rt::string_lift(bytes12),
+                                },
+                            )
+                        };
+                        result13.push(e13);
+                    }
+                    _rt::cabi_dealloc(
+                        base13,
+                        len13 * (6 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let l14 = *ptr0
+                        .add(2 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>();
+                    let l15 = *ptr0
+                        .add(3 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base43 = l14;
+                    let len43 = l15;
+                    let mut result43 = _rt::Vec::with_capacity(len43);
+                    for i in 0..len43 {
+                        let base = base43
+                            .add(i * (6 * ::core::mem::size_of::<*const u8>()));
+                        let e43 = {
+                            let l16 = *base.add(0).cast::<*mut u8>();
+                            let l17 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len18 = l17;
+                            let bytes18 = _rt::Vec::from_raw_parts(
+                                l16.cast(),
+                                len18,
+                                len18,
+                            );
+                            let l19 = *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l20 = *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base30 = l19;
+                            let len30 = l20;
+                            let mut result30 = _rt::Vec::with_capacity(len30);
+                            for i in 0..len30 {
+                                let base = base30
+                                    .add(i * (6 * ::core::mem::size_of::<*const u8>()));
+                                let e30 = {
+                                    let l21 = *base.add(0).cast::<*mut u8>();
+                                    let l22 = *base
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len23 = l22;
+                                    let bytes23 = _rt::Vec::from_raw_parts(
+                                        l21.cast(),
+                                        len23,
+                                        len23,
+                                    );
+                                    let l24 = *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l25 = *base
+                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len26 = l25;
+                                    let bytes26 = _rt::Vec::from_raw_parts(
+                                        l24.cast(),
+                                        len26,
+                                        len26,
+                                    );
+                                    let l27 = *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l28 = *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len29 = l28;
+                                    let bytes29 = _rt::Vec::from_raw_parts(
+                                        l27.cast(),
+                                        len29,
+                                        len29,
+                                    );
+                                    (
+                                        _rt::string_lift(bytes23),
+                                        GoalStatus {
+                                            status: _rt::string_lift(bytes26),
+                                            since: _rt::string_lift(bytes29),
+                                        },
+                                    )
+                                };
+                                result30.push(e30);
+                            }
+                            _rt::cabi_dealloc(
+                                base30,
+                                len30 * (6 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            );
+                            let l31 = *base
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l32 = *base
+                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base42 = l31;
+                            let len42 = l32;
+                            let mut result42 = _rt::Vec::with_capacity(len42);
+                            for i in 0..len42 {
+                                let base = base42
+                                    .add(i * (6 * ::core::mem::size_of::<*const u8>()));
+                                let e42 = {
+                                    let l33 = *base.add(0).cast::<*mut u8>();
+                                    let l34 = *base
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len35 = l34;
+                                    let bytes35 = _rt::Vec::from_raw_parts(
+                                        l33.cast(),
+                                        len35,
+                                        len35,
+                                    );
+                                    let l36 = *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l37 = *base
+                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len38 = l37;
+                                    let bytes38 = _rt::Vec::from_raw_parts(
+                                        l36.cast(),
+                                        len38,
+                                        len38,
+                                    );
+                                    let l39 = *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l40 = *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len41 = l40;
+                                    let bytes41 = _rt::Vec::from_raw_parts(
+                                        l39.cast(),
+                                        len41,
+                                        len41,
+                                    );
+                                    (
+                                        _rt::string_lift(bytes35),
+                                        GoalStatus {
+                                            status: _rt::string_lift(bytes38),
+                                            since: _rt::string_lift(bytes41),
+                                        },
+                                    )
+                                };
+                                result42.push(e42);
+                            }
+                            _rt::cabi_dealloc(
+                                base42,
+                                len42 * (6 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            );
+                            GoalRelation {
+                                endpoint: _rt::string_lift(bytes18),
+                                applications: result30,
+                                units: result42,
+                            }
+                        };
+                        result43.push(e43);
+                    }
+                    _rt::cabi_dealloc(
+                        base43,
+                        len43 * (6 * ::core::mem::size_of::<*const u8>()),
+                        ::core::mem::size_of::<*const u8>(),
+                    );
+                    let result44 = GoalState {
+                        units: result13,
+                        relations: result43,
+                    };
+                    result44
+                }
+            }
+        }
         /// Who and where this unit is.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod identity {
@@ -9891,45 +10202,45 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4182] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4369] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda\x1f\x01A\x02\x01\
-A\x1b\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
-lean\x01\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\
-\0\x02\x04\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\
-\x01\x06\x03\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-\
-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01s\0\x09not-found\x01s\0\x11\
-permission-denied\x01s\0\x0anot-leader\x01s\0\x08conflict\x01s\0\x0ealready-exis\
-ts\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01s\0\x09not-ready\x01s\0\x09\
-try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-supported\x01s\0\x06failed\x01s\0\
-\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\x08endpoints\x08relation\x01\
-\x12remote-applications\x04\0\x0erelation-event\x03\0\x05\x01r\x04\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-units\x04\0\x15relation-joined-eve\
-nt\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0b\
-remote-unit\x09\x04\0\x16relation-changed-event\x03\0\x0a\x01r\x05\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-units\x0edeparting-units\x04\0\x17\
-relation-departed-event\x03\0\x0c\x01ps\x01r\x07\x08endpoints\x08relation\x01\x12\
-remote-applications\x13application-changed\x7f\x06joined\x0e\x07changed\x0e\x08d\
-eparted\x0e\x04\0\x14relation-batch-event\x03\0\x0f\x01m\x02\x05block\x0afilesys\
-tem\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02ids\x04names\x04kind\x12\x08loca\
-tions\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03uris\x05label\x09\x04\0\x0cse\
-cret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08revisiony\x04\0\x15secret-\
-revision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0eworkload-event\x03\0\x19\
-\x01r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0anotice-keys\x04\0\x15wor\
-kload-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05checks\x04\0\x14workload-c\
-heck-event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0caction-event\x03\0\x1f\x01\
-r\x01\x0btarget-bases\x04\0\x14series-upgrade-event\x03\0!\x01r\x02\x04codes\x04\
-infos\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04names\x04jsons\x04\0\x0ccus\
-tom-event\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04stop\0\0\x06remove\0\0\x0e\
-config-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-status\0\0\x0eleader-elected\0\
-\0\x17leader-settings-changed\0\0\x10relation-created\x01\x06\0\x0frelation-join\
-ed\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-departed\x01\x0d\0\x0frel\
-ation-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10storage-attached\x01\x14\0\
-\x11storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\0\x0dsecret-rotate\x01\
-\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\0\x0cpebble-ready\x01\
-\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-failed\x01\x1e\0\x16peb\
-ble-check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-series-upgrade\x01\"\0\x13\
-post-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14meter-status-changed\x01$\0\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x95!\x01A\x02\x01A\x1d\
+\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\
+\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\
+\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\
+\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01\
+o\x02ss\x01q\x0e\x10invalid-argument\x01s\0\x09not-found\x01s\0\x11permission-de\
+nied\x01s\0\x0anot-leader\x01s\0\x08conflict\x01s\0\x0ealready-exists\x01s\0\x0e\
+limit-exceeded\x01s\0\x0bnot-granted\x01s\0\x09not-ready\x01s\0\x09try-again\x01\
+s\0\x0dwrong-context\x01s\0\x0dnot-supported\x01s\0\x06failed\x01s\0\x05other\x01\
+\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\x08endpoints\x08relation\x01\x12remote-\
+applications\x04\0\x0erelation-event\x03\0\x05\x01r\x04\x08endpoints\x08relation\
+\x01\x12remote-applications\x0bremote-units\x04\0\x15relation-joined-event\x03\0\
+\x07\x01ks\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremot\
+e-unit\x09\x04\0\x16relation-changed-event\x03\0\x0a\x01r\x05\x08endpoints\x08re\
+lation\x01\x12remote-applications\x0bremote-units\x0edeparting-units\x04\0\x17re\
+lation-departed-event\x03\0\x0c\x01ps\x01r\x07\x08endpoints\x08relation\x01\x12r\
+emote-applications\x13application-changed\x7f\x06joined\x0e\x07changed\x0e\x08de\
+parted\x0e\x04\0\x14relation-batch-event\x03\0\x0f\x01m\x02\x05block\x0afilesyst\
+em\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02ids\x04names\x04kind\x12\x08locat\
+ions\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03uris\x05label\x09\x04\0\x0csec\
+ret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08revisiony\x04\0\x15secret-r\
+evision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0eworkload-event\x03\0\x19\x01\
+r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0anotice-keys\x04\0\x15workloa\
+d-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05checks\x04\0\x14workload-check\
+-event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\
+\x0btarget-bases\x04\0\x14series-upgrade-event\x03\0!\x01r\x02\x04codes\x04infos\
+\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04names\x04jsons\x04\0\x0ccustom-e\
+vent\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04stop\0\0\x06remove\0\0\x0eco\
+nfig-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-status\0\0\x0eleader-elected\0\0\
+\x17leader-settings-changed\0\0\x10relation-created\x01\x06\0\x0frelation-joined\
+\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-departed\x01\x0d\0\x0frelat\
+ion-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10storage-attached\x01\x14\0\x11\
+storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\0\x0dsecret-rotate\x01\x16\
+\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\0\x0cpebble-ready\x01\x1a\
+\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-failed\x01\x1e\0\x16pebble-\
+check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-series-upgrade\x01\"\0\x13p\
+ost-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14meter-status-changed\x01$\0\
 \x06custom\x01&\0\x04\0\x05event\x03\0'\x01r\x02\x05event(\x07attempty\x04\0\x0a\
 invocation\x03\0)\x01m\x02\x07handled\x09unhandled\x04\0\x07outcome\x03\0+\x01r\x02\
 \x04codez\x07messages\x04\0\x07failure\x03\0-\x03\0\x19periapt:charm/types@0.1.0\
@@ -9967,24 +10278,28 @@ hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership
 \x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
 t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
 @\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x08\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
--name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
-cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
-\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
-\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x09\x01B\x04\x01m\x05\
-\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
-level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0a\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
-output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0b\x02\x03\0\x01\x0a\
-invocation\x02\x03\0\x01\x07outcome\x02\x03\0\x01\x07failure\x01B\x09\x02\x03\x02\
-\x01\x0c\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x0d\x04\0\x07outcome\x03\0\x02\
-\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0a\
-invocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.\
-0\x05\x0f\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\
-\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
-gen-rust\x060.61.1";
+\x08\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
+s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
+oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
+goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
+al-state@0.1.0\x05\x09\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\
+\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\
+\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\
+\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07\
+version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
+\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0a\x01B\x04\
+\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
+@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
+rm/log@0.1.0\x05\x0b\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
+\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
+\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0c\x02\
+\x03\0\x01\x0ainvocation\x02\x03\0\x01\x07outcome\x02\x03\0\x01\x07failure\x01B\x09\
+\x02\x03\x02\x01\x0d\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07ou\
+tcome\x03\0\x02\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\
+\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm\
+/handler@0.1.0\x05\x10\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05\
+charm\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.\
+3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -9997,9 +10312,9 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4081] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x1e\x01A\x02\x01\
-A\x16\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4268] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x90\x20\x01A\x02\x01\
+A\x18\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
 lean\x01\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\
 \0\x02\x04\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\
 \x01\x06\x03\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-\
@@ -10072,20 +10387,24 @@ hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership
 \x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
 t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
 @\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x08\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
--name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
-cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
-\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
-\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x09\x01B\x04\x01m\x05\
-\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
-level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0a\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
-output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0b\x04\09periapt:\
-charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-al\
-l-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-\
-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x08\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
+s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
+oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
+goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
+al-state@0.1.0\x05\x09\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\
+\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\
+\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\
+\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07\
+version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
+\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0a\x01B\x04\
+\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
+@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
+rm/log@0.1.0\x05\x0b\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
+\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
+\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0c\x04\
+\09periapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%ch\
+arm-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {
