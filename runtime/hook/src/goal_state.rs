@@ -53,7 +53,8 @@ impl HookRun {
     }
 
     fn goal_units(&self, application: &ApplicationName) -> impl Iterator<Item = (String, GoalStatus)> {
-        let wanted = move |unit: &&UnitOutline| unit.name.application() == application && unit.life != Life::Dead;
+        let wanted =
+            move |unit: &&UnitOutline| unit.name.application() == application && unit.life != Life::Dead;
         self.snapshot
             .view
             .outlines

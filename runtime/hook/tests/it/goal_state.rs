@@ -28,10 +28,10 @@ fn world() -> World {
 #[test]
 fn wanted_units_are_shown_here_and_by_endpoint() {
     let mut hook = world().start();
-    let yaml = "relations:\n  db:\n    b:\n      since: 2023-11-14 22:13:20Z\n      status: joining\n    b/0:\n      \
-        since: 2023-11-14 22:13:20Z\n      status: active\n    b/1:\n      since: 2023-11-14 22:13:20Z\n      \
-        status: dying\nunits:\n  a/0:\n    since: 1970-01-01 00:00:00Z\n    status: active\n  a/1:\n    \
-        since: 1970-01-01 00:00:00Z\n    status: blocked\n";
+    let yaml = "relations:\n  db:\n    b:\n      since: \"2023-11-14 22:13:20Z\"\n      status: joining\n    b/0:\n      \
+        since: \"2023-11-14 22:13:20Z\"\n      status: active\n    b/1:\n      since: \"2023-11-14 22:13:20Z\"\n      \
+        status: dying\nunits:\n  a/0:\n    since: \"1970-01-01 00:00:00Z\"\n    status: active\n  a/1:\n    \
+        since: \"1970-01-01 00:00:00Z\"\n    status: blocked\n";
     hook.check(&[("goal-state", yaml), ("goal-state --format yaml", yaml)]);
     let json: serde_json::Value =
         serde_json::from_str(&hook.tool("goal-state --format=json").stdout).unwrap();
