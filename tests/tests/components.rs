@@ -5,7 +5,13 @@
 use std::{sync::LazyLock, time::Duration};
 
 use periapt_archive::{Archive, COMPONENT};
-use periapt_host_api::{command::ResolveMode, journal::JournalRecord, status::WorkloadStatus};
+use periapt_host_api::{
+    RelationId,
+    command::ResolveMode,
+    journal::JournalRecord,
+    relation::{BagKey, BagOwner},
+    status::WorkloadStatus,
+};
 use periapt_lab::{Action, Charm, Component, Lab, laws};
 use periapt_model::RecordBody;
 use periapt_sandbox::{Budgets, Options, Sandbox};
@@ -134,4 +140,54 @@ fn a_script_stands_in_for_one_hook_of_a_component() {
     lab.advance(Duration::from_secs(6)).unwrap();
     let (heard, _) = lab.statuses("south/0").unwrap();
     assert!(heard.message.starts_with("heard from north/0: Ahoy"), "{}", heard.message);
+}
+
+/// What one component's hook may leave behind: a key in its bag, a port, its status.
+fn left(lab: &Lab, relation: RelationId) -> (bool, usize, String) {
+    let key = BagKey { relation, owner: BagOwner::Unit("a/0".parse().unwrap()) };
+    let bag = lab.state().unwrap().bag(&key).unwrap();
+    let message = lab.unit("a/0").unwrap().workload_status.message.clone();
+    (bag.settings.contains_key("mine"), lab.unit("a/0").unwrap().ports.len(), message)
+}
+
+/// `a/0`, a probe, whose config-changed is due: it writes to its bag, opens a port, sets a status, and does one thing
+/// more.
+fn about_to_write(end: &str) -> (Lab, RelationId) {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = std::fs::read(periapt_tests::packed("probe", directory.path()).unwrap()).unwrap();
+    let archive = Archive::read(&archive).unwrap();
+    let metadata = std::str::from_utf8(archive.file("charmcraft.yaml").unwrap()).unwrap().to_owned();
+    let component = Component::new(&SANDBOX, archive.file(COMPONENT).unwrap(), None).unwrap();
+    let probe = Charm::new(&metadata).unwrap().with_code(component);
+    let mut lab = Lab::new(6).unwrap();
+    lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
+    lab.deploy("a", &probe, 1).unwrap();
+    lab.deploy("b", &probe, 0).unwrap();
+    let relation = lab.integrate("a:sink", "b:db").unwrap();
+    lab.run_until_idle().unwrap();
+    let lines = ["set mine=1", "open-port 80/tcp", "status active done", end];
+    let script: Vec<_> = lines.iter().map(|line| format!("config-changed: {line}")).collect();
+    lab.configure("a", &[("script", &script.join("\n"))]).unwrap();
+    assert_eq!(left(&lab, relation), (false, 0, String::new()));
+    (lab, relation)
+}
+
+#[test]
+fn i01_of_a_component_that_fails_nothing_is_visible_but_its_status() {
+    for end in ["fail no luck", "panic no luck", "trap"] {
+        let (mut lab, relation) = about_to_write(end);
+        lab.run_until_idle().unwrap();
+        assert_eq!(left(&lab, relation), (false, 0, "done".to_owned()), "{end}");
+        assert_eq!(lab.statuses("a/0").unwrap().0.message, "hook failed: \"config-changed\"", "{end}");
+    }
+}
+
+#[test]
+fn i02_all_that_a_component_asked_for_becomes_visible_by_one_request() {
+    let (mut lab, relation) = about_to_write("log well");
+    assert!(lab.start_hook("a/0").unwrap());
+    assert_eq!(left(&lab, relation), (false, 0, String::new()));
+    let revision = lab.root().revision().0;
+    assert!(lab.step("a/0").unwrap());
+    assert_eq!((left(&lab, relation), lab.root().revision().0), ((true, 1, "done".to_owned()), revision + 1));
 }

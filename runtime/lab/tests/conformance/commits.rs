@@ -5,6 +5,7 @@ use periapt_host_api::{
     command::{Command, Deploy, Placement},
     record::{HookStep, Operation},
     relation::{BagKey, BagOwner},
+    state::StateKey,
 };
 use periapt_lab::{Action, Lab};
 use serde_json::json;
@@ -17,6 +18,7 @@ struct Left {
     unit_bag: Option<String>,
     application_bag: Option<String>,
     leader_settings: usize,
+    stored: Option<String>,
     ports: Vec<String>,
     seen_afar: Option<String>,
     told_afar: Vec<String>,
@@ -36,11 +38,13 @@ fn left(lab: &Lab, relation: RelationId, heard_before: usize) -> Left {
     let own = |owner| BagKey { relation, owner };
     let unit = own(BagOwner::Unit("a/0".parse().unwrap()));
     let application = own(BagOwner::Application("a".parse().unwrap()));
+    let stored = StateKey { unit: "a/0".parse().unwrap(), key: "kept".to_owned() };
     let state = lab.state().unwrap();
     Left {
         unit_bag: bag_of(lab, relation, "a/0").get("mine").cloned(),
         application_bag: state.bag(&application).and_then(|bag| bag.settings.get("ours").cloned()),
         leader_settings: state.application(&"a".parse().unwrap()).unwrap().leader_settings.len(),
+        stored: state.state_entry(&stored).map(|entry| entry.value.clone()),
         ports: ports_of(lab, "a/0"),
         seen_afar: lab.mirror("far").unwrap().bags[&unit].settings.get("mine").cloned(),
         told_afar: runs(lab, "b/0").split_off(heard_before),
@@ -53,6 +57,7 @@ fn everything() -> Vec<Action> {
         "relation-set -r 0 mine=1",
         "relation-set -r 0 --app ours=1",
         "leader-set who=me",
+        "state-set kept=1",
         "open-port 80",
         "open-port 90-99/udp",
     ];
@@ -74,10 +79,12 @@ fn i01_of_a_hook_that_fails_nothing_is_visible() {
     assert_eq!((&before.unit_bag, &before.ports[..], before.told_afar.len()), (&None, &[][..], 0));
     check_error(&lab, "a/0", "config-changed", &json!({"hook": "config-changed"}));
     // Nor is it afterwards: the hook that is made again begins with nothing.
-    lab.script("a/0", "config-changed", tries(&["relation-get -r 0 mine a/0", "opened-ports"])).unwrap();
+    lab.script("a/0", "config-changed", tries(&["relation-get -r 0 mine a/0", "opened-ports", "state-get"]))
+        .unwrap();
     lab.resolve("a/0", periapt_host_api::command::ResolveMode::Retry).unwrap();
     lab.run_until_idle().unwrap();
-    assert!(lab.trace().last().unwrap().tools.iter().all(|call| call.output.stdout.is_empty()));
+    let empty = |output: &str| output.is_empty() || output == "{}\n";
+    assert!(lab.trace().last().unwrap().tools.iter().all(|call| empty(&call.output.stdout)));
     assert_eq!(left(&lab, relation, heard), before);
 }
 
@@ -99,6 +106,7 @@ fn i02_all_that_a_hook_asked_for_becomes_visible_by_one_request() {
         unit_bag: Some("1".to_owned()),
         application_bag: Some("1".to_owned()),
         leader_settings: 1,
+        stored: Some("1".to_owned()),
         ports: vec!["80/tcp []".to_owned(), "90-99/udp []".to_owned()],
         seen_afar: Some("1".to_owned()),
         told_afar: vec!["db-relation-changed".to_owned(), "db-relation-changed a/0".to_owned()],
