@@ -79,6 +79,14 @@ pub(crate) enum Command {
     Machines(commands::machines::Machines),
     RemoveMachine(commands::machines::RemoveMachine),
 
+    // Actions.
+    Actions(commands::action::Actions),
+    Run(commands::action::Run),
+    Operations(commands::action::Operations),
+    ShowOperation(commands::action::ShowOperation),
+    ShowTask(commands::action::ShowTask),
+    CancelTask(commands::action::CancelTask),
+
     // What is.
     Status(commands::status::Status),
     ShowUnit(commands::show::ShowUnit),

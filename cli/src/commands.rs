@@ -1,5 +1,6 @@
 //! The commands: a module each, or one for a few that belong together. Each parses, calls, and prints.
 
+pub(crate) mod action;
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod bootstrap;
@@ -60,6 +61,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::RemoveRelation(command) => command.run(context).await,
         Command::Machines(command) => command.run(context).await,
         Command::RemoveMachine(command) => command.run(context).await,
+        Command::Actions(command) => command.run(context).await,
+        Command::Run(command) => command.run(context).await,
+        Command::Operations(command) => command.run(context).await,
+        Command::ShowOperation(command) => command.run(context).await,
+        Command::ShowTask(command) => command.run(context).await,
+        Command::CancelTask(command) => command.run(context).await,
         Command::Status(command) => command.run(context).await,
         Command::ShowUnit(command) => command.run(context).await,
         Command::ShowApplication(command) => command.run(context).await,

@@ -12,8 +12,10 @@ use crate::{
     settings::OptionValue,
 };
 
+mod actions;
 mod parse;
 
+pub use actions::ActionMeta;
 pub use parse::{CharmFiles, MetadataError};
 
 /// A charm's metadata, read and checked.
@@ -35,6 +37,9 @@ pub struct CharmMeta {
     pub extra_bindings: BTreeSet<String>,
     /// Options.
     pub options: BTreeMap<String, OptionMeta>,
+    /// Actions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub actions: BTreeMap<String, ActionMeta>,
 }
 
 /// An endpoint as declared.

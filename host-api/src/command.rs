@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, RelationId,
-    Timestamp, UnitName, UserName, problem::Refusal, relation::Endpoint,
+    TaskId, Timestamp, UnitName, UserName,
+    action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
+    problem::Refusal,
+    relation::Endpoint,
 };
 
 /// Who asks. An argument of every command from the first day.
@@ -203,6 +206,13 @@ pub enum Command {
         /// How.
         mode: ResolveMode,
     },
+    /// Runs an action on some units, once each.
+    EnqueueOperation(EnqueueOperation),
+    /// Cancels a task that is pending, or stops one that runs.
+    CancelTask {
+        /// Which.
+        task: TaskId,
+    },
     /// Changes model configuration; values as text.
     SetModelConfig {
         /// By key.
@@ -265,6 +275,15 @@ pub enum Answer {
         id: RelationId,
         /// Its ends.
         endpoints: Vec<Endpoint>,
+    },
+    /// An action will run.
+    Operation(EnqueuedOperation),
+    /// A task was cancelled, or is being stopped.
+    Task {
+        /// Which.
+        id: TaskId,
+        /// Cancelled or aborting.
+        status: TaskStatus,
     },
     /// Something is on its way out, or gone.
     Removal {

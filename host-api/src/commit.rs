@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, Incarnation, LeaderTerm, RelationId, Timestamp, UnitName,
+    EndpointName, Incarnation, LeaderTerm, RelationId, TaskId, Timestamp, UnitName,
+    action::TaskEnd,
     journal::JournalRecord,
     logs::LogLevel,
     ports::PortRange,
@@ -81,6 +82,12 @@ pub struct Transitions {
     pub clear_resolved: bool,
     /// The unit now runs this charm.
     pub charm: Option<CharmRef>,
+    /// The task whose action is begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begin_task: Option<TaskId>,
+    /// How the action that was begun ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_task: Option<TaskEnd>,
     /// All is wound up: the unit is dead (U-39).
     pub terminate: bool,
 }
@@ -161,6 +168,13 @@ pub enum EarlyEffect {
         /// The failed hook and what it was about.
         #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
         data: serde_json::Map<String, serde_json::Value>,
+    },
+    /// A message of the running action for whoever waits for it.
+    TaskMessage {
+        /// The task.
+        task: TaskId,
+        /// The text.
+        message: String,
     },
     /// A line for the unit's log.
     Log {

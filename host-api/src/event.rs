@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApplicationName, EndpointName, RelationId, UnitName};
+use crate::{ApplicationName, EndpointName, RelationId, TaskId, UnitName};
 
 /// The relation that an event is about, as this unit sees it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -70,14 +70,22 @@ pub enum Event {
     },
     /// The relation ends for this unit.
     RelationBroken(RelationContext),
+    /// An operator runs an action.
+    Action {
+        /// The action.
+        name: String,
+        /// The task.
+        task: TaskId,
+    },
 }
 
 impl Event {
-    /// The hook's full name, such as `db-relation-joined`.
+    /// The hook's full name, such as `db-relation-joined`; an action's own.
     pub fn hook_name(&self) -> String {
-        match self.relation() {
-            Some(context) => format!("{}-{}", context.endpoint, self.kind()),
-            None => self.kind().to_owned(),
+        match (self, self.relation()) {
+            (Self::Action { name, .. }, _) => name.clone(),
+            (_, Some(context)) => format!("{}-{}", context.endpoint, self.kind()),
+            (_, None) => self.kind().to_owned(),
         }
     }
 
@@ -98,6 +106,7 @@ impl Event {
             Self::RelationChanged { .. } => "relation-changed",
             Self::RelationDeparted { .. } => "relation-departed",
             Self::RelationBroken(_) => "relation-broken",
+            Self::Action { .. } => "action",
         }
     }
 
@@ -119,6 +128,14 @@ impl Event {
                 Some(remote_unit)
             }
             Self::RelationChanged { remote_unit, .. } => remote_unit.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The task that it runs, of an action.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Action { task, .. } => Some(*task),
             _ => None,
         }
     }

@@ -56,6 +56,16 @@ number! {
     OperationId, u64
 }
 
+number! {
+    /// A task's number: one run of an action on one unit. Tasks and operations of a model are numbered together,
+    /// from 1.
+    TaskId, u64
+}
+number! {
+    /// The number of an operation of an operator's: the tasks that were asked for together.
+    ActionOperationId, u64
+}
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -18,6 +18,7 @@ pub const WASI_NEWEST: (u32, u32, u32) = (0, 2, 12);
 
 /// The contract's interfaces that may be imported. `types` holds no functions, and is named by all others.
 const CONTRACT: &[&str] = &[
+    "actions",
     "config",
     "goal-state",
     "hook-tools",

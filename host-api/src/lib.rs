@@ -3,6 +3,7 @@
 //!
 //! This crate is pure: no clock, no randomness, no I/O. `wit/` beside it is the contract with charms.
 
+pub mod action;
 pub mod agent;
 pub mod api;
 pub mod charm;
@@ -19,6 +20,7 @@ pub mod ports;
 pub mod problem;
 pub mod record;
 pub mod relation;
+pub mod schema;
 pub mod settings;
 pub mod state;
 pub mod status;
@@ -26,7 +28,8 @@ pub mod view;
 pub mod yaml;
 
 pub use id::{
-    CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OperationId, RelationId, Revision, StoreId,
+    ActionOperationId, CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OperationId, RelationId,
+    Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;
 pub use name::{

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApplicationName, CharmDigest, EndpointName, RelationId, Timestamp, UnitName, event::Event};
+use crate::{
+    ApplicationName, CharmDigest, EndpointName, RelationId, TaskId, Timestamp, UnitName, event::Event,
+};
 
 /// A charm as one application wants it. Both parts are compared: attaching a resource bumps the version of the
 /// same charm (`hook-model.md` 1.10).
@@ -27,6 +29,10 @@ pub struct UnitRecord {
     pub seq: u64,
     /// What is in progress.
     pub operation: Operation,
+    /// The action that was begun, whatever hook waits in `operation`. Found when the unit is resolved, it is one
+    /// whose agent died under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<TaskId>,
     /// The install hook was committed.
     pub installed: bool,
     /// The start hook was committed, and no stop after it.

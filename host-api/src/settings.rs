@@ -56,6 +56,10 @@ pub struct ModelConfig {
     pub update_status_hook_interval: u32,
     /// Whether a failed hook is run again by itself.
     pub automatically_retry_hooks: bool,
+    /// Seconds for which ended tasks and their results are kept.
+    pub max_action_results_age: u32,
+    /// MiB of results that are kept, over all ended tasks; the oldest go first.
+    pub max_action_results_size: u32,
     /// How long status history is kept, in seconds.
     pub max_status_history_age: u32,
     /// How much status history is kept, in MiB.
@@ -67,6 +71,8 @@ impl Default for ModelConfig {
         Self {
             update_status_hook_interval: 300,
             automatically_retry_hooks: true,
+            max_action_results_age: 336 * 3600,
+            max_action_results_size: 5 << 10,
             max_status_history_age: 336 * 3600,
             max_status_history_size: 5 << 10,
         }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, MachineId, RelationId, Revision, StoreId, UnitName, relation::BagKey,
-    state::StateKey,
+    ApplicationName, CharmDigest, MachineId, RelationId, Revision, StoreId, TaskId, UnitName,
+    relation::BagKey, state::StateKey,
 };
 
 mod entity;
@@ -39,6 +39,8 @@ pub struct View {
     pub states: OrdMap<StateKey, StateView>,
     /// The machines of these units.
     pub machines: OrdMap<MachineId, MachineView>,
+    /// Tasks of the own units that have not ended.
+    pub tasks: OrdMap<TaskId, TaskView>,
 }
 
 macro_rules! entities {
@@ -134,6 +136,8 @@ entities! {
     State(StateKey => StateView) in states by |value: &StateView| value.key.clone(),
     /// A machine.
     Machine(MachineId => MachineView) in machines by |value: &MachineView| value.id,
+    /// A task.
+    Task(TaskId => TaskView) in tasks by |value: &TaskView| value.id,
 }
 
 /// One step of a watch: turns the view at `from` into the view at `to`. Applied whole or not at all.

@@ -5,7 +5,7 @@ mod context;
 mod script;
 
 use periapt_sdk::{
-    Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result, Status, Unit,
+    ActionEvent, Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result, Status, Unit,
     info, tool,
 };
 use script::{Action, Word, parse};
@@ -14,6 +14,12 @@ periapt_sdk::export!(Probe);
 
 #[derive(Default)]
 struct Probe;
+
+/// Handles nothing.
+#[derive(Default)]
+struct Silent;
+
+impl Charm for Silent {}
 
 struct Settings {
     script: String,
@@ -32,6 +38,22 @@ impl FromConfig for Settings {
 }
 
 impl Charm for Probe {
+    /// The typed door: `greet` reads its parameters and answers; all other actions do as the script says.
+    fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
+        if event.name != "greet" {
+            return self.otherwise(unit, &Event::Action(event.clone()));
+        }
+        let (whom, times): (String, i64) = (event.param("whom")?, event.param("times")?);
+        event.log(format_args!("greeting {whom}"))?;
+        event.set("greeting.text", format_args!("hello {whom}"))?;
+        event.set("greeting.times", times)?;
+        if times == 0 {
+            event.fail("nobody was greeted")?;
+        }
+        println!("done");
+        Ok(())
+    }
+
     fn otherwise(&mut self, unit: &Unit, event: &Event) -> Result {
         info!("{} attempt={}", context::line(event), unit.attempt());
         let settings: Settings = unit.config()?;
@@ -55,6 +77,7 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
         Action::Fail(message) => Err(Error::new(message.as_str())),
         #[expect(clippy::panic, reason = "the script asks for it")]
         Action::Panic(message) => panic!("{message}"),
+        Action::Unhandled => Charm::otherwise(&mut Silent, unit, event),
         Action::Trap => trap(),
         Action::Loop => loop {
             std::hint::spin_loop();

@@ -14,6 +14,7 @@ pub(crate) struct Step {
 pub(crate) enum Action {
     Fail(String),
     Panic(String),
+    Unhandled,
     Trap,
     Loop,
     Tool(String, Vec<String>),
@@ -59,6 +60,7 @@ fn action(text: &str) -> Result<Action> {
     Ok(match verb {
         "fail" => Action::Fail(text()),
         "panic" => Action::Panic(text()),
+        "unhandled" => Action::Unhandled,
         "trap" => Action::Trap,
         "loop" => Action::Loop,
         "tool" => {

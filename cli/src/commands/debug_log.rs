@@ -142,8 +142,8 @@ fn is_of(line: &LogLine, entity: &str) -> bool {
     glob(&tag, &line.entity) || application.is_some_and(|(application, _)| glob(entity, application))
 }
 
-/// Line breaks and tabs are a log's own.
-fn harmless(message: &str) -> String {
+/// A stranger's text as it can be shown: line breaks and tabs are its own.
+pub(crate) fn harmless(message: &str) -> String {
     let keep = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     message.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
 }

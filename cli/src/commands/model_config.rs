@@ -111,6 +111,8 @@ mod tests {
             text,
             "Attribute                    From     Value\n\
              automatically-retry-hooks    model    false\n\
+             max-action-results-age       default  1209600\n\
+             max-action-results-size      default  5120\n\
              max-status-history-age       default  1209600\n\
              max-status-history-size      default  5120\n\
              update-status-hook-interval  default  300\n"

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     AgentName, ApplicationName, ModelUuid, Timestamp,
+    action::{TaskMessage, TaskResults},
     journal::JournalRecord,
     logs::LogLine,
     status::{AgentStatus, StatusInfo, WorkloadStatus},
@@ -59,6 +60,8 @@ pub enum RecordKind {
     Status,
     /// The hook journal.
     Journal,
+    /// Messages and results of a task.
+    Task,
 }
 
 /// A row's content.
@@ -71,6 +74,10 @@ pub enum RecordBody {
     Status(StatusRecord),
     /// A hook run.
     Journal(Box<JournalRecord>),
+    /// A message of a running action.
+    TaskMessage(TaskMessage),
+    /// What an action left.
+    TaskResults(Box<TaskResults>),
 }
 
 impl RecordBody {
@@ -80,6 +87,7 @@ impl RecordBody {
             Self::Log(_) => RecordKind::Log,
             Self::Status(_) => RecordKind::Status,
             Self::Journal(_) => RecordKind::Journal,
+            Self::TaskMessage(_) | Self::TaskResults(_) => RecordKind::Task,
         }
     }
 }

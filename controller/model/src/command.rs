@@ -1,5 +1,6 @@
 //! What operators ask.
 
+pub(crate) mod action;
 pub(crate) mod application;
 pub(crate) mod deploy;
 pub(crate) mod endpoints;

@@ -22,6 +22,7 @@ mod early;
 mod lease;
 mod ports;
 mod state;
+mod task;
 
 /// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
 const MAX_COMMIT_BYTES: usize = 4 << 20;
@@ -108,6 +109,12 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     unit.last_commit = Some(mark);
     if commit.transitions.clear_resolved {
         unit.resolved = None;
+    }
+    if let Some(id) = commit.transitions.begin_task {
+        task::begin(tx, &unit.name, id)?;
+    }
+    if let Some(end) = &commit.transitions.end_task {
+        task::end(tx, &unit.name, end)?;
     }
     ports::apply(tx, &mut unit, &commit.effects.ports)?;
     tx.put(unit.clone());

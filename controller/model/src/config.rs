@@ -122,6 +122,8 @@ pub(crate) fn trust_hash(trust: bool) -> String {
 const TRUST: &str = "trust";
 const UPDATE_STATUS: &str = "update-status-hook-interval";
 const RETRY_HOOKS: &str = "automatically-retry-hooks";
+const RESULTS_AGE: &str = "max-action-results-age";
+const RESULTS_SIZE: &str = "max-action-results-size";
 const HISTORY_AGE: &str = "max-status-history-age";
 const HISTORY_SIZE: &str = "max-status-history-size";
 
@@ -134,7 +136,8 @@ pub(crate) fn change_model(
     let (mut next, defaults) = (present.clone(), ModelConfig::default());
     let unknown = |key: &str| {
         Err(Refusal::bad_request(format!(
-            "unknown model configuration key {key:?}; known are {RETRY_HOOKS}, {HISTORY_AGE}, {HISTORY_SIZE} and \
+            "unknown model configuration key {key:?}; known are {RETRY_HOOKS}, {RESULTS_AGE}, {RESULTS_SIZE}, \
+             {HISTORY_AGE}, {HISTORY_SIZE} and \
              {UPDATE_STATUS}"
         )))
     };
@@ -145,6 +148,8 @@ pub(crate) fn change_model(
         match key.as_str() {
             UPDATE_STATUS => next.update_status_hook_interval = defaults.update_status_hook_interval,
             RETRY_HOOKS => next.automatically_retry_hooks = defaults.automatically_retry_hooks,
+            RESULTS_AGE => next.max_action_results_age = defaults.max_action_results_age,
+            RESULTS_SIZE => next.max_action_results_size = defaults.max_action_results_size,
             HISTORY_AGE => next.max_status_history_age = defaults.max_status_history_age,
             HISTORY_SIZE => next.max_status_history_size = defaults.max_status_history_size,
             _ => return unknown(key),
@@ -153,6 +158,8 @@ pub(crate) fn change_model(
     for (key, text) in set {
         match key.as_str() {
             UPDATE_STATUS => next.update_status_hook_interval = interval(text)?,
+            RESULTS_AGE => next.max_action_results_age = age(key, text)?,
+            RESULTS_SIZE => next.max_action_results_size = mebibytes(key, text)?,
             RETRY_HOOKS => next.automatically_retry_hooks = truth(key, text)?,
             HISTORY_AGE => next.max_status_history_age = age(key, text)?,
             HISTORY_SIZE => next.max_status_history_size = mebibytes(key, text)?,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, UnitName, relation::BagKey,
-    state::StateKey,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, TaskId,
+    UnitName, relation::BagKey, state::StateKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ mod model;
 mod relation;
 mod sequence;
 mod state;
+mod task;
 mod unit;
 mod work;
 
@@ -29,6 +30,7 @@ pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;
+pub use task::{ActionOperation, Task};
 pub use unit::{CommitMark, Refreshed, Unit};
 pub use work::{Work, WorkId, WorkItem};
 
@@ -72,6 +74,10 @@ pub enum ModelKey {
     Bag(BagKey),
     /// A key of a unit's state.
     State(StateKey),
+    /// A request to run an action.
+    ActionOperation(ActionOperationId),
+    /// A run of an action on a unit.
+    Task(TaskId),
     /// Something that the controller has still to do.
     Work(WorkId),
 }
@@ -122,6 +128,10 @@ kinds! {
     Bag,
     /// A key of a unit's state.
     StateEntry,
+    /// A request to run an action.
+    ActionOperation,
+    /// A run of an action on a unit.
+    Task,
     /// Something that the controller has still to do.
     WorkItem,
 }
@@ -154,6 +164,8 @@ impl Entity {
             Self::Member(member) => ModelKey::Member(member.relation, member.unit.clone()),
             Self::Bag(bag) => ModelKey::Bag(bag.key.clone()),
             Self::StateEntry(entry) => ModelKey::State(entry.key.clone()),
+            Self::ActionOperation(operation) => ModelKey::ActionOperation(operation.id),
+            Self::Task(task) => ModelKey::Task(task.id),
             Self::WorkItem(item) => ModelKey::Work(item.id),
         })
     }

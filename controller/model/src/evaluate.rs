@@ -79,6 +79,8 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
             command::refresh::refresh(tx, application, charm, *force)
         }
         Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
+        Command::EnqueueOperation(request) => command::action::enqueue(tx, request),
+        Command::CancelTask { task } => command::action::cancel(tx, *task),
         Command::SetModelConfig { set, reset } => command::model::set_config(tx, set, reset),
     }
 }
@@ -91,12 +93,14 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)
+        | WorkerCommand::PruneTasks(model)
         | WorkerCommand::WindUpModel(model)
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
     match command {
         WorkerCommand::AssignUnits(_) => worker::assign::assign_units(&mut tx)?,
         WorkerCommand::RunWork(_, id) => worker::work::run(&mut tx, *id),
+        WorkerCommand::PruneTasks(_) => worker::tasks::prune(&mut tx),
         WorkerCommand::WindUpModel(_) => worker::windup::wind_up(&mut tx),
         WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }

@@ -74,6 +74,8 @@ pub enum WorkerCommand {
     AssignUnits(ModelUuid),
     /// Does the next step of a work item.
     RunWork(ModelUuid, WorkId),
+    /// Forgets ended tasks that are kept no longer.
+    PruneTasks(ModelUuid),
     /// Does the next step of a model's destruction.
     WindUpModel(ModelUuid),
     /// Takes leadership from a unit whose lease lapsed, so that the others claim it.

@@ -65,6 +65,8 @@ impl<'a> Own<'a> {
             for entry in self.state.state_of(name) {
                 view.states.insert(entry.key.clone(), project::state(entry));
             }
+            let tasks = self.state.open_tasks(name);
+            view.tasks.extend(tasks.map(|task| (task.id, project::task(task))));
         }
         let host = project::Host::of(root, agent);
         for machine in self.state.machines_of(agent) {

@@ -11,6 +11,7 @@ use crate::{
 
 pub(crate) mod assign;
 pub(crate) mod lease;
+pub(crate) mod tasks;
 pub(crate) mod windup;
 pub(crate) mod work;
 
@@ -93,6 +94,11 @@ impl Due {
                     Some(at) if at > self.now => self.wake_at(at),
                     _ => self.add(WorkerCommand::RunWork(*uuid, item.id)),
                 }
+            }
+            match tasks::prune_at(state) {
+                Some(at) if at > self.now => self.wake_at(at),
+                Some(_) => self.add(WorkerCommand::PruneTasks(*uuid)),
+                None => {}
             }
             if windup::has_step(state) {
                 self.add(WorkerCommand::WindUpModel(*uuid));

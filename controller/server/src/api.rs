@@ -1,5 +1,6 @@
 //! The HTTP/2 API: connections, identities, routes.
 
+mod actions;
 mod agents;
 mod body;
 mod bulk;

@@ -16,6 +16,7 @@ mod records;
 mod service;
 mod show;
 mod store_slot;
+mod tasks;
 mod upkeep;
 mod watch;
 mod workers;

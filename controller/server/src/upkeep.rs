@@ -1,5 +1,5 @@
 //! Records do not grow for ever: logs, status history and journal are pruned by age and number, and those of a
-//! model that is gone are forgotten.
+//! model or a task that is gone are forgotten.
 //!
 //! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
 //! as all others, and those of a model that was removed just before a crash are found at the next start.
@@ -90,6 +90,11 @@ impl Upkeep {
                 let store = self.store()?;
                 match self.is_gone(&*store, &model, &name).await? {
                     true => store.forget(&key::records_of_model(&model)).await?,
+                    false if kind == RecordKind::Task => {
+                        if self.is_of_forgotten_task(&*store, &name).await? {
+                            store.forget(&name).await?;
+                        }
+                    }
                     false if kind == RecordKind::Status => {
                         let among = histories.get(&model).copied().unwrap_or(1);
                         self.prune_history(&*store, &model, &name, now, among).await?;
@@ -153,6 +158,17 @@ impl Upkeep {
         Ok(oldest.first().is_some_and(|record| record.position.revision <= published.revision()))
     }
 
+    /// Whether a task of which there are records is kept no longer.
+    async fn is_of_forgotten_task(&self, store: &dyn Store, name: &[u8]) -> Result<bool, StoreError> {
+        let Some((model, task)) = key::parse_task_records(name) else { return Ok(false) };
+        let published = self.state.current();
+        if published.root.model(&model).is_some_and(|state| state.task(&task).is_some()) {
+            return Ok(false);
+        }
+        let oldest = store.records(name, Order::OldestFirst { after: None }, 1).await?;
+        Ok(oldest.first().is_some_and(|record| record.position.revision <= published.revision()))
+    }
+
     fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
         self.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
     }
@@ -175,6 +191,8 @@ fn most(kind: RecordKind) -> usize {
         RecordKind::Log => MAX_LOG_LINES,
         RecordKind::Status => MAX_STATUSES,
         RecordKind::Journal => MAX_HOOKS,
+        // They go with the task, which the model prunes.
+        RecordKind::Task => usize::MAX,
     }
 }
 

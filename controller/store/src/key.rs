@@ -9,7 +9,7 @@
 //! `KEY` is the JSON form of the model's key, such as `{"unit":"mysql/0"}`: a kind that was ever stored keeps its
 //! name.
 
-use periapt_host_api::ModelUuid;
+use periapt_host_api::{ModelUuid, TaskId};
 use periapt_model::{
     changes::RecordKind,
     entity::{EntityKey, ModelKey},
@@ -54,6 +54,7 @@ pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u
         RecordKind::Log => ("log", ""),
         RecordKind::Status => ("status", entity),
         RecordKind::Journal => ("journal", entity),
+        RecordKind::Task => ("task", entity),
     };
     format!("{model}/{kind}/{entity}").into_bytes()
 }
@@ -66,9 +67,17 @@ pub fn parse_records(name: &[u8]) -> Option<(ModelUuid, RecordKind)> {
         "log" => RecordKind::Log,
         "status" => RecordKind::Status,
         "journal" => RecordKind::Journal,
+        "task" => RecordKind::Task,
         _ => return None,
     };
     Some((model.parse().ok()?, kind))
+}
+
+/// The task whose records a sequence holds; none for other sequences.
+pub fn parse_task_records(name: &[u8]) -> Option<(ModelUuid, TaskId)> {
+    let (model, kind) = parse_records(name)?;
+    let task = std::str::from_utf8(name).ok()?.rsplit('/').next()?.parse().ok()?;
+    (kind == RecordKind::Task).then_some((model, task))
 }
 
 /// What the names of all sequences of a model begin with.
@@ -92,7 +101,7 @@ mod tests {
     #[test]
     fn the_name_of_a_sequence_tells_whose_it_is() {
         let model = ModelUuid(uuid::Uuid::from_u128(7));
-        for kind in [RecordKind::Log, RecordKind::Status, RecordKind::Journal] {
+        for kind in [RecordKind::Log, RecordKind::Status, RecordKind::Journal, RecordKind::Task] {
             assert_eq!(parse_records(&record_prefix(&model, kind, "mysql/0")), Some((model, kind)));
         }
         for unknown in ["", "x/log/", "00000000-0000-0000-0000-000000000007/audit/x"] {

@@ -138,7 +138,8 @@ pub trait Charm: Default {
         self.otherwise(unit, &Event::PebbleCheckRecovered(event.clone()))
     }
 
-    /// An operator runs an action.
+    /// An operator runs an action: `event.name` says which, and the event is the way to its parameters and results.
+    /// One that the charm does not know is passed on to `otherwise`, which says so.
     fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
         self.otherwise(unit, &Event::Action(event.clone()))
     }

@@ -39,6 +39,7 @@
 //!
 //! On the host, `cargo test` runs a charm against an in-memory unit: see [`testing`].
 
+mod action;
 mod bag;
 #[rustfmt::skip]
 #[allow(
@@ -74,6 +75,7 @@ use bindings::periapt::charm as host;
 #[cfg(not(target_arch = "wasm32"))]
 use testing::imports as host;
 
+pub use action::FromParam;
 pub use bag::{Bag, OwnBag};
 pub use bindings::periapt::charm::goal_state::{GoalRelation, GoalState, GoalStatus};
 pub use bindings::periapt::charm::log::Level;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CharmMeta, EndpointMeta, OptionMeta, OptionType};
+use super::{CharmMeta, EndpointMeta, OptionMeta, OptionType, actions};
 use crate::{
     EndpointName, InterfaceName, NameError,
     name::ApplicationName,
@@ -70,6 +70,7 @@ pub enum MetadataError {
 const CHARMCRAFT: &str = "charmcraft.yaml";
 const METADATA: &str = "metadata.yaml";
 const CONFIG: &str = "config.yaml";
+const ACTIONS: &str = "actions.yaml";
 
 /// Keys that only old charms have, and keys that only new ones may have: both together are ambiguous (P06).
 const OLD_KEYS: [&str; 3] = ["series", "deployment", "min-juju-version"];
@@ -87,6 +88,7 @@ struct RawMetadata {
     peers: Option<BTreeMap<String, Value>>,
     extra_bindings: Option<BTreeMap<String, Option<Value>>>,
     config: Option<RawConfig>,
+    actions: Option<BTreeMap<String, Value>>,
     series: Option<Value>,
     deployment: Option<Value>,
     min_juju_version: Option<Value>,
@@ -141,6 +143,15 @@ impl CharmMeta {
                 (file, raw.config.unwrap_or_default().options.unwrap_or_default())
             }
         };
+        let (actions_file, raw_actions) = match (&files.actions, raw.actions) {
+            (Some(_), Some(_)) => {
+                return Err(rule(file, "actions stand here and in actions.yaml; keep one of them"));
+            }
+            (Some(text), None) => {
+                (ACTIONS, read::<Option<BTreeMap<String, Value>>>(ACTIONS, text)?.unwrap_or_default())
+            }
+            (None, actions) => (file, actions.unwrap_or_default()),
+        };
         let meta = Self {
             name: name(file, required(file, "name", raw.name)?)?,
             summary: required(file, "summary", raw.summary)?,
@@ -149,6 +160,7 @@ impl CharmMeta {
             endpoints: BTreeMap::new(),
             extra_bindings: raw.extra_bindings.unwrap_or_default().into_keys().collect(),
             options: options(options_file, raw_config)?,
+            actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
         };
         let sections =
             [(Role::Provider, raw.provides), (Role::Requirer, raw.requires), (Role::Peer, raw.peers)];

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, Timestamp, UnitName,
+    RelationId, TaskId, Timestamp, UnitName,
+    action::{Parameters, TaskStatus},
     charm::CharmMeta,
     command::ResolveMode,
     ports::OpenedPorts,
@@ -241,4 +242,22 @@ impl MachineView {
     pub fn ports_of(&self, unit: &UnitName) -> &[OpenedPorts] {
         self.ports.get(unit).map(Vec::as_slice).unwrap_or_default()
     }
+}
+
+/// A task of an own unit that has not ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct TaskView {
+    /// Its number; a unit runs its tasks in this order.
+    pub id: TaskId,
+    /// Where it runs.
+    pub unit: UnitName,
+    /// The action.
+    pub action: String,
+    /// Its parameters, defaults inserted.
+    pub parameters: Parameters,
+    /// The actions that it must not run beside, on its machine; none: it runs beside all.
+    pub group: Option<String>,
+    /// Pending, running or aborting.
+    pub status: TaskStatus,
 }

@@ -24,9 +24,11 @@ use crate::{
     },
 };
 
+mod action;
 mod board;
 mod charms;
 mod commit;
+mod groups;
 mod hook;
 mod leases;
 mod link;
@@ -40,6 +42,7 @@ mod units;
 
 use board::Board;
 use charms::PreparedCharms;
+use groups::Groups;
 use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
@@ -79,6 +82,7 @@ struct World {
     /// One permit for each hook that may run; all of them for one that is to run alone.
     hooks: Arc<Semaphore>,
     board: Board,
+    groups: Groups,
 }
 
 /// What a program runs when it is started as a runner, with the keeper's socket as its standard input.
@@ -210,8 +214,9 @@ async fn look_after(
     let incarnation = attach(&link).await?;
     mirror.filled().await;
     let hooks = Arc::new(Semaphore::new(start.hooks.max(1)));
-    let board = Board::default();
-    let world = Arc::new(World { start, incarnation, link, mirror, leases, sandbox, charms, hooks, board });
+    let (board, groups) = (Board::default(), Groups::default());
+    let world =
+        Arc::new(World { start, incarnation, link, mirror, leases, sandbox, charms, hooks, board, groups });
     quarantine::run(&world).await?;
     units::run(world).await
 }

@@ -9,8 +9,8 @@ use periapt_host_api::{
 };
 
 use crate::{
-    CallTime, ContextError, LeaseState, Limits, OutputStream, lease::Leadership, recorder::Recorder,
-    run::HookRun, snapshot::Snapshot,
+    ActionGathered, CallTime, ContextError, LeaseState, Limits, OutputStream, actions::RunningAction,
+    lease::Leadership, recorder::Recorder, run::HookRun, snapshot::Snapshot,
 };
 
 /// What a hook run starts from.
@@ -56,6 +56,8 @@ pub struct Gathered {
     pub leader_term: Option<LeaderTerm>,
     /// Whether the charm set its unit's status in this hook.
     pub status_set: bool,
+    /// What an action left beside; none for hooks.
+    pub action: Option<ActionGathered>,
     /// Early effects that were not drained yet, in order.
     pub early: Vec<(Timestamp, EarlyEffect)>,
     /// The host calls.
@@ -73,6 +75,11 @@ impl HookContext {
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if inputs.context_id.len() != 32 || !inputs.context_id.bytes().all(hex) {
             return Err(ContextError::ContextId);
+        }
+        if let Some(task) = inputs.event.task()
+            && !inputs.view.tasks.contains_key(&task)
+        {
+            return Err(ContextError::Missing { unit: inputs.unit, what: "the task" });
         }
         let snapshot = Snapshot::new(inputs.view, inputs.unit)?;
         let leadership = Leadership::new(inputs.lease);
@@ -117,6 +124,13 @@ impl HookContext {
         self.run.log_output(now, stream, text);
     }
 
+    /// Takes what an action's handler wrote to a stream, as it was written: it is part of the results (E-2).
+    pub fn capture_output(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if let Some(action) = &mut self.run.action {
+            action.capture(stream, bytes, &self.run.limits);
+        }
+    }
+
     /// What left the hook early since the last drain: statuses, the version, log lines.
     pub fn drain_early(&mut self) -> Vec<(Timestamp, EarlyEffect)> {
         self.run.early.drain()
@@ -125,8 +139,9 @@ impl HookContext {
     /// Ends the run.
     pub fn finish(self) -> Gathered {
         let status_set = self.run.statuses.unit_was_set();
+        let action = self.run.action.map(RunningAction::finish);
         let (effects, leader_term) = self.run.effects.finish();
         let (early, log_bytes) = self.run.early.finish();
-        Gathered { effects, leader_term, status_set, early, calls: self.recorder.finish(), log_bytes }
+        Gathered { effects, leader_term, status_set, action, early, calls: self.recorder.finish(), log_bytes }
     }
 }

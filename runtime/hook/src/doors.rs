@@ -2,6 +2,7 @@
 
 use periapt_host_api::{
     ApplicationName, EndpointName, RelationId, UnitName,
+    action::Parameters,
     logs::LogLevel,
     ports::OpenedPorts,
     relation::Settings,
@@ -9,6 +10,7 @@ use periapt_host_api::{
     status::{StatusInfo, WorkloadStatus},
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, OwnBag, Ports,
@@ -238,6 +240,34 @@ impl HookContext {
     /// Which units are wanted, here and at the other ends, and how they are.
     pub fn goal_state(&mut self) -> GoalState {
         self.call("goal-state.get", (), |run| run.goal_state())
+    }
+}
+
+/// `actions`
+impl HookContext {
+    /// All parameters of the action.
+    pub fn action_params(&mut self) -> Result<Parameters, CallError> {
+        self.call("actions.params", (), |run| run.action_parameters().cloned())
+    }
+
+    /// One parameter, or a part of it, by its path through objects.
+    pub fn action_param(&mut self, path: &str) -> Result<Option<Value>, CallError> {
+        self.call("actions.param", (path,), |run| run.action_parameter(path).map(Option::<&Value>::cloned))
+    }
+
+    /// Sets results, all or nothing; a key is a path through objects.
+    pub fn action_set(&mut self, results: &[(String, String)]) -> Result<(), CallError> {
+        self.call("actions.set-results", (results,), |run| run.set_action_results(results))
+    }
+
+    /// A message for whoever waits for the action, at once.
+    pub fn action_log(&mut self, now: CallTime, message: &str) -> Result<(), CallError> {
+        self.call("actions.log", (message,), |run| run.log_action(now, message))
+    }
+
+    /// Says that the action failed; the last message counts.
+    pub fn action_fail(&mut self, message: Option<&str>) -> Result<(), CallError> {
+        self.call("actions.fail", (message,), |run| run.fail_action(message))
     }
 }
 

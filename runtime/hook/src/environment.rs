@@ -18,14 +18,18 @@ impl HookContext {
         let snapshot = &self.run.snapshot;
         let (model, machine, own) = (snapshot.model(), snapshot.machine(), snapshot.own());
         let event = &self.run.event;
-        let hook = event.hook_name();
-        let context_id = format!("{}-{hook}-{}", snapshot.unit, self.context_id);
+        let name = event.hook_name();
+        let context_id = format!("{}-{name}-{}", snapshot.unit, self.context_id);
+        let (dispatch, hook) = match event {
+            Event::Action { .. } => (format!("actions/{name}"), String::new()),
+            _ => (format!("hooks/{name}"), name),
+        };
         let mut variables: Vec<(String, String)> = Vec::new();
         let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
         set("JUJU_CHARM_DIR", CHARM_DIR.to_owned());
         set("CHARM_DIR", CHARM_DIR.to_owned());
         set("JUJU_CONTEXT_ID", context_id);
-        set("JUJU_DISPATCH_PATH", format!("hooks/{hook}"));
+        set("JUJU_DISPATCH_PATH", dispatch);
         set("JUJU_HOOK_NAME", hook);
         set("JUJU_UNIT_NAME", snapshot.unit.to_string());
         set("JUJU_PRINCIPAL_UNIT", own.principal.as_ref().map(ToString::to_string).unwrap_or_default());
@@ -47,8 +51,18 @@ impl HookContext {
             set(name, value.to_owned());
         }
         variables.extend(relation_variables(event));
+        variables.extend(action_variables(event));
         variables
     }
+}
+
+fn action_variables(event: &Event) -> Vec<(String, String)> {
+    let Event::Action { name, task } = event else { return Vec::new() };
+    vec![
+        ("JUJU_ACTION_NAME".to_owned(), name.clone()),
+        ("JUJU_ACTION_UUID".to_owned(), task.to_string()),
+        ("JUJU_ACTION_TAG".to_owned(), format!("action-{task}")),
+    ]
 }
 
 fn relation_variables(event: &Event) -> Vec<(String, String)> {

@@ -5,6 +5,7 @@
 //! The room is pure: time, the lease and all names are handed in, and what is to leave the hook is handed out.
 //! The guest is a stranger: every text, count and queue is bounded by [`Limits`].
 
+mod actions;
 mod bags;
 mod config;
 mod context;
@@ -28,6 +29,7 @@ mod state;
 mod status;
 mod tools;
 
+pub use actions::ActionGathered;
 pub use bags::{Bag, OwnBag};
 pub use context::{Gathered, HookContext, HookInputs};
 pub use environment::JUJU_VERSION;

@@ -26,6 +26,12 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Statuses and versions that one hook may set; each is a record of the status history.
     pub statuses: usize,
+    /// Bytes of what an action sets as its results, as JSON: they are kept in one record.
+    pub result_bytes: usize,
+    /// Bytes of an action's standard output, and of its standard error, that are kept in its results.
+    pub output_bytes: usize,
+    /// Messages that one action may send; each is a record.
+    pub task_messages: usize,
     /// Bytes of the recorded calls in the journal.
     pub journal_bytes: usize,
 }
@@ -43,6 +49,9 @@ impl Default for Limits {
             log_line_bytes: 16 << 10,
             message_bytes: 4 << 10,
             statuses: 200,
+            result_bytes: 256 << 10,
+            output_bytes: 128 << 10,
+            task_messages: 1_000,
             journal_bytes: 256 << 10,
         }
     }

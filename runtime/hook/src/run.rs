@@ -4,6 +4,7 @@ use periapt_host_api::{LeaderTerm, event::Event, ports::PortTable};
 
 use crate::{
     CallError, CallTime, Limits,
+    actions::RunningAction,
     early::Early,
     effects::Effects,
     lease::{Halt, Leadership},
@@ -21,6 +22,7 @@ pub(crate) struct HookRun {
     pub(crate) early: Early,
     pub(crate) statuses: Statuses,
     pub(crate) leadership: Leadership,
+    pub(crate) action: Option<RunningAction>,
 }
 
 impl HookRun {
@@ -30,6 +32,7 @@ impl HookRun {
             effects: Effects::new(ports),
             early: Early::new(&limits),
             statuses: Statuses::default(),
+            action: RunningAction::of(&event, &snapshot.view),
             snapshot,
             event,
             limits,

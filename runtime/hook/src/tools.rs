@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::{Answer, CallError, CallTime, HookContext, lease::Halt, run::HookRun};
 
+mod action;
 mod call;
 mod config;
 mod flags;
@@ -68,6 +69,10 @@ impl From<String> for Output {
 
 /// All tools that do something, by subject.
 const TOOLS: &[Tool] = &[
+    action::ACTION_FAIL,
+    action::ACTION_GET,
+    action::ACTION_LOG,
+    action::ACTION_SET,
     config::CONFIG_GET,
     goal_state::GOAL_STATE,
     identity::UNIT_GET,
@@ -123,7 +128,7 @@ fn run(
     let bytes = arguments.iter().map(String::len).sum::<usize>() + stdin.map_or(0, <[u8]>::len);
     run.check_call(bytes)?;
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
-        return unsupported::answer(name, arguments).map_err(Halt::from);
+        return unsupported::answer(name, arguments, run.action.is_some()).map_err(Halt::from);
     };
     match flags::parse(tool.flags, arguments)? {
         Parsed::Help => Ok(help::text(tool).into()),

@@ -111,6 +111,7 @@ fn nothing() -> Gathered {
         effects: HookEffects::default(),
         leader_term: None,
         status_set: false,
+        action: None,
         early: Vec::new(),
         calls: RecordedCalls::default(),
         log_bytes: 0,

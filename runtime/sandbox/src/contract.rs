@@ -1,6 +1,7 @@
 //! The contract with charms: each host function takes its arguments out of the guest, calls the hook's context,
 //! and hands the answer back. What a call does is none of this room's business.
 
+mod actions;
 mod config;
 mod door;
 mod event;
@@ -32,6 +33,7 @@ mod bindings {
 
 /// Links all interfaces of the contract.
 pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
+    actions::link(&mut linker.instance("periapt:charm/actions@0.1.0")?)?;
     config::link(&mut linker.instance("periapt:charm/config@0.1.0")?)?;
     goal_state::link(&mut linker.instance("periapt:charm/goal-state@0.1.0")?)?;
     identity::link(&mut linker.instance("periapt:charm/identity@0.1.0")?)?;

@@ -10,6 +10,8 @@ pub struct HookError {
     pub kind: HookErrorKind,
     /// What author and operator read; one line, or a few.
     pub message: String,
+    /// What the handler failed with, as a process's exit code; 1 where it had no say.
+    pub code: i32,
 }
 
 /// The kinds of failure.
@@ -35,6 +37,8 @@ pub enum HookErrorKind {
     HostCalls,
     /// It passed another bound: handles, bytes in one call, tables.
     Limit,
+    /// It was stopped from outside.
+    Interrupted,
     /// It could not be started.
     NotStarted,
 }
@@ -53,6 +57,7 @@ impl HookErrorKind {
             Self::TimedOut => "timed-out",
             Self::HostCalls => "host-calls",
             Self::Limit => "limit",
+            Self::Interrupted => "interrupted",
             Self::NotStarted => "not-started",
         }
     }
@@ -66,7 +71,7 @@ impl fmt::Display for HookErrorKind {
 
 impl HookError {
     pub(crate) fn new(kind: HookErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), code: 1 }
     }
 }
 

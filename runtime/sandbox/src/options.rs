@@ -64,6 +64,11 @@ impl Default for Budgets {
 }
 
 impl Budgets {
+    /// What an action may use: as a hook, but for its wall time of an hour; an operator can stop it.
+    pub fn of_action() -> Self {
+        Self { wall: Duration::from_secs(60 * 60), ..Self::default() }
+    }
+
     /// CPU time as fuel.
     pub fn cpu(time: Duration) -> u64 {
         let fuel = time.as_nanos() * u128::from(FUEL_PER_SECOND) / 1_000_000_000;

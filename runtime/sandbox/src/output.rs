@@ -64,6 +64,7 @@ impl Output {
 
     fn push(&self, bytes: &[u8]) -> StreamResult<()> {
         self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
+        self.gate.call(|context, _| context.capture_output(self.stream, bytes));
         let lines = self.text().push(bytes);
         self.meter.lines(lines.len() as u64);
         for line in lines {

@@ -125,6 +125,9 @@ impl Sandbox {
             (Ended::Returned(Ok(types::Outcome::Handled)), Ok(())) => Outcome::Handled,
             (Ended::Returned(Ok(types::Outcome::Unhandled)), Ok(())) => Outcome::Unhandled,
             (Ended::Engine { error, started }, _) => diagnose(error, started)?,
+            (Ended::Interrupted, _) => {
+                Outcome::Failed(HookError::new(HookErrorKind::Interrupted, "it was stopped"))
+            }
             (Ended::TimedOut, _) => Outcome::Failed(diagnosis::timed_out(&budgets)),
         };
 
@@ -153,6 +156,7 @@ enum Ended {
     Returned(Result<types::Outcome, types::Failure>),
     Engine { error: wasmtime::Error, started: bool },
     TimedOut,
+    Interrupted,
 }
 
 /// Sets all bounds that lie in the store.
@@ -178,12 +182,19 @@ async fn call(
     budgets: &Budgets,
 ) -> Ended {
     let mut started = false;
+    let services = Arc::clone(&store.data().services);
     let run = async {
         let charm = prepared.charm.instantiate_async(&mut *store).await?;
         started = true;
         charm.periapt_charm_handler().call_handle(store, invocation).await
     };
-    match tokio::time::timeout(budgets.wall, run).await {
+    let within_budget = tokio::time::timeout(budgets.wall, run);
+    let ended = tokio::select! {
+        biased;
+        ended = within_budget => ended,
+        () = services.interrupted() => return Ended::Interrupted,
+    };
+    match ended {
         Ok(Ok(returned)) => Ended::Returned(returned),
         Ok(Err(error)) => Ended::Engine { error, started },
         Err(_) => Ended::TimedOut,
@@ -199,7 +210,7 @@ fn failure_of(failure: &types::Failure) -> HookError {
             message.get(..end).unwrap_or_default().to_owned()
         }
     };
-    HookError::new(HookErrorKind::Failed, message)
+    HookError { code: failure.code, ..HookError::new(HookErrorKind::Failed, message) }
 }
 
 /// How much of a failure's message is kept; a status shows it.

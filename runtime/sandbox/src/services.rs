@@ -20,6 +20,11 @@ pub trait HookServices: Send + Sync + 'static {
     /// is kept by the receiver, whose memory is bounded because the hook's early effects are.
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>);
 
+    /// Waits until somebody wants the hook to stop, wherever it is. Nobody does, unless it is overridden.
+    fn interrupted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Waits while the hook sleeps. On virtual time this moves the clock instead.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep(duration))

@@ -1,7 +1,8 @@
 //! The words in which the resolver answers, and in which it is told how things went.
 
 use periapt_host_api::{
-    OperationId, Revision, Timestamp, UnitName,
+    OperationId, Revision, TaskId, Timestamp, UnitName,
+    action::{TaskOutcome, TaskResults},
     commit::{EarlyEffect, Transitions},
     event::Event,
     record::{CharmRef, SeenHashes, UnitRecord},
@@ -13,6 +14,9 @@ pub enum Decision {
     /// Send [`before_hook`](crate::before_hook)'s effects, run this hook, then ask
     /// [`hook_ended`](crate::hook_ended) for what to commit.
     RunHook(Box<HookRun>),
+    /// Wait for the action's group, resolve again, and if the answer is the same: commit its beginning, run it, then
+    /// ask [`action_ended`](crate::action_ended) for what to commit.
+    RunAction(Box<ActionRun>),
     /// Bring this charm into place, then ask [`deployed`](crate::deployed) or
     /// [`deploy_failed`](crate::deploy_failed) for what to commit.
     Deploy(Box<DeployRun>),
@@ -61,6 +65,33 @@ impl HookRun {
     pub fn operation(&self) -> OperationId {
         OperationId(self.record.seq)
     }
+}
+
+/// One run of one action. Its beginning is committed before it runs, so that it never runs twice (1.6).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionRun {
+    /// The task.
+    pub task: TaskId,
+    /// The actions of its machine that it must not run beside; none: it runs beside all.
+    pub group: Option<String>,
+    /// What to commit before it runs, starting from the record's `seq`.
+    pub begin: Progress,
+    /// The run, from the record that the beginning leaves. Its snapshot is the decision's: reads are to be answered
+    /// from the one that shows the beginning.
+    pub run: HookRun,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionEnd {
+    /// In which way.
+    pub outcome: TaskOutcome,
+    /// What operators read; cut if it is very long.
+    pub message: String,
+    /// What it left.
+    pub results: TaskResults,
+    /// Whether the charm called status-set for its unit in this run.
+    pub status_set: bool,
 }
 
 /// What the snapshot of a decision held. A commit marks this as seen, not what is newest by then, so that a

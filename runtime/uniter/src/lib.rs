@@ -8,6 +8,7 @@
 //!
 //! This crate is pure: time and jitter are arguments.
 
+mod action;
 mod coalesced;
 mod decision;
 mod jitter;
@@ -19,7 +20,8 @@ mod status;
 mod subject;
 mod update_status;
 
-pub use decision::{Decision, DeployRun, HookEnd, HookRun, Progress, Seen};
+pub use action::{ActionReturn, action_ended};
+pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen};
 pub use jitter::Jitter;
 pub use progress::{deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;

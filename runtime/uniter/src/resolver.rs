@@ -2,7 +2,7 @@
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
-use crate::{Decision, relation, subject::Subject, update_status};
+use crate::{Decision, action, relation, subject::Subject, update_status};
 
 mod deploy;
 mod error;
@@ -15,15 +15,18 @@ mod start;
 type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
 
 /// The first rule that yields something decides. The numbers are those of `hook-model.md` 1.7; what is not here
-/// yet (workload events, secrets, actions, commands, storage) takes its place at its number.
+/// yet (workload events, secrets, commands, storage) takes its place at its number.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
+    action::terminated,            // (1.6: an action whose agent died)
     error::answer_without_failure, // (a late `resolved`)
     start::after_reboot,           // 3
     deploy::failed,                // 4
     relation::created,             // 7
     leadership::next,              // 8
-    // 9 workload events, 10 secrets, 11 actions, 12 commands, 13 storage
+    // 9 workload events, 10 secrets
+    action::next, // 11
+    // 12 commands, 13 storage
     error::failed_hook,      // 15
     ordinary::queued_hook,   // 16
     removal::teardown,       // 17a

@@ -18,7 +18,7 @@ const MAX_MESSAGE_LENGTH: usize = 4096;
 pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitter) -> HookFailure {
     let doubled = FIRST_WAIT_MS.saturating_mul(2_u64.saturating_pow(attempts)).min(LONGEST_WAIT_MS);
     HookFailure {
-        message: shortened(message),
+        message: cut(message),
         attempts: attempts.saturating_add(1),
         failed_at: now,
         retry_after_ms: jitter.spread(doubled, JITTER_PER_CENT).min(LONGEST_WAIT_MS),
@@ -30,7 +30,8 @@ pub(crate) fn due(failure: &HookFailure, config: &ModelConfig) -> Option<Timesta
     config.automatically_retry_hooks.then(|| later(failure.failed_at, failure.retry_after_ms))
 }
 
-fn shortened(message: &str) -> String {
+/// The beginning of a long text.
+pub(crate) fn cut(message: &str) -> String {
     if message.len() <= MAX_MESSAGE_LENGTH {
         return message.to_owned();
     }

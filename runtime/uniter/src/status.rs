@@ -17,6 +17,9 @@ use crate::HookRun;
 /// workload's status at the turning points of its life.
 pub fn before_hook(run: &HookRun) -> Vec<EarlyEffect> {
     let mut effects = Vec::new();
+    if let Event::Action { name, .. } = &run.event {
+        return vec![agent(AgentStatus::Executing, format!("running action {name}"), Map::new())];
+    }
     if run.event != Event::UpdateStatus {
         let message = match run.event.remote_unit() {
             Some(unit) => format!("running {} hook for {unit}", run.event),

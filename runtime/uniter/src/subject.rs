@@ -109,17 +109,22 @@ impl<'a> Subject<'a> {
             }
             _ => 1,
         };
-        Decision::RunHook(Box::new(HookRun {
+        Decision::RunHook(Box::new(self.hook_run(event, attempt, record.clone(), now)))
+    }
+
+    /// A run of an event, from a record.
+    pub(crate) fn hook_run(&self, event: Event, attempt: u32, record: UnitRecord, now: Timestamp) -> HookRun {
+        HookRun {
             unit: self.unit.name.clone(),
             attempt,
             coalesced: coalesced::by(self, &event),
             charm: record.charm.unwrap_or(self.application.charm),
-            record: record.clone(),
             seen: self.seen(&event),
             snapshot: self.view.revision,
             decided_at: now,
             event,
-        }))
+            record,
+        }
     }
 
     /// The decision to bring the application's charm into place.

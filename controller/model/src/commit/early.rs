@@ -81,6 +81,9 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
             application.workload_version = cut(version, MAX_VERSION).to_owned();
             tx.put(application);
         }
+        EarlyEffect::TaskMessage { task, message } => {
+            super::task::message(tx, &unit.name, *task, at, message);
+        }
         EarlyEffect::Log { level, module, message } => log(tx, unit, item, *level, module, message),
     }
 }
@@ -108,7 +111,7 @@ fn log(
 }
 
 /// The beginning of a text, cut between two letters.
-fn cut(text: &str, bytes: usize) -> &str {
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
         end -= 1;

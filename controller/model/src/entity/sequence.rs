@@ -11,6 +11,8 @@ pub enum SequenceKey {
     Machine,
     /// Relations.
     Relation,
+    /// Operations and tasks, from 1.
+    Task,
     /// Work items.
     Work,
     /// Units of applications of one name, even when the application was removed in between.

@@ -70,6 +70,11 @@ pub enum Work {
         /// Which.
         unit: UnitName,
     },
+    /// End the tasks of a unit that is gone.
+    CancelTasks {
+        /// Which.
+        unit: UnitName,
+    },
     /// Remove a unit without its agent.
     ForceUnit {
         /// Which.

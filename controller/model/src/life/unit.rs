@@ -107,6 +107,9 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
         return;
     }
     tx.delete(ModelKey::Unit(unit.name.clone()));
+    if tx.state.open_task_count(&unit.name) > 0 {
+        tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
+    }
     for id in unit.record.relations.keys() {
         relation::forget_if_done(tx, id);
     }

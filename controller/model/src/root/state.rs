@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, MachineId, RelationId, UnitName,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, TaskId, Timestamp,
+    UnitName,
     relation::{BagKey, BagOwner},
     state::StateKey,
     status::Life,
@@ -18,8 +19,8 @@ pub(crate) use diff::Touched;
 
 use super::index::Index;
 use crate::entity::{
-    Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey, StateEntry, Unit,
-    WorkId, WorkItem,
+    ActionOperation, Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey,
+    StateEntry, Task, Unit, WorkId, WorkItem,
 };
 
 /// All entities of one model, and what is derived from them to find them quickly.
@@ -36,6 +37,8 @@ pub struct ModelState {
     members: OrdMap<RelationId, OrdMap<UnitName, Membership>>,
     bags: OrdMap<RelationId, OrdMap<BagOwner, Arc<Bag>>>,
     states: OrdMap<UnitName, OrdMap<String, Arc<StateEntry>>>,
+    operations: OrdMap<ActionOperationId, Arc<ActionOperation>>,
+    tasks: OrdMap<TaskId, Arc<Task>>,
     work: OrdMap<WorkId, Arc<WorkItem>>,
 
     units_on: Index<MachineId, UnitName>,
@@ -44,6 +47,9 @@ pub struct ModelState {
     scopes_of: Index<UnitName, RelationId>,
     subordinates_of: Index<UnitName, UnitName>,
     unplaced: OrdSet<UnitName>,
+    open_tasks: Index<UnitName, TaskId>,
+    ended_tasks: OrdSet<(Timestamp, TaskId)>,
+    task_result_bytes: u64,
 }
 
 impl ModelState {
@@ -60,6 +66,8 @@ impl ModelState {
             members: OrdMap::new(),
             bags: OrdMap::new(),
             states: OrdMap::new(),
+            operations: OrdMap::new(),
+            tasks: OrdMap::new(),
             work: OrdMap::new(),
             units_on: Index::default(),
             machines_of: Index::default(),
@@ -67,6 +75,9 @@ impl ModelState {
             scopes_of: Index::default(),
             subordinates_of: Index::default(),
             unplaced: OrdSet::new(),
+            open_tasks: Index::default(),
+            ended_tasks: OrdSet::new(),
+            task_result_bytes: 0,
         }
     }
 
@@ -252,6 +263,46 @@ impl ModelState {
         self.states.keys()
     }
 
+    /// A request to run an action.
+    pub fn operation(&self, id: &ActionOperationId) -> Option<&Arc<ActionOperation>> {
+        self.operations.get(id)
+    }
+
+    /// The requests to run actions, by number.
+    pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Arc<ActionOperation>> {
+        self.operations.values()
+    }
+
+    /// A task.
+    pub fn task(&self, id: &TaskId) -> Option<&Arc<Task>> {
+        self.tasks.get(id)
+    }
+
+    /// All tasks that are kept, by number.
+    pub fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.tasks.values()
+    }
+
+    /// A unit's tasks that have not ended, by number.
+    pub fn open_tasks(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Task>> {
+        self.open_tasks.get(unit).filter_map(|id| self.tasks.get(id))
+    }
+
+    /// How many of a unit's tasks have not ended.
+    pub fn open_task_count(&self, unit: &UnitName) -> usize {
+        self.open_tasks.len(unit)
+    }
+
+    /// Tasks that have ended, the first to end first.
+    pub(crate) fn ended_tasks(&self) -> impl Iterator<Item = &(Timestamp, TaskId)> {
+        self.ended_tasks.iter()
+    }
+
+    /// Bytes of all results that are kept.
+    pub(crate) fn task_result_bytes(&self) -> u64 {
+        self.task_result_bytes
+    }
+
     /// What is still to be done, in the order in which it was noted.
     pub fn work(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
         self.work.values()
@@ -264,6 +315,9 @@ impl ModelState {
 
     /// Whether the controller has something to do here.
     pub(crate) fn has_work(&self) -> bool {
-        !self.work.is_empty() || !self.unplaced.is_empty() || self.model.life != Life::Alive
+        !self.work.is_empty()
+            || !self.unplaced.is_empty()
+            || !self.ended_tasks.is_empty()
+            || self.model.life != Life::Alive
     }
 }

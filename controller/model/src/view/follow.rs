@@ -33,6 +33,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow_units(root, new, agent, &touched, &mut next);
     follow_states(&touched, &mut next);
     follow_relations(new, agent, &touched, &mut next);
+    follow_tasks(&touched, &mut next);
     next
 }
 
@@ -98,6 +99,24 @@ fn follow_states(touched: &Touched<'_>, next: &mut View) {
             }
             _ => {
                 next.states.remove(key);
+            }
+        }
+    }
+}
+
+/// Tasks are seen with their unit, until they end.
+fn follow_tasks(touched: &Touched<'_>, next: &mut View) {
+    for (id, task) in &touched.tasks {
+        match task.filter(|task| task.status.is_open() && next.units.contains_key(&task.unit)) {
+            // A message that was sent is nothing that the agent sees.
+            Some(task) => {
+                let found = project::task(task);
+                if next.tasks.get(id) != Some(&found) {
+                    next.tasks.insert(*id, found);
+                }
+            }
+            None => {
+                next.tasks.remove(id);
             }
         }
     }

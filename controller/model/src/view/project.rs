@@ -8,12 +8,12 @@ use periapt_host_api::{
     hash,
     view::{
         ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, StateView,
-        UnitOutline, UnitView,
+        TaskView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Unit},
+    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Task, Unit},
     root::{ModelState, Root},
     status,
 };
@@ -92,6 +92,17 @@ pub(super) fn bag(bag: &Bag) -> BagView {
 
 pub(super) fn state(entry: &StateEntry) -> StateView {
     StateView { key: entry.key.clone(), value: entry.value.clone() }
+}
+
+pub(super) fn task(task: &Task) -> TaskView {
+    TaskView {
+        id: task.id,
+        unit: task.unit.clone(),
+        action: task.action.clone(),
+        parameters: task.parameters.clone(),
+        group: task.group.clone(),
+        status: task.status,
+    }
 }
 
 /// An agent's host, which its machines take their addresses from.

@@ -58,6 +58,8 @@ fn delete_rest(tx: &mut Transaction<'_>) {
         rest.extend(tx.state.bags(relation).map(|bag| ModelKey::Bag(bag.key.clone())));
     }
     rest.extend(tx.state.charms().map(|charm| ModelKey::Charm(charm.digest)));
+    rest.extend(tx.state.tasks().map(|task| ModelKey::Task(task.id)));
+    rest.extend(tx.state.operations().map(|operation| ModelKey::ActionOperation(operation.id)));
     rest.extend(tx.state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())));
     rest.extend(tx.state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())));
     for key in rest {

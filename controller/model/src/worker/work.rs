@@ -7,7 +7,7 @@ use crate::{
     entity::{ModelKey, Work, WorkId},
     life,
     transaction::Transaction,
-    worker::windup,
+    worker::{tasks, windup},
 };
 
 /// Does the next step of a work item that is due. The item goes when nothing is left of it; what a step leaves
@@ -39,6 +39,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             true
         }
         Work::UnitScopes { unit } => life::unit::scopes_step(tx, unit),
+        Work::CancelTasks { unit } => tasks::cancel_all(tx, unit),
         Work::ForceUnit { unit } => life::unit::force_step(tx, unit),
         Work::ForceRelation { relation } => life::relation::force_step(tx, relation),
         Work::ForceModel => windup::force_step(tx),

@@ -8,8 +8,10 @@ use axum::{
 };
 use http::Method;
 use periapt_host_api::{
+    action::{OperationDetails, TaskDetails, TaskNews},
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::{ApplicationDetails, Journal, Registered, UnitDetails},
+    charm::ActionMeta,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
         ControllerInfo, ModelSummary,
@@ -22,7 +24,7 @@ use periapt_host_api::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
-    api::{agents, charms, controller, failure, models, records},
+    api::{actions, agents, charms, controller, failure, models, records},
     engine::Engine,
 };
 
@@ -162,10 +164,20 @@ const JOURNAL_QUERY: &[Parameter] = &[
     Parameter { name: "after", kind: "string", description: "where the page before ended" },
 ];
 
+const OPERATIONS_QUERY: &[Parameter] = &[
+    Parameter { name: "action", kind: "array", description: "only of these actions" },
+    Parameter { name: "application", kind: "array", description: "only on units of these applications" },
+    Parameter { name: "unit", kind: "array", description: "only on these units" },
+    Parameter { name: "status", kind: "array", description: "only in these states" },
+    Parameter { name: "limit", kind: "integer", description: "how many at most; 50 unless said" },
+    Parameter { name: "offset", kind: "integer", description: "after so many that match" },
+];
+
 /// The API.
 pub(crate) fn table() -> Vec<Route> {
     let mut table = for_controller();
     table.extend(for_models());
+    table.extend(for_actions());
     table.extend(for_charms());
     table.extend(for_agents());
     table
@@ -255,6 +267,45 @@ fn for_models() -> Vec<Route> {
             )
             .query(STATUS_HISTORY_QUERY),
             records::status_history,
+        ),
+    ]
+}
+
+fn for_actions() -> Vec<Route> {
+    vec![
+        Route::new("/v1/models/{model}/applications/{application}/actions").on(
+            Operation::get(
+                "actions",
+                "The actions that an application's charm declares.",
+                json::<std::collections::BTreeMap<String, ActionMeta>>(),
+            ),
+            actions::of_application,
+        ),
+        Route::new("/v1/models/{model}/operations").on(
+            Operation::get(
+                "operations",
+                "Operations, the newest first; their tasks without messages and results.",
+                json::<Vec<OperationDetails>>(),
+            )
+            .query(OPERATIONS_QUERY),
+            actions::operations,
+        ),
+        Route::new("/v1/models/{model}/operations/{operation}").on(
+            Operation::get("operation", "An operation with its tasks.", json::<OperationDetails>()),
+            actions::operation,
+        ),
+        Route::new("/v1/models/{model}/operations/{operation}/watch").on(
+            Operation::get(
+                "watchOperation",
+                "The messages of an operation's tasks as they come, and each task when it has ended; ends with \
+                 the last.",
+                lines::<TaskNews>(),
+            ),
+            actions::watch,
+        ),
+        Route::new("/v1/models/{model}/tasks/{task}").on(
+            Operation::get("task", "A task with its messages and results.", json::<TaskDetails>()),
+            actions::task,
         ),
     ]
 }

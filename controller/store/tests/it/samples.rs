@@ -8,6 +8,7 @@ mod charm;
 mod infrastructure;
 mod record;
 mod relation;
+mod task;
 mod unit;
 mod work;
 
@@ -107,6 +108,8 @@ entities! {
     Member("member") => relation::members,
     Bag("bag") => relation::bags,
     StateEntry("state-entry") => unit::state_entries,
+    ActionOperation("action-operation") => task::operations,
+    Task("task") => task::tasks,
     WorkItem("work-item") => work::items,
 }
 
@@ -116,12 +119,14 @@ pub(crate) fn records() -> Vec<Sample> {
         RecordBody::Log(_) => "record-log",
         RecordBody::Status(_) => "record-status",
         RecordBody::Journal(_) => "record-journal",
+        RecordBody::TaskMessage(_) | RecordBody::TaskResults(_) => "record-task",
     };
     let append = |(name, body): (&'static str, RecordBody)| {
         let append = RecordAppend { model: MODEL, entity: "wordpress/0".into(), at: time(7), body };
         Sample { kind: kind(&append.body), name, content: Content::Record(append) }
     };
-    record::logs().into_iter().chain(record::statuses()).chain(record::hooks()).map(append).collect()
+    let records = record::logs().into_iter().chain(record::statuses()).chain(record::hooks());
+    records.chain(task::records()).map(append).collect()
 }
 
 /// All samples.

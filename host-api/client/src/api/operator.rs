@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use periapt_host_api::{
-    ApplicationName, Revision, UnitName,
+    ActionOperationId, ApplicationName, Revision, TaskId, UnitName,
+    action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, UnitDetails},
+    charm::ActionMeta,
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
         ModelSummary,
@@ -172,6 +174,63 @@ impl Client {
             call = call.query("since", since);
         }
         call.value().await
+    }
+
+    /// The actions that an application's charm declares.
+    pub async fn actions(
+        &self,
+        model: &ModelSelector,
+        application: &ApplicationName,
+    ) -> Result<BTreeMap<String, ActionMeta>> {
+        self.get(format!("/v1/models/{model}/applications/{application}/actions")).value().await
+    }
+
+    /// Operations, the newest first; their tasks without messages and results.
+    pub async fn operations(
+        &self,
+        model: &ModelSelector,
+        query: &OperationQuery,
+    ) -> Result<Vec<OperationDetails>> {
+        let mut call = self.get(format!("/v1/models/{model}/operations")).query("offset", query.offset);
+        if let Some(limit) = query.limit {
+            call = call.query("limit", limit);
+        }
+        for action in &query.actions {
+            call = call.query("action", action);
+        }
+        for application in &query.applications {
+            call = call.query("application", application);
+        }
+        for unit in &query.units {
+            call = call.query("unit", unit);
+        }
+        for status in &query.status {
+            call = call.query("status", status);
+        }
+        call.value().await
+    }
+
+    /// An operation with its tasks.
+    pub async fn operation(
+        &self,
+        model: &ModelSelector,
+        operation: ActionOperationId,
+    ) -> Result<OperationDetails> {
+        self.get(format!("/v1/models/{model}/operations/{operation}")).value().await
+    }
+
+    /// The messages of an operation's tasks as they come, and each task when it has ended; ends with the last.
+    pub async fn watch_operation(
+        &self,
+        model: &ModelSelector,
+        operation: ActionOperationId,
+    ) -> Result<NdJson<TaskNews>> {
+        self.get(format!("/v1/models/{model}/operations/{operation}/watch")).lines().await
+    }
+
+    /// A task with its messages and results.
+    pub async fn task(&self, model: &ModelSelector, task: TaskId) -> Result<TaskDetails> {
+        self.get(format!("/v1/models/{model}/tasks/{task}")).value().await
     }
 
     /// The agents that the controller knows.

@@ -1,9 +1,9 @@
 //! The harness: a unit that a test sets up, sends events to, and looks at.
 
-use super::state::{RelationState, State, apply, with};
+use super::state::{Action, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
-    Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
+    ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
     RelationDeparted, RelationJoined, Status, Value, charm,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,6 +161,32 @@ impl<C: Charm> Harness<C> {
     pub fn goal_state(&mut self, goal: GoalState) -> &mut Self {
         self.state_mut().goal = goal;
         self
+    }
+
+    /// Runs an action with these parameters, each as JSON text under its path (`target.dir`).
+    ///
+    /// # Errors
+    ///
+    /// The handler's failure.
+    pub fn action(&mut self, name: &str, params: &[(&str, &str)]) -> Outcome {
+        let params = owned(params).into_iter().collect();
+        self.state_mut().action = Some(Action { params, ..Action::default() });
+        self.run(Event::Action(ActionEvent { name: name.to_owned(), id: "1".to_owned() }))
+    }
+
+    /// What the last action set, by key.
+    pub fn action_results(&self) -> BTreeMap<String, String> {
+        self.state().action.as_ref().map(|action| action.results.clone()).unwrap_or_default()
+    }
+
+    /// What the last action told while it ran.
+    pub fn action_log(&self) -> &[String] {
+        self.state().action.as_ref().map(|action| action.log.as_slice()).unwrap_or_default()
+    }
+
+    /// What the last action said that it failed with, if it said so.
+    pub fn action_failure(&self) -> Option<&str> {
+        self.state().action.as_ref()?.failed.as_deref()
     }
 
     /// What the unit last said of its workload.

@@ -185,6 +185,39 @@ pub(crate) mod state {
     }
 }
 
+pub(crate) mod actions {
+    use super::{Error, current};
+    use crate::testing::state::Action;
+
+    fn running<T>(call: impl FnOnce(&mut Action) -> T) -> Result<T, Error> {
+        let none = || Error::WrongContext("not running an action".to_owned());
+        current(|state| state.action.as_mut().map(call).ok_or_else(none))
+    }
+
+    pub(crate) fn params() -> Result<String, Error> {
+        running(|action| {
+            let entries = action.params.iter().map(|(key, json)| format!("\"{key}\":{json}"));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+        })
+    }
+
+    pub(crate) fn param(path: &str) -> Result<Option<String>, Error> {
+        running(|action| action.params.get(path).cloned())
+    }
+
+    pub(crate) fn set_results(results: &[(String, String)]) -> Result<(), Error> {
+        running(|action| action.results.extend(results.iter().cloned()))
+    }
+
+    pub(crate) fn log(message: &str) -> Result<(), Error> {
+        running(|action| action.log.push(message.to_owned()))
+    }
+
+    pub(crate) fn fail(message: Option<&str>) -> Result<(), Error> {
+        running(|action| action.failed = Some(message.unwrap_or_default().to_owned()))
+    }
+}
+
 pub(crate) mod identity {
     use super::{Error, current};
 

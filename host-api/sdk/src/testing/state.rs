@@ -41,6 +41,17 @@ pub(crate) struct State {
     pub(crate) goal: goal_state::GoalState,
     pub(crate) log: Vec<(log::Level, String)>,
     pub(crate) tools: Option<Tools>,
+    pub(crate) action: Option<Action>,
+}
+
+/// The action that runs, or the last one that ran.
+#[derive(Clone, Default)]
+pub(crate) struct Action {
+    /// JSON text by path.
+    pub(crate) params: Text,
+    pub(crate) results: Text,
+    pub(crate) log: Vec<String>,
+    pub(crate) failed: Option<String>,
 }
 
 thread_local! {
@@ -61,6 +72,7 @@ impl State {
             goal: goal_state::GoalState { units: Vec::new(), relations: Vec::new() },
             log: Vec::new(),
             tools: None,
+            action: None,
         }
     }
 

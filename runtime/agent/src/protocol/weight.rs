@@ -16,6 +16,7 @@ pub(crate) fn early_bytes(item: &EarlyItem) -> usize {
             json_bytes(message) + serde_json::to_vec(data).map_or(0, |data| data.len())
         }
         EarlyEffect::ApplicationVersion { version } => json_bytes(version),
+        EarlyEffect::TaskMessage { message, .. } => json_bytes(message),
         EarlyEffect::Log { module, message, .. } => json_bytes(module) + json_bytes(message),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{CallTime, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
-    CharmDigest, Timestamp, UnitName,
+    CharmDigest, TaskId, Timestamp, UnitName,
     commit::EarlyEffect,
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     view::View,
@@ -13,7 +13,7 @@ use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as R
 use periapt_uniter::{HookEnd, HookRun};
 use tokio::time::sleep;
 
-use super::{World, charms::Loaded, commit::Outcome, outbox::Outbox};
+use super::{World, action, charms::Loaded, commit::Outcome, outbox::Outbox};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.
@@ -32,6 +32,8 @@ pub(crate) struct Ran {
 struct Services {
     world: Arc<World>,
     unit: UnitName,
+    /// The task that an action runs.
+    task: Option<TaskId>,
     outbox: Arc<Outbox>,
 }
 
@@ -47,49 +49,84 @@ impl HookServices for Services {
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
         self.outbox.push(items);
     }
+
+    fn interrupted(&self) -> BoxFuture<'_, ()> {
+        match self.task {
+            Some(task) => Box::pin(action::to_stop(&self.world, task)),
+            None => Box::pin(std::future::pending()),
+        }
+    }
 }
 
-/// Runs a hook on one snapshot. Every failure that is the charm's is a [`HookEnd::Failed`].
-pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &Arc<Outbox>) -> Ran {
+/// A run in the sandbox that came to an end, however that was.
+pub(crate) struct Attempt {
+    /// Its record; how it ended is not in it yet.
+    pub(crate) journal: Box<JournalRecord>,
+    /// How it ended.
+    pub(crate) outcome: RunOutcome,
+    /// What it left; what left it early is on its way.
+    pub(crate) gathered: Gathered,
+}
+
+/// Runs a handler on one snapshot. The error is why it could not run, with the record of that.
+pub(crate) async fn attempt(
+    world: &Arc<World>,
+    view: View,
+    run: &HookRun,
+    outbox: &Arc<Outbox>,
+) -> Result<Attempt, (Box<JournalRecord>, String)> {
     let started_at = Timestamp::now();
+    let mut journal = Box::new(journal(run, started_at, HookOutcome::Skipped));
     let seed = match random::<32>() {
         Ok(seed) => seed,
-        Err(message) => return failed(run, started_at, message),
+        Err(message) => return Err((journal, message)),
     };
-    let mut journal = journal(run, started_at, HookOutcome::Skipped);
     journal.seed = hex(&seed);
     let loaded = match world.charms.get(run.charm.digest).await {
         Ok(loaded) => loaded,
-        Err(message) => return ended_badly(journal, message, false),
+        Err(message) => return Err((journal, message)),
     };
     journal.component = loaded.component;
     let report = loop {
         let inputs = match inputs(world, &view, run) {
             Ok(inputs) => inputs,
-            Err(message) => return ended_badly(journal, message, false),
+            Err(message) => return Err((journal, message)),
         };
-        let services =
-            Services { world: Arc::clone(world), unit: run.unit.clone(), outbox: Arc::clone(outbox) };
+        let services = Services {
+            world: Arc::clone(world),
+            unit: run.unit.clone(),
+            task: run.event.task(),
+            outbox: Arc::clone(outbox),
+        };
         match execute(world, &loaded, inputs, seed, services).await {
             Ok(report) => break report,
             // More hooks than the pool has places: wait for one to end; nothing of this one ran.
             Err(_busy) => sleep(BUSY).await,
         }
     };
-    let HookReport { outcome, gathered, costs, started_at } = report;
+    let HookReport { outcome, mut gathered, costs, started_at } = report;
     journal.started_at = started_at;
-    outbox.push(gathered.early);
+    outbox.push(std::mem::take(&mut gathered.early));
     journal.costs = costs;
-    journal.calls = gathered.calls;
+    journal.calls = std::mem::take(&mut gathered.calls);
+    Ok(Attempt { journal, outcome, gathered })
+}
+
+/// Runs a hook on one snapshot. Every failure that is the charm's is a [`HookEnd::Failed`].
+pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &Arc<Outbox>) -> Ran {
+    let Attempt { mut journal, outcome, gathered } = match attempt(world, view, run, outbox).await {
+        Ok(attempt) => attempt,
+        Err((journal, message)) => return ended_badly(*journal, message, false),
+    };
     let status_set = gathered.status_set;
     let (end, recorded) = match outcome {
         RunOutcome::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
         RunOutcome::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
-        RunOutcome::Failed(error) => return ended_badly(journal, error.to_string(), status_set),
+        RunOutcome::Failed(error) => return ended_badly(*journal, error.to_string(), status_set),
     };
     journal.outcome = recorded;
     let outcome =
-        Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal: Some(journal) };
+        Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal: Some(*journal) };
     Ran { end, outcome }
 }
 
@@ -158,8 +195,11 @@ async fn execute(
     seed: [u8; 32],
     services: Services,
 ) -> Result<HookReport, periapt_sandbox::Busy> {
-    let inputs =
-        RunInputs { context, seed: Seed(seed), budgets: Budgets::default(), services: Arc::new(services) };
+    let budgets = match services.task {
+        Some(_) => Budgets::of_action(),
+        None => Budgets::default(),
+    };
+    let inputs = RunInputs { context, seed: Seed(seed), budgets, services: Arc::new(services) };
     world.sandbox.run_hook(&loaded.prepared, inputs).await
 }
 

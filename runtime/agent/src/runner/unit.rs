@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, view::View};
-use periapt_uniter::{Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
+use periapt_uniter::{ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
 use tokio::{sync::Semaphore, time::sleep};
 
 use super::{
@@ -111,12 +111,16 @@ impl Unit {
     async fn step(&mut self) -> Result<Step, RunnerError> {
         let (view, decision) = self.resolve();
         // Looking again and finding nothing to do is rest, too.
-        if matches!(decision, Decision::RunHook(_) | Decision::Deploy(_) | Decision::Commit(_)) {
+        if matches!(
+            decision,
+            Decision::RunHook(_) | Decision::RunAction(_) | Decision::Deploy(_) | Decision::Commit(_)
+        ) {
             self.world.board.set(&self.name, Doing::Busy);
         }
         match decision {
             Decision::Stop => Ok(Step::Stopped),
             Decision::RunHook(_) => self.hook_in_turn().await,
+            Decision::RunAction(run) => self.action_in_turn(&view, &run).await,
             Decision::Deploy(run) => self.deploy(&run).await,
             Decision::Commit(progress) => self.bookkeep(&view, &progress).await,
             Decision::Wait { wake_at } => Ok(Step::Rest { wake_at }),
@@ -148,6 +152,30 @@ impl Unit {
         let Ok(_place) = hooks.acquire_owned().await else { return Ok(Step::Stopped) };
         match self.resolve() {
             (view, Decision::RunHook(run)) => self.hook(view, &run, false).await,
+            _ => Ok(Step::Acted),
+        }
+    }
+
+    /// Waits for its group's turn and a place among the hooks that run, and then runs what is due by then. Whatever
+    /// changes meanwhile may make something else due.
+    async fn action_in_turn(&mut self, view: &View, run: &ActionRun) -> Result<Step, RunnerError> {
+        let world = Arc::clone(&self.world);
+        let machine = view.units.get(&self.name).map(|unit| unit.machine);
+        let turn = async {
+            let group = match (machine, &run.group) {
+                (Some(machine), Some(group)) => Some(world.groups.enter(machine, group).await),
+                _ => None,
+            };
+            (group, Arc::clone(&world.hooks).acquire_owned().await)
+        };
+        let (_group, place) = tokio::select! {
+            biased;
+            turn = turn => turn,
+            () = self.changes.next() => return Ok(Step::Acted),
+        };
+        let Ok(_place) = place else { return Ok(Step::Stopped) };
+        match self.resolve() {
+            (_, Decision::RunAction(again)) if again.group == run.group => self.action(*again).await,
             _ => Ok(Step::Acted),
         }
     }
@@ -215,7 +243,7 @@ impl Unit {
         }
     }
 
-    async fn commit(
+    pub(super) async fn commit(
         &mut self,
         seq: u64,
         progress: &Progress,
@@ -229,7 +257,7 @@ impl Unit {
     }
 
     /// A refused commit is dropped: what made the controller refuse it is on its way in the stream.
-    async fn refused(&mut self, refusal: &Refusal) -> Result<Step, RunnerError> {
+    pub(super) async fn refused(&mut self, refusal: &Refusal) -> Result<Step, RunnerError> {
         let wait = self.refusals.failed();
         tracing::warn!(unit = %self.name, %refusal, ?wait, "a commit was refused");
         tokio::select! {
@@ -247,7 +275,17 @@ impl Unit {
         }
     }
 
-    fn leave(&self, effects: impl IntoIterator<Item = EarlyEffect>) {
+    /// What all units share.
+    pub(super) fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    /// The newest view; what changes after it wakes the unit.
+    pub(super) fn newest_view(&mut self) -> View {
+        self.changes.view()
+    }
+
+    pub(super) fn leave(&self, effects: impl IntoIterator<Item = EarlyEffect>) {
         let now = Timestamp::now();
         self.outbox.push(effects.into_iter().map(|effect| (now, effect)));
     }

@@ -36,17 +36,15 @@ const NEVER: &[&str] = &[
     "pod-spec-set",
 ];
 
-/// Of actions: outside of one they have no meaning.
-const OF_ACTIONS: &[&str] = &["action-fail", "action-get", "action-log", "action-set"];
-
 /// What a tool answers that does nothing here.
-pub(super) fn answer(name: &str, arguments: &[String]) -> Result<Output, CallError> {
+/// In an action, a reboot is refused in words of its own (N07).
+pub(super) fn answer(name: &str, arguments: &[String], in_action: bool) -> Result<Output, CallError> {
     let error = if NOT_YET.contains(&name) {
         CallError::NotSupported(format!("{name} is not supported by this version"))
+    } else if in_action && name == "juju-reboot" {
+        CallError::NotSupported("juju-reboot is not supported when running an action.".to_owned())
     } else if NEVER.contains(&name) {
         CallError::NotSupported(format!("{name} is not supported in the sandbox"))
-    } else if OF_ACTIONS.contains(&name) {
-        CallError::WrongContext("not running an action".to_owned())
     } else {
         return Err(CallError::NotFound(format!("unknown command {name:?}")));
     };

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
+mod actions;
 mod bags;
 mod chance;
 mod config;

@@ -3,6 +3,10 @@
 use crate::world::{World, changed};
 
 const TOOLS: &[&str] = &[
+    "action-fail",
+    "action-get",
+    "action-log",
+    "action-set",
     "application-version-set",
     "close-port",
     "config-get",

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    CharmDigest, LeaderTerm, OperationId, Revision, Timestamp, UnitName,
+    CharmDigest, LeaderTerm, OperationId, Revision, TaskId, Timestamp, UnitName,
     commit::{EarlyEffect, HookEffects, UnitCommit},
     event::Event,
     journal::JournalRecord,
     record::CharmRef,
     view::View,
 };
-use periapt_uniter::{Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
+use periapt_uniter::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
 
 use super::{Agent, outbox::Outbox};
 use crate::{
@@ -66,6 +66,8 @@ enum Flight {
     /// Nothing is in progress.
     #[default]
     None,
+    /// The beginning of an action was committed, and it has not run.
+    Begun(Box<ActionRun>),
     /// A hook was decided, and has not run.
     Started { view: Box<View>, run: Box<HookRun> },
     /// It ran, and is not committed.
@@ -79,6 +81,8 @@ enum Flight {
 struct Flown {
     run: HookRun,
     end: HookEnd,
+    /// What became of its task, of an action.
+    action: Option<(TaskId, ActionEnd)>,
     outcome: Outcome,
     traced: TraceId,
 }
@@ -87,6 +91,8 @@ struct Flown {
 #[derive(Debug)]
 enum About {
     Hook(Box<Flown>),
+    /// The beginning of an action.
+    Begin(Box<ActionRun>),
     /// A hook that is passed over.
     Passed(TraceId),
     Bookkeeping,
@@ -141,7 +147,7 @@ impl Executor {
             Flight::Ran(flown) => Some(flown.traced),
             Flight::Committing { about: About::Hook(flown), taken: false, .. } => Some(flown.traced),
             Flight::Committing { about: About::Passed(traced), taken: false, .. } => Some(*traced),
-            Flight::None | Flight::Started { .. } | Flight::Committing { .. } => None,
+            Flight::None | Flight::Begun(_) | Flight::Started { .. } | Flight::Committing { .. } => None,
         }
     }
 
@@ -149,6 +155,7 @@ impl Executor {
     pub(crate) fn step(&mut self, world: &mut World<'_>) -> Result<Step, LabError> {
         let step = match std::mem::take(&mut self.flight) {
             Flight::None => self.decide(world),
+            Flight::Begun(run) => Ok(self.start_action(world, run)),
             Flight::Started { view, run } => self.run(world, *view, *run),
             Flight::Ran(flown) => self.conclude(world, *flown),
             Flight::Committing { commit, about, taken } => self.deliver(world, commit, about, taken),
@@ -186,6 +193,12 @@ impl Executor {
             Decision::RunHook(run) => {
                 self.leave(now, periapt_uniter::before_hook(&run));
                 self.flight = Flight::Started { view: Box::new(view), run };
+            }
+            // One hook at a time is in flight here, so every group's turn has come.
+            Decision::RunAction(run) => {
+                let seq = run.run.record.seq.saturating_sub(1);
+                let begin = run.begin.clone();
+                self.commit(world, seq, &begin, Outcome::default(), About::Begin(run));
             }
             Decision::Deploy(run) => self.deploy(world, &run),
             Decision::Commit(progress) => {

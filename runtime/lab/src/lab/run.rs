@@ -124,7 +124,10 @@ impl Lab {
     fn operation(&mut self, unit: &UnitName) -> Result<bool, LabError> {
         let mut acted = false;
         loop {
-            acted |= self.micro(unit)? == Step::Acted;
+            if self.micro(unit)? != Step::Acted {
+                return Ok(acted);
+            }
+            acted = true;
             let in_flight = self
                 .agents
                 .values()

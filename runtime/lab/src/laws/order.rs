@@ -18,7 +18,9 @@ pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     let mut breaches: Vec<Breach> = units
         .into_iter()
         .flat_map(|unit| {
-            let of_unit: Vec<&Traced> = trace.iter().filter(|traced| traced.unit == *unit).collect();
+            // Actions are no hooks: they run once whatever happens, and stand in no order with hooks.
+            let of_unit: Vec<&Traced> =
+                trace.iter().filter(|traced| traced.unit == *unit && traced.event.task().is_none()).collect();
             let concluded =
                 of_unit.iter().copied().filter(|traced| traced.is_concluded()).collect::<Vec<_>>();
             let mut breaches = life(unit, &concluded);

@@ -9,6 +9,7 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+mod actions;
 mod bench;
 mod commits;
 mod configuration;

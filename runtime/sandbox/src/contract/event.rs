@@ -50,6 +50,9 @@ fn event_of(event: &Event) -> types::Event {
             })
         }
         Event::RelationBroken(relation) => types::Event::RelationBroken(relation_event(relation)),
+        Event::Action { name, task } => {
+            types::Event::Action(types::ActionEvent { name: name.clone(), id: task.to_string() })
+        }
     }
 }
 

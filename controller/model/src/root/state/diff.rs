@@ -4,10 +4,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use imbl::{OrdMap, ordmap::DiffItem};
-use periapt_host_api::{RelationId, state::StateKey, status::Life};
+use periapt_host_api::{RelationId, TaskId, state::StateKey, status::Life};
 
 use super::ModelState;
-use crate::entity::{Application, Bag, StateEntry, Unit};
+use crate::entity::{Application, Bag, StateEntry, Task, Unit};
 
 /// An entity as it was, and as it is.
 pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
@@ -28,6 +28,8 @@ pub(crate) struct Touched<'a> {
     pub(crate) states: Vec<(StateKey, Option<&'a Arc<StateEntry>>)>,
     /// Relations that changed themselves, in their scope, or in which bags there are.
     pub(crate) relations: BTreeSet<RelationId>,
+    /// Tasks that came, changed or went, as they are now.
+    pub(crate) tasks: Vec<(TaskId, Option<&'a Arc<Task>>)>,
 }
 
 impl ModelState {
@@ -67,6 +69,12 @@ impl ModelState {
             let (DiffItem::Add(id, _) | DiffItem::Update { new: (id, _), .. } | DiffItem::Remove(id, _)) =
                 item;
             touched.relations.insert(*id);
+        }
+        for item in self.tasks.diff(&newer.tasks) {
+            touched.tasks.push(match item {
+                DiffItem::Add(id, task) | DiffItem::Update { new: (id, task), .. } => (*id, Some(task)),
+                DiffItem::Remove(id, _) => (*id, None),
+            });
         }
         self.touched_bags(newer, &mut touched);
         self.touched_states(newer, &mut touched);

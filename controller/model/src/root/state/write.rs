@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ModelState;
-use crate::entity::{Entity, Member, Model, ModelKey, Unit};
+use crate::entity::{Entity, Member, Model, ModelKey, Task, Unit};
 
 impl ModelState {
     pub(in crate::root) fn set_model(&mut self, model: Arc<Model>) {
@@ -28,6 +28,8 @@ impl ModelState {
             }),
             ModelKey::Bag(key) => Entity::Bag(Arc::clone(self.bag(key)?)),
             ModelKey::State(key) => Entity::StateEntry(Arc::clone(self.state_entry(key)?)),
+            ModelKey::ActionOperation(id) => Entity::ActionOperation(Arc::clone(self.operations.get(id)?)),
+            ModelKey::Task(id) => Entity::Task(Arc::clone(self.tasks.get(id)?)),
             ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
         })
     }
@@ -79,6 +81,15 @@ impl ModelState {
             }
             (ModelKey::State(key), Some(Entity::StateEntry(entry))) => {
                 self.states.entry(key.unit.clone()).or_default().insert(key.key.clone(), Arc::clone(entry));
+            }
+            (ModelKey::ActionOperation(id), Some(Entity::ActionOperation(operation))) => {
+                self.operations.insert(*id, Arc::clone(operation));
+            }
+            (ModelKey::Task(id), Some(Entity::Task(task))) => {
+                if let Some(old) = self.tasks.insert(*id, Arc::clone(task)) {
+                    self.forget_task(&old);
+                }
+                self.note_task(task);
             }
             (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
                 self.work.insert(*id, Arc::clone(item));
@@ -145,10 +156,38 @@ impl ModelState {
                     }
                 }
             }
+            ModelKey::ActionOperation(id) => {
+                self.operations.remove(id);
+            }
+            ModelKey::Task(id) => {
+                if let Some(old) = self.tasks.remove(id) {
+                    self.forget_task(&old);
+                }
+            }
             ModelKey::Work(id) => {
                 self.work.remove(id);
             }
         }
+    }
+
+    fn note_task(&mut self, task: &Task) {
+        match task.completed {
+            None => self.open_tasks.insert(task.unit.clone(), task.id),
+            Some(completed) => {
+                self.ended_tasks.insert((completed, task.id));
+            }
+        }
+        self.task_result_bytes = self.task_result_bytes.saturating_add(task.result_bytes);
+    }
+
+    fn forget_task(&mut self, task: &Task) {
+        match task.completed {
+            None => self.open_tasks.remove(&task.unit, &task.id),
+            Some(completed) => {
+                self.ended_tasks.remove(&(completed, task.id));
+            }
+        }
+        self.task_result_bytes = self.task_result_bytes.saturating_sub(task.result_bytes);
     }
 
     fn note_unit(&mut self, unit: &Unit) {

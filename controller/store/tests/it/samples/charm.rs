@@ -1,7 +1,7 @@
 //! Charms, with endpoints of every role and options of every type.
 
 use periapt_host_api::{
-    charm::{CharmMeta, EndpointMeta, OptionMeta, OptionType},
+    charm::{ActionMeta, CharmMeta, EndpointMeta, OptionMeta, OptionType},
     relation::{Role, Scope},
     settings::OptionValue,
 };
@@ -18,6 +18,7 @@ pub(crate) fn charms() -> Named<Charm> {
         endpoints: endpoints().into_iter().map(|(name, meta)| (parse(name), meta)).collect(),
         extra_bindings: ["admin-api".into()].into(),
         options: options(),
+        actions: actions(),
     };
     let charm = |name: &str, meta| Charm {
         digest: digest(name),
@@ -34,8 +35,22 @@ pub(crate) fn charms() -> Named<Charm> {
         endpoints: [].into(),
         extra_bindings: [].into(),
         options: [].into(),
+        actions: [].into(),
     };
     vec![("full", charm("wordpress", meta)), ("bare-subordinate", charm("logging", plain))]
+}
+
+fn actions() -> std::collections::BTreeMap<String, ActionMeta> {
+    let params = serde_json::json!({"type": "object", "properties": {"to": {"default": awkward_text()}}});
+    let action = |parallel, execution_group| ActionMeta {
+        description: awkward_text(),
+        parallel,
+        execution_group,
+        params: params.clone(),
+    };
+    [("backup", action(false, Some("disk".into()))), ("ping", action(true, None))]
+        .map(|(name, action)| (name.to_owned(), action))
+        .into()
 }
 
 pub(crate) fn model_charms() -> Named<ModelCharm> {

@@ -36,6 +36,8 @@ pub(crate) fn models() -> Named<Model> {
         config: ModelConfig {
             update_status_hook_interval: 600,
             automatically_retry_hooks: false,
+            max_action_results_age: 10_800,
+            max_action_results_size: 2048,
             max_status_history_age: 7200,
             max_status_history_size: 1024,
         },
@@ -55,6 +57,7 @@ pub(crate) fn sequences() -> Named<Sequence> {
     let keys = every!(SequenceKey {
         "machine": SequenceKey::Machine => SequenceKey::Machine,
         "relation": SequenceKey::Relation => SequenceKey::Relation,
+        "task": SequenceKey::Task => SequenceKey::Task,
         "work": SequenceKey::Work => SequenceKey::Work,
         "unit": SequenceKey::Unit(_) => SequenceKey::Unit(parse("wordpress")),
         "charm-revision": SequenceKey::CharmRevision(_) => SequenceKey::CharmRevision("wordpress".into()),

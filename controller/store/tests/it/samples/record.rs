@@ -1,7 +1,7 @@
 //! Records: log lines, status history, and journals of every event and outcome.
 
 use periapt_host_api::{
-    RelationId, Revision,
+    RelationId, Revision, TaskId,
     event::{Event, RelationContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
@@ -113,6 +113,7 @@ fn events() -> Named<Event> {
             departing_unit: parse("wordpress/10"),
         },
         "relation-broken": Event::RelationBroken(_) => Event::RelationBroken(relation()),
+        "action": Event::Action { .. } => Event::Action { name: "backup".into(), task: TaskId(2) },
     })
 }
 

@@ -74,6 +74,7 @@ fn full(operation: Operation) -> Unit {
         record: UnitRecord {
             seq: 41,
             operation,
+            action: None,
             installed: true,
             started: true,
             stopped: true,
@@ -134,6 +135,7 @@ fn new() -> Unit {
         record: UnitRecord {
             seq: 0,
             operation: Operation::Continue,
+            action: None,
             installed: false,
             started: false,
             stopped: false,

@@ -24,6 +24,7 @@ pub(crate) fn items() -> Named<WorkItem> {
         "destroy-subordinates": Work::DestroySubordinates { .. } =>
             Work::DestroySubordinates { application: parse("logging") },
         "unit-scopes": Work::UnitScopes { .. } => Work::UnitScopes { unit: parse("wordpress/10") },
+        "cancel-tasks": Work::CancelTasks { .. } => Work::CancelTasks { unit: parse("wordpress/10") },
         "force-unit": Work::ForceUnit { .. } => Work::ForceUnit { unit: parse("wordpress/10") },
         "force-relation": Work::ForceRelation { .. } => Work::ForceRelation { relation: RelationId(2) },
         "force-model": Work::ForceModel => Work::ForceModel,

@@ -59,6 +59,9 @@ impl Executor {
                     self.flight = Flight::Committing { commit, about, taken: true };
                 } else {
                     self.needs = commit.record.seq;
+                    if let About::Begin(run) = about {
+                        self.flight = Flight::Begun(run);
+                    }
                     world.agent.catch_up(world.controller)?;
                 }
                 Ok(Step::Acted)
@@ -119,6 +122,7 @@ impl Executor {
                     ..journal
                 });
                 flown.outcome = Outcome { journal, ..Outcome::default() };
+                flown.action = flown.action.map(|(task, end)| (task, end.refused(&refusal.message)));
                 flown.end = HookEnd::Failed { message, status_set };
                 self.flight = Flight::Ran(Box::new(flown));
                 Ok(Step::Acted)
@@ -135,7 +139,7 @@ impl Executor {
         match about {
             About::Hook(flown) => world.trace.decide(flown.traced, fate),
             About::Passed(traced) => world.trace.decide(*traced, fate),
-            About::Bookkeeping => {}
+            About::Begin(_) | About::Bookkeeping => {}
         }
     }
 }
@@ -144,7 +148,7 @@ impl Executor {
 fn accepted(about: &About) -> Fate {
     match about {
         About::Hook(flown) if matches!(flown.end, HookEnd::Failed { .. }) => Fate::Failed,
-        About::Hook(_) | About::Bookkeeping => Fate::Committed,
+        About::Hook(_) | About::Begin(_) | About::Bookkeeping => Fate::Committed,
         About::Passed(_) => Fate::PassedOver,
     }
 }

@@ -3,10 +3,11 @@
 use periapt_hook::{HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
     Timestamp,
+    action::{TaskResults, TaskStatus},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     view::View,
 };
-use periapt_uniter::{HookEnd, HookRun};
+use periapt_uniter::{ActionEnd, ActionReturn, ActionRun, HookEnd, HookRun};
 
 use super::{About, Executor, Flight, Flown, Outcome, Step, World, jitter};
 use crate::{
@@ -18,6 +19,24 @@ use crate::{
 };
 
 impl Executor {
+    /// Starts an action on the view that shows its beginning.
+    pub(super) fn start_action(&mut self, world: &World<'_>, run: Box<ActionRun>) -> Step {
+        let view = world.agent.view();
+        match view.units.get(&self.name).map(|unit| unit.record.seq) {
+            Some(seq) if seq < run.run.record.seq => {
+                self.flight = Flight::Begun(run);
+                Step::Rest { wake_at: None }
+            }
+            Some(seq) if seq == run.run.record.seq => {
+                let run = HookRun { snapshot: view.revision, ..run.run };
+                self.leave(world.clock.now(), periapt_uniter::before_hook(&run));
+                self.flight = Flight::Started { view: Box::new(view), run: Box::new(run) };
+                Step::Acted
+            }
+            _ => Step::Acted,
+        }
+    }
+
     /// Runs a hook on the snapshot of its decision.
     pub(super) fn run(&mut self, world: &mut World<'_>, view: View, run: HookRun) -> Result<Step, LabError> {
         let started_at = world.clock.now();
@@ -34,7 +53,9 @@ impl Executor {
             api_addresses: Vec::new(),
             limits: Limits::default(),
         };
+        let stopped = is_stopping(&inputs);
         let ran = match (HookContext::new(inputs), world.charms.get(&run.charm.digest)) {
+            (Ok(_), Some(_)) if stopped => Err(STOPPED.to_owned()),
             (Ok(context), Some(charm)) => {
                 let script = world.scripts.get(&(self.name.clone(), run.event.hook_name()));
                 let mut host = Host {
@@ -74,6 +95,13 @@ impl Executor {
             Err(message) => (Ending::Failed(message), None, Vec::new()),
         };
         let status_set = gathered.as_ref().is_some_and(|gathered| gathered.status_set);
+        let action = run.event.task().map(|task| {
+            let left = gathered.as_ref().and_then(|gathered| gathered.action.clone()).unwrap_or_default();
+            let results =
+                TaskResults { return_code: 0, stdout: left.stdout, stderr: left.stderr, values: left.values };
+            let end = ActionEnd::of(&run.unit, returned(&ending), left.failed, results, status_set);
+            (task, end)
+        });
         let (end, recorded) = match &ending {
             Ending::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
             Ending::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
@@ -111,17 +139,23 @@ impl Executor {
             seed,
         });
         let outcome = match gathered {
-            Some(gathered) if !matches!(end, HookEnd::Failed { .. }) => {
+            Some(gathered) if may_commit(&end, action.is_some()) => {
                 Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal }
             }
             // Of a hook that failed nothing is kept but its record.
             _ => Outcome { journal, ..Outcome::default() },
         };
-        Flown { run, end, outcome, traced }
+        Flown { run, end, action, outcome, traced }
     }
 
     /// Asks what to commit.
     pub(super) fn conclude(&mut self, world: &mut World<'_>, flown: Flown) -> Result<Step, LabError> {
+        if let Some((task, end)) = &flown.action {
+            let progress = periapt_uniter::action_ended(&flown.run, *task, end.clone());
+            let (seq, outcome) = (flown.run.record.seq, flown.outcome.clone());
+            self.commit(world, seq, &progress, outcome, About::Hook(Box::new(flown)));
+            return Ok(Step::Acted);
+        }
         let jitter = jitter(world.chance);
         let progress = periapt_uniter::hook_ended(&flown.run, flown.end.clone(), world.clock.now(), jitter);
         if progress.only_rearms(&flown.run) && flown.outcome.effects.is_empty() {
@@ -132,5 +166,31 @@ impl Executor {
         let (seq, outcome) = (flown.run.record.seq, flown.outcome.clone());
         self.commit(world, seq, &progress, outcome, About::Hook(Box::new(flown)));
         Ok(Step::Acted)
+    }
+}
+
+/// How a run ends that is told to stop before it runs; in one that runs, no time passes for others here.
+const STOPPED: &str = "it was stopped";
+
+fn is_stopping(inputs: &HookInputs) -> bool {
+    let task = inputs.event.task().and_then(|task| inputs.view.tasks.get(&task));
+    task.is_some_and(|task| task.status == TaskStatus::Aborting)
+}
+
+fn returned(ending: &Ending) -> ActionReturn {
+    match ending {
+        Ending::Handled => ActionReturn::Handled,
+        Ending::Unhandled => ActionReturn::Unhandled,
+        Ending::Failed(message) if message == STOPPED => ActionReturn::Stopped,
+        Ending::Failed(message) => ActionReturn::Failed { code: 1, message: message.clone() },
+    }
+}
+
+/// A hook without a handler is a success, an action without one a failure.
+fn may_commit(end: &HookEnd, is_action: bool) -> bool {
+    match end {
+        HookEnd::Handled { .. } => true,
+        HookEnd::Unhandled { .. } => !is_action,
+        HookEnd::Failed { .. } => false,
     }
 }

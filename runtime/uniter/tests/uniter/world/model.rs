@@ -111,6 +111,7 @@ impl World {
                     endpoints: BTreeMap::new(),
                     extra_bindings: BTreeSet::new(),
                     options: BTreeMap::new(),
+                    actions: BTreeMap::new(),
                 },
             },
         );

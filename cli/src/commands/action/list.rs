@@ -1,0 +1,64 @@
+//! `actions`: what an application's charm declares.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{ApplicationName, charm::ActionMeta};
+use serde_json::Value;
+
+use crate::{
+    context::{Context, ModelArg},
+    error::Result,
+    output::{Format, OutputArgs, Table},
+};
+
+/// List the actions of an application
+///
+/// With --schema, what their parameters must be.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt actions mysql\n  periapt actions mysql --schema --format json")]
+pub(crate) struct Actions {
+    /// The application
+    application: ApplicationName,
+    /// Show the whole schemas
+    #[arg(long)]
+    schema: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Actions {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let actions = model.client().actions(&model.selector, &self.application).await?;
+        if actions.is_empty() {
+            context.say(format_args!("No actions defined for {}.", self.application));
+            return Ok(());
+        }
+        if self.schema {
+            // There is no table of schemas: the default form is YAML.
+            let format = match self.output.format {
+                Format::Tabular => Format::Yaml,
+                other => other,
+            };
+            let schemas: BTreeMap<&String, &Value> =
+                actions.iter().map(|(name, action)| (name, &action.params)).collect();
+            return OutputArgs { format, ..self.output }.print(context.color, &schemas, |_| String::new());
+        }
+        let described: BTreeMap<String, String> =
+            actions.into_iter().map(|(name, ActionMeta { description, .. })| (name, description)).collect();
+        self.output.print(context.color, &described, table)
+    }
+}
+
+/// The first line of each description.
+fn table(actions: &BTreeMap<String, String>) -> String {
+    let mut table = Table::new(["Action", "Description"]);
+    for (name, description) in actions {
+        let first = description.lines().next().unwrap_or_default().to_owned();
+        table.row([name.into(), first.into()]);
+    }
+    table.render()
+}

@@ -1,0 +1,146 @@
+//! `operations` and `show-operation`
+
+use std::{collections::BTreeMap, time::Duration};
+
+use clap::Args;
+use periapt_host_api::{
+    ActionOperationId, ApplicationName, UnitName,
+    action::{OperationDetails, OperationQuery, TaskStatus},
+};
+use tokio::time::Instant;
+
+use super::{run::follow, shown::Operation};
+use crate::{
+    context::{Context, ModelArg},
+    duration,
+    error::Result,
+    output::{Format, OutputArgs, Table},
+};
+
+/// A wait without end.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// List operations, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt operations
+  periapt operations --apps mysql --status pending,running
+  periapt operations --actions backup --limit 10 --format yaml")]
+pub(crate) struct Operations {
+    /// Only of these actions
+    #[arg(long, value_name = "ACTION,...", value_delimiter = ',')]
+    actions: Vec<String>,
+    /// Only on units of these applications
+    #[arg(long, visible_alias = "apps", value_name = "APPLICATION,...", value_delimiter = ',')]
+    applications: Vec<ApplicationName>,
+    /// Only on these units
+    #[arg(long, value_name = "UNIT,...", value_delimiter = ',')]
+    units: Vec<UnitName>,
+    /// Only in these states
+    #[arg(long, value_name = "STATUS,...", value_delimiter = ',')]
+    status: Vec<TaskStatus>,
+    /// How many at most
+    #[arg(long, default_value = "50")]
+    limit: u32,
+    /// Leave out so many of the newest
+    #[arg(long, default_value = "0")]
+    offset: u32,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Show an operation with its tasks
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt show-operation 1\n  periapt show-operation 1 --wait 5m")]
+pub(crate) struct ShowOperation {
+    /// The operation's number
+    id: ActionOperationId,
+    /// How long to wait until its tasks have ended; 0 is without end
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
+    wait: Option<Duration>,
+    /// Wait without end, and show messages as they come
+    #[arg(long)]
+    watch: bool,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Operations {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let query = OperationQuery {
+            actions: self.actions,
+            applications: self.applications,
+            units: self.units,
+            status: self.status,
+            limit: Some(self.limit),
+            offset: self.offset,
+        };
+        let operations = model.client().operations(&model.selector, &query).await?;
+        if operations.is_empty() {
+            context.say("no matching operations");
+            return Ok(());
+        }
+        if self.output.format == Format::Tabular {
+            return self.output.print(context.color, &operations, |operations| table(operations));
+        }
+        let by_id: BTreeMap<String, Operation> =
+            operations.iter().map(|operation| (operation.id.to_string(), operation.into())).collect();
+        self.output.print(context.color, &by_id, |_| String::new())
+    }
+}
+
+impl ShowOperation {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut operation = model.client().operation(&model.selector, self.id).await?;
+        let wait = match (self.wait, self.watch) {
+            (None, false) => None,
+            (Some(wait), _) if !wait.is_zero() => Some(wait),
+            _ => Some(FOR_EVER),
+        };
+        let open = operation.tasks.iter().filter(|task| task.status.is_open());
+        let waited: BTreeMap<_, _> = open.map(|task| (task.id, task.unit.clone())).collect();
+        if let Some(wait) = wait.filter(|_| !waited.is_empty()) {
+            follow(&model, self.id, &waited, Instant::now() + wait).await?;
+            operation = model.client().operation(&model.selector, self.id).await?;
+        }
+        // Juju has no table of this: its default form is YAML.
+        let format = match self.output.format {
+            Format::Tabular => Format::Yaml,
+            other => other,
+        };
+        let output = OutputArgs { format, ..self.output };
+        output.print(context.color, &Operation::from(&operation), |_| String::new())
+    }
+}
+
+fn table(operations: &[OperationDetails]) -> String {
+    let mut table = Table::new(["ID", "Status", "Started", "Finished", "Task IDs", "Summary"]);
+    let time = |time: Option<jiff::Timestamp>| {
+        time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S").to_string()).unwrap_or_default()
+    };
+    for operation in operations {
+        let tasks: Vec<String> = operation.tasks.iter().map(|task| task.id.to_string()).collect();
+        table.row([
+            operation.id.to_string().into(),
+            operation.status.as_str().into(),
+            time(operation.started()).into(),
+            time(operation.completed()).into(),
+            tasks.join(",").into(),
+            operation.summary.clone().into(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,122 @@
+//! An action's parameters as people give them: `KEY=VALUE`, `KEY.KEY=VALUE`, or a YAML file.
+
+use std::{fs, io::Read as _, path::Path};
+
+use periapt_host_api::action::Parameters;
+use serde_json::{Map, Value};
+
+use crate::error::{Explain as _, Failure, Result};
+
+/// How deep a key may lead.
+const MAX_DEPTH: usize = 32;
+
+/// How a value on the command line is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As YAML: `3` is a number.
+    Yaml,
+    /// As it stands.
+    Text,
+}
+
+/// Reads a file, and then what stands on the command line; the latter wins.
+pub(super) fn read(file: Option<&Path>, arguments: &[String], reading: Reading) -> Result<Parameters> {
+    let mut parameters = file.map(from_file).transpose()?.unwrap_or_default();
+    for argument in arguments {
+        let (path, text) = argument.split_once('=').ok_or_else(|| {
+            Failure::new(format!("argument {argument:?} must be of the form key.key.key...=value"))
+        })?;
+        let keys: Vec<&str> = path.split('.').collect();
+        if keys.len() > MAX_DEPTH || keys.iter().any(|key| key.is_empty()) {
+            return Err(Failure::new(format!("{path:?} is no key of a parameter")));
+        }
+        put(&mut parameters, &keys, value(text, reading));
+    }
+    Ok(parameters)
+}
+
+fn from_file(path: &Path) -> Result<Parameters> {
+    let explained = || format!("cannot read {}", path.display());
+    let text = match path.to_str() {
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).explain(explained)?;
+            text
+        }
+        _ => fs::read_to_string(path).explain(explained)?,
+    };
+    let read: Option<Map<String, Value>> =
+        periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
+    Ok(read.unwrap_or_default())
+}
+
+/// What is no YAML is a text.
+fn value(text: &str, reading: Reading) -> Value {
+    match reading {
+        Reading::Yaml if !text.is_empty() => {
+            periapt_host_api::yaml::parse(text).unwrap_or_else(|_| text.into())
+        }
+        Reading::Yaml | Reading::Text => text.into(),
+    }
+}
+
+fn put(parameters: &mut Parameters, keys: &[&str], value: Value) {
+    match keys {
+        [] => {}
+        [last] => {
+            parameters.insert((*last).to_owned(), value);
+        }
+        [first, rest @ ..] => {
+            let inner = parameters.entry(*first).or_insert(Value::Null);
+            if !inner.is_object() {
+                *inner = Value::Object(Map::new());
+            }
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(file: Option<&str>, arguments: &[&str], reading: Reading, expected: Value) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = file.map(|text| {
+            let path = directory.path().join("params.yaml");
+            fs::write(&path, text).unwrap();
+            path
+        });
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        assert_eq!(Value::Object(read(path.as_deref(), &arguments, reading).unwrap()), expected);
+    }
+
+    #[test]
+    fn keys_lead_into_objects_and_values_are_yaml() {
+        check(
+            None,
+            &["a=1", "b.c=x", "b.d=[1, y]", "e="],
+            Reading::Yaml,
+            json!({"a": 1, "b": {"c": "x", "d": [1, "y"]}, "e": ""}),
+        );
+        check(None, &["a=1", "t=true"], Reading::Text, json!({"a": "1", "t": "true"}));
+        check(None, &["url=http://x?a=b"], Reading::Yaml, json!({"url": "http://x?a=b"}));
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        check(Some("a: 1\nb: {c: 2}\n"), &["b.c=3"], Reading::Yaml, json!({"a": 1, "b": {"c": 3}}));
+        check(Some(""), &[], Reading::Yaml, json!({}));
+    }
+
+    #[test]
+    fn what_is_no_pair_is_refused() {
+        for bad in ["x", "=1", "a..b=1"] {
+            assert!(read(None, &[bad.to_owned()], Reading::Yaml).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Tasks and operations as Juju prints them: its field names, its texts.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use periapt_host_api::action::{OperationDetails, Parameters, TaskDetails, TaskMessage, TaskStatus};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    commands::debug_log::harmless,
+    error::Result,
+    output::{to_json, to_yaml},
+};
+
+/// The forms of a task's results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// The results alone
+    Plain,
+    /// JSON, on one line
+    Json,
+    /// YAML
+    Yaml,
+}
+
+/// A task in the listing of `run`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Task {
+    id: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    log: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    results: Map<String, Value>,
+    status: TaskStatus,
+    timing: Timing,
+    unit: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Timing {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed: Option<String>,
+    enqueued: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<String>,
+}
+
+/// An operation in the listing of `operations`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Operation {
+    summary: String,
+    status: TaskStatus,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    fail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<Action>,
+    timing: Timing,
+    tasks: BTreeMap<String, OperationTask>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Action {
+    name: String,
+    parameters: Parameters,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct OperationTask {
+    host: String,
+    status: TaskStatus,
+    timing: Timing,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    log: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    results: Map<String, Value>,
+}
+
+/// A time as Juju prints it. It is always UTC: what a script reads is the same everywhere.
+fn time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()
+}
+
+/// A message for whoever looks on while it comes.
+pub(super) fn live(message: &TaskMessage) -> String {
+    format!("{} {}", message.at.strftime("%H:%M:%S"), harmless(&message.message))
+}
+
+fn log(log: &[TaskMessage]) -> Vec<String> {
+    log.iter().map(|entry| format!("{} {}", time(entry.at), entry.message)).collect()
+}
+
+fn results(task: &TaskDetails) -> Map<String, Value> {
+    task.results.as_ref().map(|results| results.to_json()).unwrap_or_default()
+}
+
+impl Timing {
+    fn of(task: &TaskDetails) -> Self {
+        Self {
+            completed: task.completed.map(time),
+            enqueued: Some(time(task.enqueued)),
+            started: task.started.map(time),
+        }
+    }
+}
+
+impl From<&TaskDetails> for Task {
+    fn from(task: &TaskDetails) -> Self {
+        Self {
+            id: task.id.to_string(),
+            log: log(&task.log),
+            message: task.message.clone(),
+            results: results(task),
+            status: task.status,
+            timing: Timing::of(task),
+            unit: task.unit.to_string(),
+        }
+    }
+}
+
+impl From<&OperationDetails> for Operation {
+    fn from(operation: &OperationDetails) -> Self {
+        let tasks = operation.tasks.iter().map(|task| {
+            let shown = OperationTask {
+                host: task.unit.to_string(),
+                status: task.status,
+                timing: Timing::of(task),
+                log: log(&task.log),
+                message: task.message.clone(),
+                results: results(task),
+            };
+            (task.id.to_string(), shown)
+        });
+        Self {
+            summary: operation.summary.clone(),
+            status: operation.status,
+            fail: operation.fail.clone(),
+            action: operation
+                .tasks
+                .first()
+                .map(|task| Action { name: task.action.clone(), parameters: task.parameters.clone() }),
+            timing: Timing {
+                completed: operation.completed().map(time),
+                enqueued: Some(time(operation.enqueued)),
+                started: operation.started().map(time),
+            },
+            tasks: tasks.collect(),
+        }
+    }
+}
+
+/// Tasks by their units, in one of the forms.
+pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<String> {
+    let by_unit = || tasks.iter().map(|task| (task.unit.to_string(), Task::from(task)));
+    match format {
+        Format::Json => to_json(&by_unit().collect::<BTreeMap<_, _>>()),
+        Format::Yaml => to_yaml(&by_unit().collect::<BTreeMap<_, _>>()),
+        Format::Plain => plain(tasks),
+    }
+}
+
+/// One task's results alone; of several, each under its unit's name.
+fn plain(tasks: &[TaskDetails]) -> Result<String> {
+    if let [task] = tasks {
+        return plain_task(task);
+    }
+    let mut text = String::new();
+    for task in tasks {
+        text.push_str(&format!("{}:\n", task.unit));
+        for line in plain_task(task)?.lines() {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    Ok(text)
+}
+
+/// What the action set, then what it wrote.
+pub(super) fn plain_task(task: &TaskDetails) -> Result<String> {
+    let Some(results) = &task.results else {
+        return Ok(match task.status {
+            TaskStatus::Failed => format!("Action id {} failed: {}\n", task.id, task.message),
+            status => format!("Action id {}: {status}\n", task.id),
+        });
+    };
+    let mut text = match task.status {
+        TaskStatus::Failed => format!("Action id {} failed: {}\n", task.id, task.message),
+        _ => String::new(),
+    };
+    if !results.values.is_empty() {
+        text.push_str(&to_yaml(&results.values)?);
+    }
+    for stream in [&results.stdout, &results.stderr] {
+        let stream = stream.trim_matches('\n');
+        if !stream.is_empty() {
+            text.push_str(&format!("{stream}\n"));
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{ActionOperationId, TaskId, action::TaskResults};
+    use serde_json::json;
+
+    use super::*;
+
+    fn task(unit: &str, status: TaskStatus) -> TaskDetails {
+        let at = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        TaskDetails {
+            id: TaskId(2),
+            operation: ActionOperationId(1),
+            unit: unit.parse().unwrap(),
+            action: "backup".to_owned(),
+            parameters: Parameters::from_iter([("level".to_owned(), json!(3))]),
+            status,
+            message: if status == TaskStatus::Failed { "disk full".to_owned() } else { String::new() },
+            enqueued: at(0),
+            started: Some(at(1)),
+            completed: Some(at(2)),
+            log: vec![TaskMessage { at: at(1), message: "half way".to_owned() }],
+            results: Some(TaskResults {
+                return_code: 0,
+                stdout: "done\n".to_owned(),
+                stderr: String::new(),
+                values: Map::from_iter([("size".to_owned(), json!("1M"))]),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_task_has_jujus_fields_in_json() {
+        let text = tasks(Format::Json, &[task("app/0", TaskStatus::Completed)]).unwrap();
+        let expected = json!({"app/0": {
+            "id": "2",
+            "log": ["2027-01-15 08:00:01 +0000 UTC half way"],
+            "results": {"return-code": 0, "size": "1M", "stdout": "done\n", "stderr": ""},
+            "status": "completed",
+            "timing": {
+                "completed": "2027-01-15 08:00:02 +0000 UTC",
+                "enqueued": "2027-01-15 08:00:00 +0000 UTC",
+                "started": "2027-01-15 08:00:01 +0000 UTC",
+            },
+            "unit": "app/0",
+        }});
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn plain_is_what_the_action_set_and_wrote() {
+        let one = tasks(Format::Plain, &[task("app/0", TaskStatus::Completed)]).unwrap();
+        assert_eq!(one, "size: 1M\ndone\n");
+        let failed = tasks(Format::Plain, &[task("app/0", TaskStatus::Failed)]).unwrap();
+        assert_eq!(failed, "Action id 2 failed: disk full\nsize: 1M\ndone\n");
+        let several = [task("app/0", TaskStatus::Completed), task("app/1", TaskStatus::Completed)];
+        assert_eq!(
+            tasks(Format::Plain, &several).unwrap(),
+            "app/0:\n  size: 1M\n  done\napp/1:\n  size: 1M\n  done\n"
+        );
+    }
+
+    #[test]
+    fn an_operation_has_jujus_fields() {
+        let operation = OperationDetails {
+            id: ActionOperationId(1),
+            summary: "backup run on unit-app-0".to_owned(),
+            status: TaskStatus::Completed,
+            enqueued: Timestamp::from_second(1_800_000_000).unwrap(),
+            fail: String::new(),
+            tasks: vec![task("app/0", TaskStatus::Completed)],
+        };
+        let shown = serde_json::to_value(Operation::from(&operation)).unwrap();
+        assert_eq!(shown["summary"], "backup run on unit-app-0");
+        assert_eq!(shown["action"], json!({"name": "backup", "parameters": {"level": 3}}));
+        assert_eq!(shown["tasks"]["2"]["host"], "app/0");
+        assert_eq!(shown["timing"]["completed"], "2027-01-15 08:00:02 +0000 UTC");
+    }
+}

@@ -1,0 +1,75 @@
+//! `show-task`: how far a task is, and what it left.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use clap::Args;
+use periapt_host_api::TaskId;
+use tokio::time::Instant;
+
+use super::{
+    run::follow,
+    shown::{self, Format, plain_task},
+};
+use crate::{
+    context::{Context, ModelArg},
+    duration,
+    error::Result,
+    output::{Sink, to_json, to_yaml},
+};
+
+/// A wait without end.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// Show a task's results
+///
+/// Without --wait or --watch, what is there now.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt show-task 2
+  periapt show-task 2 --wait 5m --format yaml
+  periapt show-task 2 --watch")]
+pub(crate) struct ShowTask {
+    /// The task's number
+    id: TaskId,
+    /// How long to wait until it has ended; 0 is without end
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
+    wait: Option<Duration>,
+    /// Wait without end, and show its messages as they come
+    #[arg(long)]
+    watch: bool,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "plain")]
+    format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl ShowTask {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut task = model.client().task(&model.selector, self.id).await?;
+        let wait = match (self.wait, self.watch) {
+            (None, false) => None,
+            (Some(wait), _) if !wait.is_zero() => Some(wait),
+            _ => Some(FOR_EVER),
+        };
+        if let Some(wait) = wait.filter(|_| task.status.is_open()) {
+            let waited = BTreeMap::from([(task.id, task.unit.clone())]);
+            follow(&model, task.operation, &waited, Instant::now() + wait).await?;
+            task = model.client().task(&model.selector, self.id).await?;
+        }
+        let text = match self.format {
+            Format::Plain => plain_task(&task)?,
+            Format::Json => to_json(&shown::Task::from(&task))?,
+            Format::Yaml => to_yaml(&shown::Task::from(&task))?,
+        };
+        Sink::new(self.output.as_deref(), context.color)?.write(&text)
+    }
+}

@@ -1,0 +1,181 @@
+//! Actions: asked for, cancelled (`hook-model.md` 1.13, 6.3).
+
+use periapt_host_api::{
+    ActionOperationId, CharmDigest, Refusal, TaskId, UnitName,
+    action::{
+        ActionReceiver, EnqueueOperation, EnqueuedOperation, EnqueuedTask, MAX_PARAMETER_BYTES,
+        MAX_RECEIVERS, TaskStatus,
+    },
+    charm::ActionMeta,
+    command::{Answer, CommandResult},
+    problem::ErrorCode,
+    status::Life,
+};
+
+use super::model::require_alive;
+use crate::{
+    entity::{ActionOperation, SequenceKey, Task},
+    transaction::Transaction,
+};
+
+/// The most tasks that wait for one unit: its agent has all of them in memory.
+const MAX_OPEN_TASKS: usize = 1_000;
+
+/// What the operator reads of a task that was cancelled.
+const CANCELLED: &str = "cancelled by an operator";
+
+/// Enqueues one task for each receiver that can take it. A receiver that cannot has an error of its own and does not
+/// stop the others; parameters are completed and checked first (M-12).
+pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> Result<Answer, Refusal> {
+    require_alive(tx)?;
+    check_request(request)?;
+    let id = ActionOperationId(next_number(tx));
+    let mut tasks = Vec::new();
+    let mut results = Vec::new();
+    for receiver in &request.receivers {
+        let task = new_task(tx, id, receiver, request);
+        if let Ok(task) = &task {
+            tasks.push((task.id, task.unit.clone()));
+            tx.put(task.clone());
+        }
+        let task = task.map(|task| (task.id, task.unit));
+        results.push(EnqueuedTask { receiver: receiver.clone(), task: CommandResult::from(task) });
+    }
+    if !tasks.is_empty() {
+        let fail: Vec<&str> = results
+            .iter()
+            .filter_map(|result| match &result.task {
+                CommandResult::Ok(_) => None,
+                CommandResult::Error(refusal) => Some(refusal.message.as_str()),
+            })
+            .collect();
+        tx.put(ActionOperation {
+            id,
+            summary: summary(&request.action, tasks.iter().map(|(_, unit)| unit)),
+            fail: fail.join("\n"),
+            enqueued: tx.now(),
+            tasks: tasks.into_iter().map(|(id, _)| id).collect(),
+        });
+    }
+    Ok(Answer::Operation(EnqueuedOperation { id, tasks: results }))
+}
+
+fn check_request(request: &EnqueueOperation) -> Result<(), Refusal> {
+    let quota = |text: String| Err(Refusal::new(ErrorCode::QuotaExceeded, text));
+    let count = request.receivers.len();
+    if count == 0 {
+        return Err(Refusal::bad_request("an action needs a unit to run on"));
+    }
+    if count > MAX_RECEIVERS {
+        return quota(format!("{count} units at once are too many, at most {MAX_RECEIVERS} are allowed"));
+    }
+    let bytes = serde_json::to_vec(&request.parameters).map_or(usize::MAX, |bytes| bytes.len());
+    if bytes > MAX_PARAMETER_BYTES {
+        return quota(format!(
+            "the parameters are {bytes} bytes long, at most {MAX_PARAMETER_BYTES} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+/// Operations and tasks are numbered together, from 1.
+fn next_number(tx: &mut Transaction<'_>) -> u64 {
+    let number = tx.state.next(&SequenceKey::Task).max(1);
+    tx.put(crate::entity::Sequence { key: SequenceKey::Task, next: number.saturating_add(1) });
+    number
+}
+
+fn new_task(
+    tx: &mut Transaction<'_>,
+    operation: ActionOperationId,
+    receiver: &ActionReceiver,
+    request: &EnqueueOperation,
+) -> Result<Task, Refusal> {
+    let unit = receiving_unit(tx, receiver)?;
+    let meta = action_of(tx, &unit, &request.action)?;
+    let parameters = meta.complete(&request.parameters).map_err(Refusal::bad_request)?;
+    let group = meta.group();
+    if tx.state.open_task_count(&unit) >= MAX_OPEN_TASKS {
+        return Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("{MAX_OPEN_TASKS} tasks wait for unit {unit:?} already"),
+        ));
+    }
+    Ok(Task {
+        id: TaskId(next_number(tx)),
+        operation,
+        unit,
+        action: request.action.clone(),
+        parameters,
+        group,
+        status: TaskStatus::Pending,
+        message: String::new(),
+        enqueued: tx.now(),
+        started: None,
+        completed: None,
+        messages: 0,
+        result_bytes: 0,
+    })
+}
+
+fn receiving_unit(tx: &Transaction<'_>, receiver: &ActionReceiver) -> Result<UnitName, Refusal> {
+    let unit = match receiver {
+        ActionReceiver::Unit(unit) => unit.clone(),
+        ActionReceiver::Leader(name) => match &tx.application(name)?.leader {
+            Some(leader) => leader.unit.clone(),
+            None => {
+                let text = format!("could not determine leader for {:?}", name.as_str());
+                return Err(Refusal::not_found(text));
+            }
+        },
+    };
+    match tx.unit(&unit)?.life {
+        Life::Dead => Err(Refusal::not_alive(format!("unit {unit:?} is dead"))),
+        Life::Alive | Life::Dying => Ok(unit),
+    }
+}
+
+/// What the charm that a unit runs, or is to run first, declares of an action.
+fn action_of<'a>(tx: &Transaction<'a>, unit: &UnitName, action: &str) -> Result<&'a ActionMeta, Refusal> {
+    let own = tx.unit(unit)?;
+    let digest: CharmDigest = match own.record.charm {
+        Some(charm) => charm.digest,
+        None => tx.application(unit.application())?.charm.digest,
+    };
+    let meta = tx.root.charm(&digest).and_then(|charm| charm.meta.actions.get(action));
+    meta.ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))
+}
+
+fn summary<'a>(action: &str, units: impl Iterator<Item = &'a UnitName>) -> String {
+    let tags: Vec<String> =
+        units.map(|unit| format!("unit-{}-{}", unit.application(), unit.number())).collect();
+    format!("{action} run on {}", tags.join(","))
+}
+
+/// Cancels a task that waits, and tells the agent of one that runs to stop it.
+pub(crate) fn cancel(tx: &mut Transaction<'_>, id: TaskId) -> Result<Answer, Refusal> {
+    let about = format!("task {id}");
+    let Some(task) = tx.state.task(&id).cloned() else {
+        return Err(Refusal::not_found(format!("task \"{id}\" not found")).about(about));
+    };
+    let status = match task.status {
+        TaskStatus::Pending => {
+            end(tx, Task::clone(&task), TaskStatus::Cancelled, CANCELLED);
+            TaskStatus::Cancelled
+        }
+        TaskStatus::Running | TaskStatus::Aborting => {
+            tx.put(Task { status: TaskStatus::Aborting, ..Task::clone(&task) });
+            TaskStatus::Aborting
+        }
+        ended => {
+            return Err(Refusal::conflict(format!("task \"{id}\" is {ended} already")).about(about));
+        }
+    };
+    Ok(Answer::Task { id, status })
+}
+
+/// Ends a task.
+pub(crate) fn end(tx: &mut Transaction<'_>, task: Task, status: TaskStatus, message: &str) {
+    let completed = Some(tx.now());
+    tx.put(Task { status, message: message.to_owned(), completed, ..task });
+}

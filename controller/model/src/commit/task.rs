@@ -1,0 +1,56 @@
+//! Actions that a unit began and ended, and what they say meanwhile.
+
+use periapt_host_api::{
+    ErrorCode, Refusal, TaskId, Timestamp, UnitName,
+    action::{TaskEnd, TaskMessage, TaskStatus},
+};
+
+use crate::{changes::RecordBody, command::action, entity::Task, transaction::Transaction};
+
+/// The most bytes of one task's results, as JSON.
+const MAX_RESULT_BYTES: usize = 1 << 20;
+
+/// The longest message of a task, in bytes; of an action, or of how it ended.
+const MAX_MESSAGE: usize = 16 << 10;
+
+/// A task begins. One that was cancelled at this moment does not.
+pub(super) fn begin(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId) -> Result<(), Refusal> {
+    let task = own_task(tx, unit, id).filter(|task| task.status == TaskStatus::Pending);
+    let Some(task) = task else {
+        return Err(Refusal::conflict(format!("task \"{id}\" is not pending")).about(format!("unit {unit}")));
+    };
+    let started = Some(tx.now());
+    tx.put(Task { status: TaskStatus::Running, started, ..task });
+    Ok(())
+}
+
+/// A task ended.
+pub(super) fn end(tx: &mut Transaction<'_>, unit: &UnitName, end: &TaskEnd) -> Result<(), Refusal> {
+    let Some(task) = own_task(tx, unit, end.task).filter(|task| task.status.is_open()) else {
+        return Ok(());
+    };
+    let bytes = super::json_size(&end.results);
+    if bytes > MAX_RESULT_BYTES {
+        let text = format!("the action's results take {bytes} bytes, at most {MAX_RESULT_BYTES} are allowed");
+        return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("unit {unit}")));
+    }
+    let now = tx.now();
+    let results = Box::new(end.results.clone());
+    tx.record(Task::records(task.id), now, RecordBody::TaskResults(results));
+    let result_bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let message = super::early::cut(&end.message, MAX_MESSAGE);
+    action::end(tx, Task { result_bytes, ..task }, end.outcome.into(), message);
+    Ok(())
+}
+
+/// A running action says something. What comes too late, or is about another's task, is dropped.
+pub(super) fn message(tx: &mut Transaction<'_>, unit: &UnitName, id: TaskId, at: Timestamp, text: &str) {
+    let Some(task) = own_task(tx, unit, id).filter(|task| task.status.is_open()) else { return };
+    let message = TaskMessage { at, message: super::early::cut(text, MAX_MESSAGE).to_owned() };
+    tx.record(Task::records(id), at, RecordBody::TaskMessage(message));
+    tx.put(Task { messages: task.messages.saturating_add(1), ..task });
+}
+
+fn own_task(tx: &Transaction<'_>, unit: &UnitName, id: TaskId) -> Option<Task> {
+    tx.state.task(&id).filter(|task| task.unit == *unit).map(|task| Task::clone(task))
+}

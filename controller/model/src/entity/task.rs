@@ -1,0 +1,62 @@
+//! Actions that operators asked for: operations and their tasks.
+
+use periapt_host_api::{
+    ActionOperationId, TaskId, Timestamp, UnitName,
+    action::{Parameters, TaskStatus},
+};
+use serde::{Deserialize, Serialize};
+
+/// One request to run an action. It goes with the last of its tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ActionOperation {
+    /// Its number.
+    pub id: ActionOperationId,
+    /// `ACTION run on unit-...`
+    pub summary: String,
+    /// Why some receivers have no task; empty if all have one.
+    pub fail: String,
+    /// When it was asked for.
+    pub enqueued: Timestamp,
+    /// Its tasks; those that were pruned already included.
+    pub tasks: Vec<TaskId>,
+}
+
+/// One run of an action on one unit. Its messages and results are records, and lie in the store alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Task {
+    /// Its number.
+    pub id: TaskId,
+    /// The operation that it is part of.
+    pub operation: ActionOperationId,
+    /// Where it runs.
+    pub unit: UnitName,
+    /// The action.
+    pub action: String,
+    /// Its parameters, defaults inserted.
+    pub parameters: Parameters,
+    /// The actions of its machine that it must not run beside; none: it runs beside all.
+    pub group: Option<String>,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// For people; empty if there is nothing to say.
+    pub message: String,
+    /// When it was asked for.
+    pub enqueued: Timestamp,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub completed: Option<Timestamp>,
+    /// How many messages it has sent: who follows it sees by this that there are more.
+    pub messages: u32,
+    /// Bytes of its results, as JSON.
+    pub result_bytes: u64,
+}
+
+impl Task {
+    /// The name of the sequence of its records.
+    pub fn records(id: TaskId) -> String {
+        id.to_string()
+    }
+}

@@ -1,0 +1,190 @@
+//! `/v1/models/MODEL/operations`, `/tasks`, and the actions of an application.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::{Path, RawQuery, State},
+    response::Response,
+};
+use futures_util::{Stream, stream};
+use http::Version;
+use periapt_host_api::{
+    ActionOperationId, ApplicationName, ModelUuid, Refusal, TaskId,
+    action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
+    charm::ActionMeta,
+};
+use periapt_store::RecordPosition;
+
+use crate::{
+    api::{
+        caller::Who,
+        failure::Answer,
+        models::{parsed, readable},
+        places::StreamOf,
+        query::Query,
+        streams,
+    },
+    engine::Engine,
+    tasks,
+    watch::{LogOf, Seat},
+};
+
+/// What an application's charm declares.
+pub(crate) async fn of_application(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, application)): Path<(String, String)>,
+) -> Answer<Json<BTreeMap<String, ActionMeta>>> {
+    let name: ApplicationName = parsed(&application)?;
+    let (published, state) = readable(&engine, &who, &model)?;
+    let application = state.application(&name).ok_or_else(|| {
+        Refusal::not_found(format!("application {:?} not found", name.as_str()))
+            .about(format!("application {name}"))
+    })?;
+    let charm = published.root.charm(&application.charm.digest);
+    Ok(Json(charm.map(|charm| charm.meta.actions.clone()).unwrap_or_default()))
+}
+
+pub(crate) async fn operations(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer<Json<Vec<OperationDetails>>> {
+    let mut read = Query::parse(query.as_deref())?;
+    let query = OperationQuery {
+        actions: read.all("action")?,
+        applications: read.all("application")?,
+        units: read.all("unit")?,
+        status: read.all("status")?,
+        limit: read.one("limit")?,
+        offset: read.one("offset")?.unwrap_or_default(),
+    };
+    read.end()?;
+    let (_, state) = readable(&engine, &who, &model)?;
+    Ok(Json(tasks::list(&state, &query)))
+}
+
+pub(crate) async fn operation(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, id)): Path<(String, String)>,
+) -> Answer<Json<OperationDetails>> {
+    let id = operation_id(&id)?;
+    let (_, state) = readable(&engine, &who, &model)?;
+    let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
+    Ok(Json(tasks::operation(&engine.records()?, &state, operation).await?))
+}
+
+pub(crate) async fn task(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, id)): Path<(String, String)>,
+) -> Answer<Json<TaskDetails>> {
+    let wrong = |_| Refusal::bad_request(format!("task id {id:?} is not a number"));
+    let id: TaskId = id.parse().map_err(wrong)?;
+    let (_, state) = readable(&engine, &who, &model)?;
+    let task = state.task(&id).ok_or_else(|| Refusal::not_found(format!("task \"{id}\" not found")))?;
+    Ok(Json(tasks::task(&engine.records()?, &state.model().uuid, task).await?))
+}
+
+pub(crate) async fn watch(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, id)): Path<(String, String)>,
+    version: Version,
+) -> Answer<Response> {
+    let id = operation_id(&id)?;
+    let (_, state) = readable(&engine, &who, &model)?;
+    let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
+    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
+    // Before the first byte, so that a store that cannot be read is an error and no silence.
+    engine.records()?;
+    let open = operation.tasks.iter().map(|task| (*task, Followed::default())).collect();
+    // Tasks' records are written with their model, as log lines are.
+    let seat = engine.watches.logs.join(LogOf(state.model().uuid), engine.current(), || ());
+    let watch = Watch { seat, model: state.model().uuid, engine, open };
+    Ok(streams::groups(place, watch.stream()))
+}
+
+fn operation_id(text: &str) -> Result<ActionOperationId, Refusal> {
+    text.parse().map_err(|_| Refusal::bad_request(format!("operation id {text:?} is not a number")))
+}
+
+fn no_operation(id: ActionOperationId) -> Refusal {
+    Refusal::not_found(format!("operation \"{id}\" not found"))
+}
+
+/// An operation that somebody follows until the last of its tasks has ended.
+struct Watch {
+    engine: Engine,
+    seat: Seat<LogOf>,
+    model: ModelUuid,
+    open: BTreeMap<TaskId, Followed>,
+}
+
+/// How far a task was told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Followed {
+    messages: u32,
+    after: Option<RecordPosition>,
+}
+
+impl Watch {
+    fn stream(self) -> impl Stream<Item = Vec<TaskNews>> + Send {
+        stream::unfold(self, |mut watch| async move { watch.next().await.map(|news| (news, watch)) })
+    }
+
+    /// The next news; none when all tasks have ended, the model is gone, or the controller stops.
+    async fn next(&mut self) -> Option<Vec<TaskNews>> {
+        while !self.open.is_empty() {
+            // Before reading: what is written meanwhile has another number.
+            let shown = self.seat.shown().number;
+            match self.news().await {
+                Ok(news) if news.is_empty() => {}
+                Ok(news) => return Some(news),
+                Err(refusal) => {
+                    tracing::warn!(%refusal, "an operation cannot be followed further");
+                    return None;
+                }
+            }
+            while self.seat.shown().number == shown {
+                tokio::select! {
+                    () = self.engine.stop.cancelled() => return None,
+                    () = self.seat.rung() => {}
+                }
+            }
+        }
+        None
+    }
+
+    async fn news(&mut self) -> Result<Vec<TaskNews>, Refusal> {
+        let published = self.engine.current();
+        let Some(state) = published.root.model(&self.model) else {
+            self.open.clear();
+            return Ok(Vec::new());
+        };
+        let mut news = Vec::new();
+        for (id, mut followed) in self.open.clone() {
+            let Some(task) = state.task(&id) else {
+                self.open.remove(&id);
+                continue;
+            };
+            if task.messages > followed.messages {
+                let found = tasks::records(&self.engine.records()?, &self.model, id, followed.after).await?;
+                followed.messages =
+                    followed.messages.saturating_add(u32::try_from(found.log.len()).unwrap_or(u32::MAX));
+                followed.after = found.after;
+                self.open.insert(id, followed);
+                news.extend(found.log.into_iter().map(|message| TaskNews::Message { task: id, message }));
+            }
+            if !task.status.is_open() {
+                let details = tasks::task(&self.engine.records()?, &self.model, task).await?;
+                news.push(TaskNews::Ended(details));
+                self.open.remove(&id);
+            }
+        }
+        Ok(news)
+    }
+}

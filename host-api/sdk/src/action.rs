@@ -1,0 +1,169 @@
+//! The action that runs: its parameters, results and messages.
+
+use crate::{ActionEvent, Error, Result, host};
+use std::fmt::Display;
+
+/// A type that an action's parameter can be read as.
+pub trait FromParam: Sized {
+    /// What is expected, for the error.
+    const EXPECTED: &'static str;
+
+    /// Reads JSON text; `None` where there is no such parameter. The answer is `None` if it is something else.
+    fn from_json(json: Option<&str>) -> Option<Self>;
+}
+
+impl FromParam for String {
+    const EXPECTED: &'static str = "a text";
+    fn from_json(json: Option<&str>) -> Option<Self> {
+        text(json?)
+    }
+}
+
+impl FromParam for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn from_json(json: Option<&str>) -> Option<Self> {
+        json?.parse().ok()
+    }
+}
+
+impl FromParam for i64 {
+    const EXPECTED: &'static str = "a whole number";
+    fn from_json(json: Option<&str>) -> Option<Self> {
+        json?.parse().ok()
+    }
+}
+
+impl FromParam for f64 {
+    const EXPECTED: &'static str = "a number";
+    fn from_json(json: Option<&str>) -> Option<Self> {
+        json.filter(|json| json.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']))?
+            .parse()
+            .ok()
+    }
+}
+
+/// `None` for a parameter that is absent or null.
+impl<T: FromParam> FromParam for Option<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+    fn from_json(json: Option<&str>) -> Option<Self> {
+        match json {
+            None | Some("null") => Some(None),
+            json => T::from_json(json).map(Some),
+        }
+    }
+}
+
+impl ActionEvent {
+    /// One parameter, or a part of it by its path through objects (`target.dir`); defaults are filled in.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another type, or absent where the type is no `Option`.
+    pub fn param<T: FromParam>(&self, path: &str) -> Result<T> {
+        let json = host::actions::param(path).map_err(Error::refused)?;
+        T::from_json(json.as_deref()).ok_or_else(|| {
+            let found = json.as_deref().unwrap_or("nothing");
+            Error::new(format!("parameter {path}: {} expected, not {found}", T::EXPECTED))
+        })
+    }
+
+    /// All parameters as JSON text of an object, for charms that bring a reader of their own.
+    ///
+    /// # Errors
+    ///
+    /// When no action runs.
+    pub fn params_json(&self) -> Result<String> {
+        host::actions::params().map_err(Error::refused)
+    }
+
+    /// Sets a result; a dotted key leads into objects, and a later value stands in place of an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// When the key has other than lower-case letters, digits and inner dashes between its dots, is one of the host's
+    /// own (`stdout`, `stderr`), or the results are too large.
+    pub fn set(&self, key: &str, value: impl Display) -> Result {
+        host::actions::set_results(&[(key.to_owned(), value.to_string())]).map_err(Error::refused)
+    }
+
+    /// Tells whoever waits for the action how it goes, at once.
+    ///
+    /// # Errors
+    ///
+    /// When the message is too long, or there were too many.
+    pub fn log(&self, message: impl Display) -> Result {
+        host::actions::log(&message.to_string()).map_err(Error::refused)
+    }
+
+    /// Says that the action failed, without undoing what it asked for: that takes an `Err` from the handler. The last
+    /// message counts.
+    ///
+    /// # Errors
+    ///
+    /// When no action runs.
+    pub fn fail(&self, message: impl Display) -> Result {
+        host::actions::fail(Some(&message.to_string())).map_err(Error::refused)
+    }
+}
+
+/// Reads a JSON text.
+fn text(json: &str) -> Option<String> {
+    let mut letters = json.strip_prefix('"')?.strip_suffix('"')?.chars();
+    let mut units: Vec<u16> = Vec::new();
+    let mut read = String::new();
+    loop {
+        let letter = letters.next();
+        let unit = match letter {
+            Some('\\') => match letters.next()? {
+                'u' => {
+                    let digits: String = letters.by_ref().take(4).collect();
+                    u16::from_str_radix(&digits, 16).ok()?
+                }
+                'n' => u16::from(b'\n'),
+                'r' => u16::from(b'\r'),
+                't' => u16::from(b'\t'),
+                'b' => 8,
+                'f' => 12,
+                other @ ('"' | '\\' | '/') => other as u16,
+                _ => return None,
+            },
+            other => {
+                // Halves of a pair come one after the other.
+                read.push_str(&String::from_utf16_lossy(&std::mem::take(&mut units)));
+                match other {
+                    Some(letter) => read.push(letter),
+                    None => return Some(read),
+                }
+                continue;
+            }
+        };
+        units.push(unit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_with_their_escapes() {
+        assert_eq!(
+            text(r#""a \"b\"\n\u00e9 \ud83d\ude00 é/\/""#).as_deref(),
+            Some("a \"b\"\n\u{e9} \u{1f600} é//")
+        );
+        for bad in ["", "\"", "1", r#""\x""#, r#""\u12""#] {
+            assert_eq!(text(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_read_by_its_type_or_not_at_all() {
+        assert_eq!(i64::from_json(Some("3")), Some(3));
+        assert_eq!(f64::from_json(Some("-1.5e3")), Some(-1500.0));
+        assert_eq!(f64::from_json(Some("inf")), None);
+        assert_eq!(bool::from_json(Some("\"true\"")), None);
+        assert_eq!(String::from_json(None), None);
+        assert_eq!(Option::<i64>::from_json(None), Some(None));
+        assert_eq!(Option::<i64>::from_json(Some("\"x\"")), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The actions that a charm declares (`hook-model.md` 6.3).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    action::{MAX_PARAMETER_BYTES, Parameters},
+    schema,
+};
+
+/// The most actions that a charm may declare.
+const MAX_ACTIONS: usize = 500;
+
+/// An action as declared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ActionMeta {
+    /// What it does.
+    pub description: String,
+    /// Whether it may run beside other actions of its machine.
+    pub parallel: bool,
+    /// The actions of its machine that it must not run beside, by a name of their own.
+    pub execution_group: Option<String>,
+    /// What its parameters must be: the schema of an object.
+    pub params: Value,
+}
+
+impl ActionMeta {
+    /// The actions of its machine that it must not run beside; none: it runs beside all. Those that say nothing are
+    /// one group.
+    pub fn group(&self) -> Option<String> {
+        match (&self.execution_group, self.parallel) {
+            (Some(group), _) => Some(group.clone()),
+            (None, false) => Some(String::new()),
+            (None, true) => None,
+        }
+    }
+
+    /// Inserts the defaults of what is not given, and checks the whole (M-12).
+    ///
+    /// # Errors
+    /// `validation failed: ...` says what is wrong where; parameters that are too large are refused, too.
+    pub fn complete(&self, given: &Parameters) -> Result<Parameters, String> {
+        let mut parameters = given.clone();
+        schema::insert_defaults(&self.params, &mut parameters);
+        let whole = Value::Object(parameters);
+        let bytes = whole.to_string().len();
+        if bytes > MAX_PARAMETER_BYTES {
+            return Err(format!(
+                "validation failed: the parameters are {bytes} bytes long; at most {MAX_PARAMETER_BYTES} are \
+                 allowed"
+            ));
+        }
+        schema::validate(&self.params, &whole).map_err(|error| format!("validation failed: {error}"))?;
+        match whole {
+            Value::Object(parameters) => Ok(parameters),
+            _ => Ok(Parameters::new()),
+        }
+    }
+}
+
+/// Reads the actions of `actions.yaml`, or of the `actions` of `charmcraft.yaml`.
+pub(super) fn parse(raw: BTreeMap<String, Value>) -> Result<BTreeMap<String, ActionMeta>, String> {
+    if raw.len() > MAX_ACTIONS {
+        return Err(format!("{} actions are declared; at most {MAX_ACTIONS} are allowed", raw.len()));
+    }
+    raw.into_iter()
+        .map(|(name, raw)| {
+            let action = action(&name, raw).map_err(|reason| format!("action {name:?}: {reason}"))?;
+            Ok((name, action))
+        })
+        .collect()
+}
+
+fn action(name: &str, raw: Value) -> Result<ActionMeta, String> {
+    check_name(name)?;
+    let mut keys = match raw {
+        Value::Object(keys) => keys,
+        Value::Null => Map::new(),
+        other => return Err(format!("an object expected, not {other}")),
+    };
+    let description = match keys.remove("description") {
+        None | Some(Value::Null) => "No description".to_owned(),
+        Some(Value::String(text)) => text,
+        Some(other) => return Err(format!("description: a text expected, not {other}")),
+    };
+    let parallel = match keys.remove("parallel") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(parallel)) => parallel,
+        Some(other) => return Err(format!("parallel: true or false expected, not {other}")),
+    };
+    let execution_group = match keys.remove("execution-group") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(group)) if !group.is_empty() && group.len() <= crate::name::MAX_NAME_LENGTH => {
+            Some(group)
+        }
+        Some(other) => return Err(format!("execution-group: a name expected, not {other}")),
+    };
+    let properties = match keys.remove("params") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(properties)) => properties,
+        Some(other) => return Err(format!("params: an object expected, not {other}")),
+    };
+    // What else is said goes to the schema (M-11).
+    let mut schema = keys;
+    for (key, value) in [
+        ("type", json!("object")),
+        ("title", json!(name)),
+        ("description", json!(description)),
+        ("properties", Value::Object(properties)),
+    ] {
+        schema.entry(key).or_insert(value);
+    }
+    let params = Value::Object(schema);
+    schema::check("params", &params).map_err(|error| error.to_string())?;
+    if params.get("type") != Some(&json!("object")) {
+        return Err("params: parameters are always an object".to_owned());
+    }
+    Ok(ActionMeta { description, parallel, execution_group, params })
+}
+
+/// M-10.
+fn check_name(name: &str) -> Result<(), String> {
+    let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if name.is_empty() || !letters || name.starts_with('-') || name.ends_with('-') {
+        return Err("a name has lower-case letters and digits, with dashes between".to_owned());
+    }
+    if name.len() > crate::name::MAX_NAME_LENGTH {
+        return Err(format!("a name has at most {} bytes", crate::name::MAX_NAME_LENGTH));
+    }
+    if name == "juju" || name.starts_with("juju-") {
+        return Err("this name is reserved".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(yaml: &str) -> Result<BTreeMap<String, ActionMeta>, String> {
+        parse(crate::yaml::parse(yaml).unwrap())
+    }
+
+    fn backup() -> ActionMeta {
+        let text = "backup:\n  description: Save all\n  execution-group: disk\n  required: [to]\n  params:\n    \
+                    to: {type: string}\n    level: {type: integer, default: 3, maximum: 9}\n";
+        read(text).unwrap().remove("backup").unwrap()
+    }
+
+    fn given(value: Value) -> Parameters {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn what_is_no_key_of_ours_goes_to_the_schema() {
+        let backup = backup();
+        assert_eq!((backup.description.as_str(), backup.group()), ("Save all", Some("disk".to_owned())));
+        assert_eq!(backup.params.get("required"), Some(&json!(["to"])));
+        assert_eq!(backup.params.get("title"), Some(&json!("backup")));
+        let plain = read("ping:\nbeside: {parallel: true}\n").unwrap();
+        assert_eq!(plain["ping"].description, "No description");
+        assert_eq!((plain["ping"].group(), plain["beside"].group()), (Some(String::new()), None));
+    }
+
+    #[test]
+    fn n04_defaults_are_inserted_and_the_whole_is_checked() {
+        let backup = backup();
+        assert_eq!(
+            backup.complete(&given(json!({"to": "x", "more": true}))),
+            Ok(given(json!({"to": "x", "level": 3, "more": true})))
+        );
+        assert_eq!(
+            backup.complete(&given(json!({"to": "x", "level": 10}))).unwrap_err(),
+            "validation failed: (root).level : must be 9 at most, given 10"
+        );
+        assert_eq!(
+            backup.complete(&Parameters::new()).unwrap_err(),
+            "validation failed: (root) : \"to\" property is missing and required, given {\"level\":3}"
+        );
+        let large = given(json!({"to": "x".repeat(MAX_PARAMETER_BYTES)}));
+        assert!(backup.complete(&large).unwrap_err().contains("at most 65536 are allowed"));
+    }
+
+    #[test]
+    fn each_mistake_names_its_action() {
+        for (text, message) in [
+            (
+                "Backup: {}\n",
+                "action \"Backup\": a name has lower-case letters and digits, with dashes between",
+            ),
+            ("juju-run: {}\n", "action \"juju-run\": this name is reserved"),
+            ("a: 1\n", "action \"a\": an object expected, not 1"),
+            ("a: {parallel: 1}\n", "action \"a\": parallel: true or false expected, not 1"),
+            ("a: {params: [x]}\n", "action \"a\": params: an object expected, not [\"x\"]"),
+            ("a: {params: {x: {$ref: y}}}\n", "action \"a\": params.properties.x: \"$ref\" is not supported"),
+            ("a: {type: string}\n", "action \"a\": params: parameters are always an object"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), message);
+        }
+    }
+}

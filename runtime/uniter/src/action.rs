@@ -1,0 +1,125 @@
+//! Actions: which is next, that it was begun, and how it ended (`hook-model.md` 1.7 rule 11, 1.13).
+
+use periapt_host_api::{
+    TaskId, Timestamp, UnitName,
+    action::{TaskEnd, TaskOutcome, TaskResults, TaskStatus},
+    event::Event,
+    record::{HookStep, Operation, UnitRecord},
+    view::TaskView,
+};
+
+use crate::{ActionEnd, ActionRun, Decision, HookRun, Progress, retry, status, subject::Subject};
+
+/// What operators read of an action whose agent died under it.
+const TERMINATED: &str = "action terminated";
+
+/// An action was begun and nobody runs it: its agent died, and nobody knows how far it got. It is failed and never
+/// run twice (1.6), unless it was to be stopped anyway.
+pub(crate) fn terminated(subject: &Subject<'_>, _now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    let task = record.action?;
+    let stopping = subject.view.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Aborting);
+    let outcome = if stopping { TaskOutcome::Aborted } else { TaskOutcome::Failed };
+    let results = TaskResults { return_code: 1, ..TaskResults::default() };
+    let end = ActionEnd { outcome, message: TERMINATED.to_owned(), results, status_set: false };
+    Some(Decision::Commit(Box::new(ended(record, task, end))))
+}
+
+/// The next task in the order of their numbers (U-47): when a started unit is at rest, or while a hook is in error
+/// (U-22). What was asked for before the first start waits for it (N01).
+pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    let may_run = match &record.operation {
+        Operation::Continue => record.started,
+        Operation::Hook { step: HookStep::Failed(_), .. } => true,
+        Operation::Hook { step: HookStep::Queued, .. } | Operation::DeployFailed { .. } => false,
+    };
+    if !may_run {
+        return None;
+    }
+    let is_next = |task: &&TaskView| task.unit == subject.unit.name && task.status == TaskStatus::Pending;
+    let task = subject.view.tasks.values().find(is_next)?;
+    let mut begin = Progress::after(record);
+    begin.record.action = Some(task.id);
+    begin.transitions.begin_task = Some(task.id);
+    let event = Event::Action { name: task.action.clone(), task: task.id };
+    let run = subject.hook_run(event, 1, begin.record.clone(), now);
+    Some(Decision::RunAction(Box::new(ActionRun { task: task.id, group: task.group.clone(), begin, run })))
+}
+
+/// What to commit after an action ran. Whatever happened to it, the unit is not in error because of it (U-44); a
+/// hook that is in error stays so.
+pub fn action_ended(run: &HookRun, task: TaskId, end: ActionEnd) -> Progress {
+    ended(&run.record, task, end)
+}
+
+fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
+    let mut progress = Progress::after(record);
+    progress.record.action = None;
+    progress.record.status_set |= end.status_set;
+    if let Operation::Hook { event, step: HookStep::Failed(_) } = &record.operation {
+        progress.early.push(status::hook_failed(event));
+    }
+    let message = retry::cut(&end.message);
+    progress.transitions.end_task =
+        Some(TaskEnd { task, outcome: end.outcome, message, results: end.results });
+    progress
+}
+
+/// How an action's handler came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActionReturn {
+    /// It returned ok.
+    Handled,
+    /// The charm has no handler for the action.
+    Unhandled,
+    /// It failed, trapped, or ran out of a budget.
+    Failed {
+        /// As a process's exit code; not 0.
+        code: i32,
+        /// Why, in its own words or the sandbox's; may be empty.
+        message: String,
+    },
+    /// It was stopped, because an operator cancelled the task.
+    Stopped,
+}
+
+impl ActionEnd {
+    /// How an action ended whose handler came back so, left these results (their return code is set here), and said
+    /// of itself that it failed, or did not. Its effects are committed if and only if the handler returned ok, even
+    /// if it said that it failed (C-8).
+    pub fn of(
+        unit: &UnitName,
+        returned: ActionReturn,
+        failed: Option<String>,
+        results: TaskResults,
+        status_set: bool,
+    ) -> Self {
+        let (outcome, return_code, message) = match (returned, failed) {
+            (ActionReturn::Handled, None) => (TaskOutcome::Completed, 0, String::new()),
+            (ActionReturn::Handled, Some(message)) => (TaskOutcome::Failed, 0, message),
+            (ActionReturn::Unhandled, _) => {
+                (TaskOutcome::Failed, 1, format!("action not implemented on unit {unit:?}"))
+            }
+            (ActionReturn::Failed { code, .. }, Some(message)) => (TaskOutcome::Failed, code, message),
+            (ActionReturn::Failed { code, message }, None) if message.is_empty() => {
+                (TaskOutcome::Failed, code, format!("exit status {code}"))
+            }
+            (ActionReturn::Failed { code, message }, None) => (TaskOutcome::Failed, code, message),
+            (ActionReturn::Stopped, _) => (TaskOutcome::Aborted, 1, "action cancelled".to_owned()),
+        };
+        Self { outcome, message, results: TaskResults { return_code, ..results }, status_set }
+    }
+
+    /// The same action after its commit was refused: it failed, and of what it asked for nothing happens (U-46).
+    #[must_use]
+    pub fn refused(self, reason: &str) -> Self {
+        let mut results = TaskResults { return_code: 1, ..self.results };
+        if !results.stderr.is_empty() && !results.stderr.ends_with('\n') {
+            results.stderr.push('\n');
+        }
+        results.stderr.push_str(reason);
+        let message = "committing requested changes failed".to_owned();
+        Self { outcome: TaskOutcome::Failed, message, results, ..self }
+    }
+}
