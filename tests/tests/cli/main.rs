@@ -1,5 +1,6 @@
 //! The one binary, driven as an operator drives it: nothing here knows what is inside.
 
+mod actions;
 mod agents;
 mod changes;
 mod controllers;

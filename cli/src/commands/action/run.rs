@@ -42,7 +42,7 @@ Examples:
   periapt run mysql/0 backup --background")]
 pub(crate) struct Run {
     /// The units, the action, and its parameters
-    #[arg(required = true, num_args = 2.., value_name = "UNIT... ACTION [KEY=VALUE...")]
+    #[arg(required = true, num_args = 2.., value_name = "UNIT... ACTION [KEY=VALUE...]")]
     arguments: Vec<String>,
     /// A YAML file of parameters; - for standard input
     #[arg(long, value_name = "FILE")]

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn task(unit: &str, status: TaskStatus) -> TaskDetails {
-        let at = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
         TaskDetails {
             id: TaskId(2),
             operation: ActionOperationId(1),

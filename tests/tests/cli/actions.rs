@@ -1,0 +1,159 @@
+//! Actions, through every room: a real charm in the sandbox, run, followed and stopped by the binary.
+
+use periapt_tests::Installation;
+use serde_json::{Value, json};
+
+/// Units of the probe that have settled; `script` says what its actions do.
+fn probes(units: &str, script: &str) -> anyhow::Result<Installation> {
+    let periapt = Installation::bootstrapped()?;
+    let script = format!("script={script}");
+    periapt.deploy("probe", ["-n", units, "--config", &script])?;
+    periapt.wait_for(["application", "probe", "--units", units, "--status", "unknown"])?;
+    Ok(periapt)
+}
+
+/// The one task that `run --format json` shows of a unit.
+fn of(shown: &Value, unit: &str) -> Value {
+    shown[unit].clone()
+}
+
+#[test]
+fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
+    let periapt = probes("2", "")?;
+    let listed = periapt.json(["actions", "probe"])?;
+    assert_eq!(listed["greet"], "Greets, through the typed door.");
+    let schema = periapt.json(["actions", "probe", "--schema"])?;
+    assert_eq!(schema["greet"]["properties"]["times"]["default"], 1);
+    assert_eq!(schema["greet"]["additionalProperties"], false);
+
+    let shown = periapt.json(["run", "probe/0", "greet", "whom=you", "times=2"])?;
+    let task = of(&shown, "probe/0");
+    assert_eq!(
+        (&task["id"], &task["status"], &task["unit"]),
+        (&json!("2"), &json!("completed"), &json!("probe/0"))
+    );
+    assert_eq!(
+        task["results"],
+        json!({"greeting": {"text": "hello you", "times": "2"}, "return-code": 0, "stdout": "done\n", "stderr": ""})
+    );
+    let log = task["log"][0].as_str().unwrap();
+    assert!(log.ends_with(" +0000 UTC greeting you"), "{log}");
+    for moment in ["enqueued", "started", "completed"] {
+        assert!(task["timing"][moment].as_str().unwrap().ends_with(" +0000 UTC"), "{task}");
+    }
+
+    // Several units, the leader among them; plain output, and messages as they came.
+    let done = periapt.run(["run", "probe/0", "probe/1", "greet"])?;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(done.stdout.matches("text: hello world").count(), 2, "{}", done.stdout);
+    assert!(done.stdout.starts_with("probe/0:\n"), "{}", done.stdout);
+    assert_eq!(done.stderr.matches("greeting world").count(), 2, "{}", done.stderr);
+    assert!(
+        done.stderr.contains("Running operation 3 with 2 tasks\n  - task 4 on unit-probe-0\n"),
+        "{}",
+        done.stderr
+    );
+    let leader = periapt.json(["run", "probe/leader", "greet"])?;
+    assert_eq!(leader.as_object().unwrap().len(), 1);
+
+    let operation = periapt.json(["show-operation", "1"])?;
+    assert_eq!(operation["summary"], "greet run on unit-probe-0");
+    assert_eq!(operation["action"]["parameters"], json!({"times": 2, "whom": "you"}));
+    assert_eq!(operation["tasks"]["2"]["host"], "probe/0");
+    assert_eq!(periapt.json(["show-task", "2"])?["results"]["greeting"]["text"], "hello you");
+    let listed = periapt.json(["operations", "--actions", "greet", "--units", "probe/1"])?;
+    assert_eq!(listed["3"]["status"], "completed");
+    assert!(periapt.json(["operations", "--limit", "1"])?.get("1").is_none(), "the newest come first");
+    Ok(())
+}
+
+#[test]
+fn a_task_that_fails_is_exit_code_1_with_its_results() -> anyhow::Result<()> {
+    let periapt = probes(
+        "1",
+        "act: tool action-set part=1\nact: complain oh no\nact: fail out of luck\nbeside: unhandled",
+    )?;
+    let done = periapt.run(["run", "probe/0", "act", "--format", "json"])?;
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("the following task failed:\n - id \"2\" with return code 1"),
+        "{}",
+        done.stderr
+    );
+    let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
+    assert_eq!((&task["status"], &task["message"]), (&json!("failed"), &json!("out of luck")));
+    assert_eq!(task["results"], json!({"part": "1", "return-code": 1, "stdout": "", "stderr": "oh no\n"}));
+
+    // The typed door says that it failed, and ends well.
+    let done = periapt.run(["run", "probe/0", "greet", "times=0", "--format", "json"])?;
+    let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
+    assert_eq!(
+        (done.code, &task["message"], &task["results"]["return-code"]),
+        (Some(1), &json!("nobody was greeted"), &json!(0))
+    );
+
+    let done = periapt.run(["run", "probe/0", "beside", "--format", "json"])?;
+    let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
+    assert_eq!(
+        (done.code, &task["message"]),
+        (Some(1), &json!("action not implemented on unit \"probe/0\""))
+    );
+    let status = periapt.json(["status"])?;
+    assert_eq!(status["applications"]["probe"]["units"]["probe/0"]["juju-status"]["current"], "idle");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_scheduled_says_why_as_juju_does() -> anyhow::Result<()> {
+    let periapt = probes("1", "")?;
+    for (arguments, reason) in [
+        (
+            ["run", "probe/0", "greet", "times=-1"],
+            "validation failed: (root).times : must be 0 at least, given -1",
+        ),
+        (
+            ["run", "probe/0", "greet", "many=1"],
+            "validation failed: (root) : additional property \"many\" is not allowed",
+        ),
+        (["run", "probe/0", "explode", "a=1"], "action \"explode\" not defined on unit \"probe/0\""),
+        (["run", "probe/9", "greet", "times=1"], "unit \"probe/9\" not found"),
+    ] {
+        let done = periapt.run(arguments)?;
+        assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""), "{}", done.stderr);
+        assert!(done.stderr.contains("failed to schedule any tasks:"), "{}", done.stderr);
+        assert!(done.stderr.contains(reason), "{}", done.stderr);
+    }
+    assert_eq!(periapt.run(["run", "probe/0"])?.code, Some(2));
+    assert!(periapt.refused(["show-task", "77"])?.contains("task \"77\" not found"));
+    assert!(periapt.refused(["show-operation", "77"])?.contains("operation \"77\" not found"));
+    Ok(())
+}
+
+#[test]
+fn n06_a_running_action_is_stopped_at_once_and_the_next_one_runs() -> anyhow::Result<()> {
+    let periapt =
+        probes("1", "act: emit begun\nact: open-port 80/tcp\nact: tool action-log spinning\nact: loop")?;
+    let scheduled = periapt.run(["run", "probe/0", "act", "--background"])?;
+    assert!(scheduled.stderr.contains("Scheduled operation 1 with task 2"), "{}", scheduled.stderr);
+    // A wait that is too short shows what there is, and fails.
+    let late = periapt.run(["run", "probe/0", "greet", "--wait", "100ms", "--format", "json"])?;
+    assert_eq!(late.code, Some(1));
+    assert!(late.stderr.contains("timed out waiting for results from: unit probe/0"), "{}", late.stderr);
+    assert_eq!(of(&serde_json::from_str(&late.stdout)?, "probe/0")["status"], "pending");
+    // Its message arrives while it runs.
+    let running = periapt.json_until(&["show-task", "2"], |task| !task["log"].is_null())?;
+    assert_eq!(running["status"], "running");
+    let cancelled = periapt.run(["cancel-task", "2"])?;
+    assert!(cancelled.stderr.contains("task 2: aborting"), "{}", cancelled.stderr);
+    let stopped = periapt.json_until(&["show-task", "2"], |task| task["status"] == "aborted")?;
+    assert_eq!(
+        (&stopped["message"], &stopped["results"]["stdout"]),
+        (&json!("action cancelled"), &json!("begun\n"))
+    );
+    // The one behind it had its turn, and nothing of the stopped one happened.
+    let next = periapt.json(["show-task", "4", "--wait", "1m"])?;
+    assert_eq!(next["status"], "completed");
+    assert_eq!(periapt.json(["show-unit", "probe/0"])?["probe/0"]["opened-ports"], json!([]));
+    assert!(periapt.refused(["cancel-task", "2"])?.contains("is aborted already"));
+    Ok(())
+}
