@@ -314,7 +314,7 @@ pub enum TaskNews {
         message: TaskMessage,
     },
     /// A task has ended; nothing more is told of it.
-    Ended(TaskDetails),
+    Ended(Box<TaskDetails>),
 }
 
 /// Which operations are wanted, the newest first.

@@ -214,7 +214,7 @@ pub(super) async fn follow(
                         }
                     }
                     TaskNews::Ended(task) if waited.contains_key(&task.id) => {
-                        ended.insert(task.id, task);
+                        ended.insert(task.id, *task);
                     }
                     TaskNews::Message { .. } | TaskNews::Ended(_) => {}
                 }
@@ -225,10 +225,9 @@ pub(super) async fn follow(
             sleep(AGAIN).await;
         }
     };
-    match timeout_at(deadline, following).await {
-        Ok(followed) => followed?,
-        // What has ended is shown all the same.
-        Err(_) => {}
+    // What has ended is shown even if others are late.
+    if let Ok(followed) = timeout_at(deadline, following).await {
+        followed?;
     }
     Ok(ended.into_values().collect())
 }

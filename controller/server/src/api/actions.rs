@@ -181,7 +181,7 @@ impl Watch {
             }
             if !task.status.is_open() {
                 let details = tasks::task(&self.engine.records()?, &self.model, task).await?;
-                news.push(TaskNews::Ended(details));
+                news.push(TaskNews::Ended(Box::new(details)));
                 self.open.remove(&id);
             }
         }

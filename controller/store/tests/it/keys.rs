@@ -1,7 +1,8 @@
 //! Keys: every one is read back as it was written, and those of a model are neighbours.
 
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, UnitName,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, TaskId,
+    UnitName,
     relation::{BagKey, BagOwner},
     state::StateKey,
 };
@@ -49,6 +50,7 @@ fn sequence() -> impl Strategy<Value = SequenceKey> {
     any_variant!(SequenceKey {
         SequenceKey::Machine => Just(SequenceKey::Machine),
         SequenceKey::Relation => Just(SequenceKey::Relation),
+        SequenceKey::Task => Just(SequenceKey::Task),
         SequenceKey::Work => Just(SequenceKey::Work),
         SequenceKey::Unit(_) => application().prop_map(SequenceKey::Unit),
         SequenceKey::CharmRevision(_) => any::<String>().prop_map(SequenceKey::CharmRevision),
@@ -80,6 +82,9 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::Bag(_) => bag().prop_map(ModelKey::Bag),
         ModelKey::State(_) => (unit(), any::<String>())
             .prop_map(|(unit, key)| ModelKey::State(StateKey { unit, key })),
+        ModelKey::ActionOperation(_) =>
+            any::<u64>().prop_map(|id| ModelKey::ActionOperation(ActionOperationId(id))),
+        ModelKey::Task(_) => any::<u64>().prop_map(|id| ModelKey::Task(TaskId(id))),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),
     })
 }
@@ -132,7 +137,7 @@ proptest! {
     #[test]
     fn a_models_sequences_begin_with_its_name(model in model(), other in model(), unit in unit()) {
         prop_assume!(model != other);
-        for kind in [RecordKind::Log, RecordKind::Status, RecordKind::Journal] {
+        for kind in [RecordKind::Log, RecordKind::Status, RecordKind::Journal, RecordKind::Task] {
             let prefix = key::record_prefix(&model, kind, &unit.to_string());
             prop_assert!(prefix.starts_with(&key::records_of_model(&model)));
             prop_assert!(!prefix.starts_with(&key::records_of_model(&other)));
@@ -144,7 +149,7 @@ proptest! {
 fn a_models_log_is_one_sequence_and_all_else_is_one_a_unit() {
     let name = |kind, entity| key::record_prefix(&ModelUuid(Uuid::nil()), kind, entity);
     assert_eq!(name(RecordKind::Log, "mysql/0"), name(RecordKind::Log, "mysql/1"));
-    for kind in [RecordKind::Status, RecordKind::Journal] {
+    for kind in [RecordKind::Status, RecordKind::Journal, RecordKind::Task] {
         assert_ne!(name(kind, "mysql/0"), name(kind, "mysql/1"));
     }
     assert_ne!(name(RecordKind::Status, "mysql/0"), name(RecordKind::Journal, "mysql/0"));
