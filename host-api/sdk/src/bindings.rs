@@ -8,277 +8,6 @@
 #[allow(dead_code, clippy::all)]
 pub mod periapt {
     pub mod charm {
-        /// The application's settings; constant within one hook.
-        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
-        pub mod config {
-            #[used]
-            #[doc(hidden)]
-            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
-            use super::super::super::_rt;
-            #[derive(Clone, PartialEq)]
-            pub enum Value {
-                Text(_rt::String),
-                Integer(i64),
-                Number(f64),
-                Boolean(bool),
-                /// A secret's URI.
-                Secret(_rt::String),
-            }
-            impl ::core::fmt::Debug for Value {
-                fn fmt(
-                    &self,
-                    f: &mut ::core::fmt::Formatter<'_>,
-                ) -> ::core::fmt::Result {
-                    match self {
-                        Value::Text(e) => f.debug_tuple("Value::Text").field(e).finish(),
-                        Value::Integer(e) => {
-                            f.debug_tuple("Value::Integer").field(e).finish()
-                        }
-                        Value::Number(e) => {
-                            f.debug_tuple("Value::Number").field(e).finish()
-                        }
-                        Value::Boolean(e) => {
-                            f.debug_tuple("Value::Boolean").field(e).finish()
-                        }
-                        Value::Secret(e) => {
-                            f.debug_tuple("Value::Secret").field(e).finish()
-                        }
-                    }
-                }
-            }
-            #[allow(unused_unsafe, clippy::all)]
-            /// One option's value; none if it is unset and has no default, or is unknown.
-            #[allow(async_fn_in_trait)]
-            pub fn get(key: &str) -> ::core::option::Option<Value> {
-                unsafe {
-                    #[repr(align(8))]
-                    struct RetArea(
-                        [::core::mem::MaybeUninit<
-                            u8,
-                        >; 16 + 2 * ::core::mem::size_of::<*const u8>()],
-                    );
-                    let mut ret_area = RetArea(
-                        [::core::mem::MaybeUninit::uninit(); 16
-                            + 2 * ::core::mem::size_of::<*const u8>()],
-                    );
-                    let vec0 = key;
-                    let ptr0 = vec0.as_ptr().cast::<u8>();
-                    let len0 = vec0.len();
-                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
-                    #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "periapt:charm/config@0.1.0")]
-                    unsafe extern "C" {
-                        #[link_name = "get"]
-                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
-                    }
-                    #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
-                        unreachable!()
-                    }
-                    wit_import2(ptr0.cast_mut(), len0, ptr1);
-                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
-                    let result15 = match l3 {
-                        0 => None,
-                        1 => {
-                            let e = {
-                                let l4 = i32::from(*ptr1.add(8).cast::<u8>());
-                                let v14 = match l4 {
-                                    0 => {
-                                        let e14 = {
-                                            let l5 = *ptr1.add(16).cast::<*mut u8>();
-                                            let l6 = *ptr1
-                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
-                                                .cast::<usize>();
-                                            let len7 = l6;
-                                            let bytes7 = _rt::Vec::from_raw_parts(
-                                                l5.cast(),
-                                                len7,
-                                                len7,
-                                            );
-                                            _rt::string_lift(bytes7)
-                                        };
-                                        Value::Text(e14)
-                                    }
-                                    1 => {
-                                        let e14 = {
-                                            let l8 = *ptr1.add(16).cast::<i64>();
-                                            l8
-                                        };
-                                        Value::Integer(e14)
-                                    }
-                                    2 => {
-                                        let e14 = {
-                                            let l9 = *ptr1.add(16).cast::<f64>();
-                                            l9
-                                        };
-                                        Value::Number(e14)
-                                    }
-                                    3 => {
-                                        let e14 = {
-                                            let l10 = i32::from(*ptr1.add(16).cast::<u8>());
-                                            _rt::bool_lift(l10 as u8)
-                                        };
-                                        Value::Boolean(e14)
-                                    }
-                                    n => {
-                                        debug_assert_eq!(n, 4, "invalid enum discriminant");
-                                        let e14 = {
-                                            let l11 = *ptr1.add(16).cast::<*mut u8>();
-                                            let l12 = *ptr1
-                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
-                                                .cast::<usize>();
-                                            let len13 = l12;
-                                            let bytes13 = _rt::Vec::from_raw_parts(
-                                                l11.cast(),
-                                                len13,
-                                                len13,
-                                            );
-                                            _rt::string_lift(bytes13)
-                                        };
-                                        Value::Secret(e14)
-                                    }
-                                };
-                                v14
-                            };
-                            Some(e)
-                        }
-                        _ => _rt::invalid_enum_discriminant(),
-                    };
-                    result15
-                }
-            }
-            #[allow(unused_unsafe, clippy::all)]
-            /// All options that have a value.
-            #[allow(async_fn_in_trait)]
-            pub fn get_all() -> _rt::Vec<(_rt::String, Value)> {
-                unsafe {
-                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
-                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
-                    struct RetArea(
-                        [::core::mem::MaybeUninit<
-                            u8,
-                        >; 2 * ::core::mem::size_of::<*const u8>()],
-                    );
-                    let mut ret_area = RetArea(
-                        [::core::mem::MaybeUninit::uninit(); 2
-                            * ::core::mem::size_of::<*const u8>()],
-                    );
-                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
-                    #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "periapt:charm/config@0.1.0")]
-                    unsafe extern "C" {
-                        #[link_name = "get-all"]
-                        fn wit_import1(_: *mut u8);
-                    }
-                    #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import1(_: *mut u8) {
-                        unreachable!()
-                    }
-                    wit_import1(ptr0);
-                    let l2 = *ptr0.add(0).cast::<*mut u8>();
-                    let l3 = *ptr0
-                        .add(::core::mem::size_of::<*const u8>())
-                        .cast::<usize>();
-                    let base18 = l2;
-                    let len18 = l3;
-                    let mut result18 = _rt::Vec::with_capacity(len18);
-                    for i in 0..len18 {
-                        let base = base18
-                            .add(i * (8 + 4 * ::core::mem::size_of::<*const u8>()));
-                        let e18 = {
-                            let l4 = *base.add(0).cast::<*mut u8>();
-                            let l5 = *base
-                                .add(::core::mem::size_of::<*const u8>())
-                                .cast::<usize>();
-                            let len6 = l5;
-                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
-                            let l7 = i32::from(
-                                *base
-                                    .add(2 * ::core::mem::size_of::<*const u8>())
-                                    .cast::<u8>(),
-                            );
-                            let v17 = match l7 {
-                                0 => {
-                                    let e17 = {
-                                        let l8 = *base
-                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>();
-                                        let l9 = *base
-                                            .add(8 + 3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>();
-                                        let len10 = l9;
-                                        let bytes10 = _rt::Vec::from_raw_parts(
-                                            l8.cast(),
-                                            len10,
-                                            len10,
-                                        );
-                                        _rt::string_lift(bytes10)
-                                    };
-                                    Value::Text(e17)
-                                }
-                                1 => {
-                                    let e17 = {
-                                        let l11 = *base
-                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<i64>();
-                                        l11
-                                    };
-                                    Value::Integer(e17)
-                                }
-                                2 => {
-                                    let e17 = {
-                                        let l12 = *base
-                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<f64>();
-                                        l12
-                                    };
-                                    Value::Number(e17)
-                                }
-                                3 => {
-                                    let e17 = {
-                                        let l13 = i32::from(
-                                            *base
-                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                .cast::<u8>(),
-                                        );
-                                        _rt::bool_lift(l13 as u8)
-                                    };
-                                    Value::Boolean(e17)
-                                }
-                                n => {
-                                    debug_assert_eq!(n, 4, "invalid enum discriminant");
-                                    let e17 = {
-                                        let l14 = *base
-                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<*mut u8>();
-                                        let l15 = *base
-                                            .add(8 + 3 * ::core::mem::size_of::<*const u8>())
-                                            .cast::<usize>();
-                                        let len16 = l15;
-                                        let bytes16 = _rt::Vec::from_raw_parts(
-                                            l14.cast(),
-                                            len16,
-                                            len16,
-                                        );
-                                        _rt::string_lift(bytes16)
-                                    };
-                                    Value::Secret(e17)
-                                }
-                            };
-                            (_rt::string_lift(bytes6), v17)
-                        };
-                        result18.push(e18);
-                    }
-                    _rt::cabi_dealloc(
-                        base18,
-                        len18 * (8 + 4 * ::core::mem::size_of::<*const u8>()),
-                        8,
-                    );
-                    let result19 = result18;
-                    result19
-                }
-            }
-        }
         /// Words that several interfaces share.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod types {
@@ -903,6 +632,1964 @@ pub mod periapt {
                 }
             }
             impl ::core::error::Error for Failure {}
+        }
+        /// The action that runs. In any other hook each call is refused.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod actions {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            #[allow(unused_unsafe, clippy::all)]
+            /// All parameters, with the defaults of what was not given: JSON text of an object.
+            #[allow(async_fn_in_trait)]
+            pub fn params() -> ::core::result::Result<_rt::String, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/actions@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "params"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result53 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len5 = l4;
+                                let bytes5 = _rt::Vec::from_raw_parts(
+                                    l3.cast(),
+                                    len5,
+                                    len5,
+                                );
+                                _rt::string_lift(bytes5)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V52;
+                                let v52 = match l6 {
+                                    0 => {
+                                        let e52 = {
+                                            let l7 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l8 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len9 = l8;
+                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                l7.cast(),
+                                                len9,
+                                                len9,
+                                            );
+                                            _rt::string_lift(bytes9)
+                                        };
+                                        V52::InvalidArgument(e52)
+                                    }
+                                    1 => {
+                                        let e52 = {
+                                            let l10 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l11 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len12 = l11;
+                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                l10.cast(),
+                                                len12,
+                                                len12,
+                                            );
+                                            _rt::string_lift(bytes12)
+                                        };
+                                        V52::NotFound(e52)
+                                    }
+                                    2 => {
+                                        let e52 = {
+                                            let l13 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        V52::PermissionDenied(e52)
+                                    }
+                                    3 => {
+                                        let e52 = {
+                                            let l16 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        V52::NotLeader(e52)
+                                    }
+                                    4 => {
+                                        let e52 = {
+                                            let l19 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V52::Conflict(e52)
+                                    }
+                                    5 => {
+                                        let e52 = {
+                                            let l22 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V52::AlreadyExists(e52)
+                                    }
+                                    6 => {
+                                        let e52 = {
+                                            let l25 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V52::LimitExceeded(e52)
+                                    }
+                                    7 => {
+                                        let e52 = {
+                                            let l28 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V52::NotGranted(e52)
+                                    }
+                                    8 => {
+                                        let e52 = {
+                                            let l31 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V52::NotReady(e52)
+                                    }
+                                    9 => {
+                                        let e52 = {
+                                            let l34 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V52::TryAgain(e52)
+                                    }
+                                    10 => {
+                                        let e52 = {
+                                            let l37 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V52::WrongContext(e52)
+                                    }
+                                    11 => {
+                                        let e52 = {
+                                            let l40 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V52::NotSupported(e52)
+                                    }
+                                    12 => {
+                                        let e52 = {
+                                            let l43 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            _rt::string_lift(bytes45)
+                                        };
+                                        V52::Failed(e52)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e52 = {
+                                            let l46 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            let l49 = *ptr0
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l50 = *ptr0
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            (_rt::string_lift(bytes48), _rt::string_lift(bytes51))
+                                        };
+                                        V52::Other(e52)
+                                    }
+                                };
+                                v52
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result53
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// One parameter, or a part of it, by its path through objects (`a.b.c`), as JSON text; none: there is no such.
+            #[allow(async_fn_in_trait)]
+            pub fn param(
+                path: &str,
+            ) -> ::core::result::Result<::core::option::Option<_rt::String>, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/actions@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "param"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result55 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                match l4 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l5 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l6 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l8 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V54;
+                                let v54 = match l8 {
+                                    0 => {
+                                        let e54 = {
+                                            let l9 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l10 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len11 = l10;
+                                            let bytes11 = _rt::Vec::from_raw_parts(
+                                                l9.cast(),
+                                                len11,
+                                                len11,
+                                            );
+                                            _rt::string_lift(bytes11)
+                                        };
+                                        V54::InvalidArgument(e54)
+                                    }
+                                    1 => {
+                                        let e54 = {
+                                            let l12 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l13 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len14 = l13;
+                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                l12.cast(),
+                                                len14,
+                                                len14,
+                                            );
+                                            _rt::string_lift(bytes14)
+                                        };
+                                        V54::NotFound(e54)
+                                    }
+                                    2 => {
+                                        let e54 = {
+                                            let l15 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l16 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len17 = l16;
+                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                l15.cast(),
+                                                len17,
+                                                len17,
+                                            );
+                                            _rt::string_lift(bytes17)
+                                        };
+                                        V54::PermissionDenied(e54)
+                                    }
+                                    3 => {
+                                        let e54 = {
+                                            let l18 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        V54::NotLeader(e54)
+                                    }
+                                    4 => {
+                                        let e54 = {
+                                            let l21 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l22 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
+                                            );
+                                            _rt::string_lift(bytes23)
+                                        };
+                                        V54::Conflict(e54)
+                                    }
+                                    5 => {
+                                        let e54 = {
+                                            let l24 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l25 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len26 = l25;
+                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                l24.cast(),
+                                                len26,
+                                                len26,
+                                            );
+                                            _rt::string_lift(bytes26)
+                                        };
+                                        V54::AlreadyExists(e54)
+                                    }
+                                    6 => {
+                                        let e54 = {
+                                            let l27 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l28 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        V54::LimitExceeded(e54)
+                                    }
+                                    7 => {
+                                        let e54 = {
+                                            let l30 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l31 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        V54::NotGranted(e54)
+                                    }
+                                    8 => {
+                                        let e54 = {
+                                            let l33 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l34 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        V54::NotReady(e54)
+                                    }
+                                    9 => {
+                                        let e54 = {
+                                            let l36 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V54::TryAgain(e54)
+                                    }
+                                    10 => {
+                                        let e54 = {
+                                            let l39 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V54::WrongContext(e54)
+                                    }
+                                    11 => {
+                                        let e54 = {
+                                            let l42 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V54::NotSupported(e54)
+                                    }
+                                    12 => {
+                                        let e54 = {
+                                            let l45 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            _rt::string_lift(bytes47)
+                                        };
+                                        V54::Failed(e54)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e54 = {
+                                            let l48 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            let l51 = *ptr1
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l52 = *ptr1
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len53 = l52;
+                                            let bytes53 = _rt::Vec::from_raw_parts(
+                                                l51.cast(),
+                                                len53,
+                                                len53,
+                                            );
+                                            (_rt::string_lift(bytes50), _rt::string_lift(bytes53))
+                                        };
+                                        V54::Other(e54)
+                                    }
+                                };
+                                v54
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result55
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Sets results, all or nothing: a key is a path (`a.b.c`), and a later value stands in place of an earlier one.
+            #[allow(async_fn_in_trait)]
+            pub fn set_results(
+                results: &[(_rt::String, _rt::String)],
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec3 = results;
+                    let len3 = vec3.len();
+                    let layout3 = _rt::alloc::Layout::from_size_align(
+                            vec3.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(layout3);
+                    for (i, e) in vec3.into_iter().enumerate() {
+                        let base = result3
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t0_0, t0_1) = e;
+                            let vec1 = t0_0;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len1;
+                            *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                            let vec2 = t0_1;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                        }
+                    }
+                    let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/actions@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "set-results"]
+                        fn wit_import5(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import5(result3, len3, ptr4);
+                    let l6 = i32::from(*ptr4.add(0).cast::<u8>());
+                    let result54 = match l6 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = i32::from(
+                                    *ptr4.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V53;
+                                let v53 = match l7 {
+                                    0 => {
+                                        let e53 = {
+                                            let l8 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        V53::InvalidArgument(e53)
+                                    }
+                                    1 => {
+                                        let e53 = {
+                                            let l11 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        V53::NotFound(e53)
+                                    }
+                                    2 => {
+                                        let e53 = {
+                                            let l14 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        V53::PermissionDenied(e53)
+                                    }
+                                    3 => {
+                                        let e53 = {
+                                            let l17 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V53::NotLeader(e53)
+                                    }
+                                    4 => {
+                                        let e53 = {
+                                            let l20 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V53::Conflict(e53)
+                                    }
+                                    5 => {
+                                        let e53 = {
+                                            let l23 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V53::AlreadyExists(e53)
+                                    }
+                                    6 => {
+                                        let e53 = {
+                                            let l26 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V53::LimitExceeded(e53)
+                                    }
+                                    7 => {
+                                        let e53 = {
+                                            let l29 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V53::NotGranted(e53)
+                                    }
+                                    8 => {
+                                        let e53 = {
+                                            let l32 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V53::NotReady(e53)
+                                    }
+                                    9 => {
+                                        let e53 = {
+                                            let l35 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V53::TryAgain(e53)
+                                    }
+                                    10 => {
+                                        let e53 = {
+                                            let l38 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V53::WrongContext(e53)
+                                    }
+                                    11 => {
+                                        let e53 = {
+                                            let l41 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V53::NotSupported(e53)
+                                    }
+                                    12 => {
+                                        let e53 = {
+                                            let l44 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        V53::Failed(e53)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e53 = {
+                                            let l47 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            let l50 = *ptr4
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l51 = *ptr4
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len52 = l51;
+                                            let bytes52 = _rt::Vec::from_raw_parts(
+                                                l50.cast(),
+                                                len52,
+                                                len52,
+                                            );
+                                            (_rt::string_lift(bytes49), _rt::string_lift(bytes52))
+                                        };
+                                        V53::Other(e53)
+                                    }
+                                };
+                                v53
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result54
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// A message for whoever waits for the action; sent at once.
+            #[allow(async_fn_in_trait)]
+            pub fn log(message: &str) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = message;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/actions@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "log"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result51 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V50;
+                                let v50 = match l4 {
+                                    0 => {
+                                        let e50 = {
+                                            let l5 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l6 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        V50::InvalidArgument(e50)
+                                    }
+                                    1 => {
+                                        let e50 = {
+                                            let l8 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        V50::NotFound(e50)
+                                    }
+                                    2 => {
+                                        let e50 = {
+                                            let l11 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        V50::PermissionDenied(e50)
+                                    }
+                                    3 => {
+                                        let e50 = {
+                                            let l14 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        V50::NotLeader(e50)
+                                    }
+                                    4 => {
+                                        let e50 = {
+                                            let l17 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V50::Conflict(e50)
+                                    }
+                                    5 => {
+                                        let e50 = {
+                                            let l20 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V50::AlreadyExists(e50)
+                                    }
+                                    6 => {
+                                        let e50 = {
+                                            let l23 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V50::LimitExceeded(e50)
+                                    }
+                                    7 => {
+                                        let e50 = {
+                                            let l26 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V50::NotGranted(e50)
+                                    }
+                                    8 => {
+                                        let e50 = {
+                                            let l29 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V50::NotReady(e50)
+                                    }
+                                    9 => {
+                                        let e50 = {
+                                            let l32 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V50::TryAgain(e50)
+                                    }
+                                    10 => {
+                                        let e50 = {
+                                            let l35 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V50::WrongContext(e50)
+                                    }
+                                    11 => {
+                                        let e50 = {
+                                            let l38 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V50::NotSupported(e50)
+                                    }
+                                    12 => {
+                                        let e50 = {
+                                            let l41 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V50::Failed(e50)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e50 = {
+                                            let l44 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            let l47 = *ptr1
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr1
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            (_rt::string_lift(bytes46), _rt::string_lift(bytes49))
+                                        };
+                                        V50::Other(e50)
+                                    }
+                                };
+                                v50
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result51
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Says that the action failed. The handler goes on, and what it asked for happens if it returns ok; the last
+            /// message counts.
+            #[allow(async_fn_in_trait)]
+            pub fn fail(
+                message: ::core::option::Option<&str>,
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let (result1_0, result1_1, result1_2) = match message {
+                        Some(e) => {
+                            let vec0 = e;
+                            let ptr0 = vec0.as_ptr().cast::<u8>();
+                            let len0 = vec0.len();
+                            (1i32, ptr0.cast_mut(), len0)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/actions@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "fail"]
+                        fn wit_import3(_: i32, _: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(result1_0, result1_1, result1_2, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result52 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V51;
+                                let v51 = match l5 {
+                                    0 => {
+                                        let e51 = {
+                                            let l6 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l7 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len8 = l7;
+                                            let bytes8 = _rt::Vec::from_raw_parts(
+                                                l6.cast(),
+                                                len8,
+                                                len8,
+                                            );
+                                            _rt::string_lift(bytes8)
+                                        };
+                                        V51::InvalidArgument(e51)
+                                    }
+                                    1 => {
+                                        let e51 = {
+                                            let l9 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l10 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len11 = l10;
+                                            let bytes11 = _rt::Vec::from_raw_parts(
+                                                l9.cast(),
+                                                len11,
+                                                len11,
+                                            );
+                                            _rt::string_lift(bytes11)
+                                        };
+                                        V51::NotFound(e51)
+                                    }
+                                    2 => {
+                                        let e51 = {
+                                            let l12 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l13 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len14 = l13;
+                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                l12.cast(),
+                                                len14,
+                                                len14,
+                                            );
+                                            _rt::string_lift(bytes14)
+                                        };
+                                        V51::PermissionDenied(e51)
+                                    }
+                                    3 => {
+                                        let e51 = {
+                                            let l15 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l16 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len17 = l16;
+                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                l15.cast(),
+                                                len17,
+                                                len17,
+                                            );
+                                            _rt::string_lift(bytes17)
+                                        };
+                                        V51::NotLeader(e51)
+                                    }
+                                    4 => {
+                                        let e51 = {
+                                            let l18 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        V51::Conflict(e51)
+                                    }
+                                    5 => {
+                                        let e51 = {
+                                            let l21 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l22 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
+                                            );
+                                            _rt::string_lift(bytes23)
+                                        };
+                                        V51::AlreadyExists(e51)
+                                    }
+                                    6 => {
+                                        let e51 = {
+                                            let l24 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l25 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len26 = l25;
+                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                l24.cast(),
+                                                len26,
+                                                len26,
+                                            );
+                                            _rt::string_lift(bytes26)
+                                        };
+                                        V51::LimitExceeded(e51)
+                                    }
+                                    7 => {
+                                        let e51 = {
+                                            let l27 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l28 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        V51::NotGranted(e51)
+                                    }
+                                    8 => {
+                                        let e51 = {
+                                            let l30 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l31 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        V51::NotReady(e51)
+                                    }
+                                    9 => {
+                                        let e51 = {
+                                            let l33 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l34 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        V51::TryAgain(e51)
+                                    }
+                                    10 => {
+                                        let e51 = {
+                                            let l36 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V51::WrongContext(e51)
+                                    }
+                                    11 => {
+                                        let e51 = {
+                                            let l39 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V51::NotSupported(e51)
+                                    }
+                                    12 => {
+                                        let e51 = {
+                                            let l42 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V51::Failed(e51)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e51 = {
+                                            let l45 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            let l48 = *ptr2
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr2
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            (_rt::string_lift(bytes47), _rt::string_lift(bytes50))
+                                        };
+                                        V51::Other(e51)
+                                    }
+                                };
+                                v51
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result52
+                }
+            }
+        }
+        /// The application's settings; constant within one hook.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod config {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            #[derive(Clone, PartialEq)]
+            pub enum Value {
+                Text(_rt::String),
+                Integer(i64),
+                Number(f64),
+                Boolean(bool),
+                /// A secret's URI.
+                Secret(_rt::String),
+            }
+            impl ::core::fmt::Debug for Value {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Value::Text(e) => f.debug_tuple("Value::Text").field(e).finish(),
+                        Value::Integer(e) => {
+                            f.debug_tuple("Value::Integer").field(e).finish()
+                        }
+                        Value::Number(e) => {
+                            f.debug_tuple("Value::Number").field(e).finish()
+                        }
+                        Value::Boolean(e) => {
+                            f.debug_tuple("Value::Boolean").field(e).finish()
+                        }
+                        Value::Secret(e) => {
+                            f.debug_tuple("Value::Secret").field(e).finish()
+                        }
+                    }
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// One option's value; none if it is unset and has no default, or is unknown.
+            #[allow(async_fn_in_trait)]
+            pub fn get(key: &str) -> ::core::option::Option<Value> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 16 + 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 16
+                            + 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = key;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/config@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result15 = match l3 {
+                        0 => None,
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(*ptr1.add(8).cast::<u8>());
+                                let v14 = match l4 {
+                                    0 => {
+                                        let e14 = {
+                                            let l5 = *ptr1.add(16).cast::<*mut u8>();
+                                            let l6 = *ptr1
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        Value::Text(e14)
+                                    }
+                                    1 => {
+                                        let e14 = {
+                                            let l8 = *ptr1.add(16).cast::<i64>();
+                                            l8
+                                        };
+                                        Value::Integer(e14)
+                                    }
+                                    2 => {
+                                        let e14 = {
+                                            let l9 = *ptr1.add(16).cast::<f64>();
+                                            l9
+                                        };
+                                        Value::Number(e14)
+                                    }
+                                    3 => {
+                                        let e14 = {
+                                            let l10 = i32::from(*ptr1.add(16).cast::<u8>());
+                                            _rt::bool_lift(l10 as u8)
+                                        };
+                                        Value::Boolean(e14)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 4, "invalid enum discriminant");
+                                        let e14 = {
+                                            let l11 = *ptr1.add(16).cast::<*mut u8>();
+                                            let l12 = *ptr1
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        Value::Secret(e14)
+                                    }
+                                };
+                                v14
+                            };
+                            Some(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result15
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// All options that have a value.
+            #[allow(async_fn_in_trait)]
+            pub fn get_all() -> _rt::Vec<(_rt::String, Value)> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/config@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get-all"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base18 = l2;
+                    let len18 = l3;
+                    let mut result18 = _rt::Vec::with_capacity(len18);
+                    for i in 0..len18 {
+                        let base = base18
+                            .add(i * (8 + 4 * ::core::mem::size_of::<*const u8>()));
+                        let e18 = {
+                            let l4 = *base.add(0).cast::<*mut u8>();
+                            let l5 = *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len6 = l5;
+                            let bytes6 = _rt::Vec::from_raw_parts(l4.cast(), len6, len6);
+                            let l7 = i32::from(
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
+                            let v17 = match l7 {
+                                0 => {
+                                    let e17 = {
+                                        let l8 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l9 = *base
+                                            .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len10 = l9;
+                                        let bytes10 = _rt::Vec::from_raw_parts(
+                                            l8.cast(),
+                                            len10,
+                                            len10,
+                                        );
+                                        _rt::string_lift(bytes10)
+                                    };
+                                    Value::Text(e17)
+                                }
+                                1 => {
+                                    let e17 = {
+                                        let l11 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        l11
+                                    };
+                                    Value::Integer(e17)
+                                }
+                                2 => {
+                                    let e17 = {
+                                        let l12 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<f64>();
+                                        l12
+                                    };
+                                    Value::Number(e17)
+                                }
+                                3 => {
+                                    let e17 = {
+                                        let l13 = i32::from(
+                                            *base
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>(),
+                                        );
+                                        _rt::bool_lift(l13 as u8)
+                                    };
+                                    Value::Boolean(e17)
+                                }
+                                n => {
+                                    debug_assert_eq!(n, 4, "invalid enum discriminant");
+                                    let e17 = {
+                                        let l14 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l15 = *base
+                                            .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len16 = l15;
+                                        let bytes16 = _rt::Vec::from_raw_parts(
+                                            l14.cast(),
+                                            len16,
+                                            len16,
+                                        );
+                                        _rt::string_lift(bytes16)
+                                    };
+                                    Value::Secret(e17)
+                                }
+                            };
+                            (_rt::string_lift(bytes6), v17)
+                        };
+                        result18.push(e18);
+                    }
+                    _rt::cabi_dealloc(
+                        base18,
+                        len18 * (8 + 4 * ::core::mem::size_of::<*const u8>()),
+                        8,
+                    );
+                    let result19 = result18;
+                    result19
+                }
+            }
         }
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod relations {
@@ -10078,6 +11765,14 @@ mod _rt {
             unsafe { String::from_utf8_unchecked(bytes) }
         }
     }
+    pub unsafe fn invalid_enum_discriminant<T>() -> T {
+        if cfg!(debug_assertions) {
+            panic!("invalid enum discriminant")
+        } else {
+            unsafe { core::hint::unreachable_unchecked() }
+        }
+    }
+    pub use alloc_crate::alloc;
     pub unsafe fn bool_lift(val: u8) -> bool {
         if cfg!(debug_assertions) {
             match val {
@@ -10087,13 +11782,6 @@ mod _rt {
             }
         } else {
             val != 0
-        }
-    }
-    pub unsafe fn invalid_enum_discriminant<T>() -> T {
-        if cfg!(debug_assertions) {
-            panic!("invalid enum discriminant")
-        } else {
-            unsafe { core::hint::unreachable_unchecked() }
         }
     }
     pub unsafe fn cabi_dealloc(ptr: *mut u8, size: usize, align: usize) {
@@ -10164,7 +11852,6 @@ mod _rt {
             self as i32
         }
     }
-    pub use alloc_crate::alloc;
     #[cfg(target_arch = "wasm32")]
     pub fn run_ctors_once() {
         wit_bindgen::rt::run_ctors_once();
@@ -10202,104 +11889,109 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4369] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4560] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x95!\x01A\x02\x01A\x1d\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd4\"\x01A\x02\x01A\x1f\
+\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\
+\x01s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08\
+conflict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\
+\x01s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-s\
+upported\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01\
+r\x03\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-even\
+t\x03\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremo\
+te-units\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08\
+relation\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed\
+-event\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0b\
+remote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\
+\x01r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-cha\
+nged\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-ev\
+ent\x03\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01\
+r\x04\x02ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01\
+r\x02\x03uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05l\
+abel\x09\x08revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workl\
+oads\x04\0\x0eworkload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bno\
+tice-types\x0anotice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08w\
+orkloads\x05checks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02\
+ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upg\
+rade-event\x03\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01\
+r\x02\x04names\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05\
+start\0\0\x04stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0d\
+update-status\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relati\
+on-created\x01\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11\
+relation-departed\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\
+\0\x10storage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-change\
+d\x01\x16\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-rem\
+ove\x01\x18\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13peb\
+ble-check-failed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\
+\0\x12pre-series-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metri\
+cs\0\0\x14meter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01\
+r\x02\x05event(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09un\
+handled\x04\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\
+\0-\x03\0\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\
+\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06para\
+ms\x01\x03\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\
+\x06\x01o\x02ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bs\
+et-results\x01\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07m\
+essage\x04\0\x09\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\
 \x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\
 \x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\
 \0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\
-\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01\
-o\x02ss\x01q\x0e\x10invalid-argument\x01s\0\x09not-found\x01s\0\x11permission-de\
-nied\x01s\0\x0anot-leader\x01s\0\x08conflict\x01s\0\x0ealready-exists\x01s\0\x0e\
-limit-exceeded\x01s\0\x0bnot-granted\x01s\0\x09not-ready\x01s\0\x09try-again\x01\
-s\0\x0dwrong-context\x01s\0\x0dnot-supported\x01s\0\x06failed\x01s\0\x05other\x01\
-\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\x08endpoints\x08relation\x01\x12remote-\
-applications\x04\0\x0erelation-event\x03\0\x05\x01r\x04\x08endpoints\x08relation\
-\x01\x12remote-applications\x0bremote-units\x04\0\x15relation-joined-event\x03\0\
-\x07\x01ks\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremot\
-e-unit\x09\x04\0\x16relation-changed-event\x03\0\x0a\x01r\x05\x08endpoints\x08re\
-lation\x01\x12remote-applications\x0bremote-units\x0edeparting-units\x04\0\x17re\
-lation-departed-event\x03\0\x0c\x01ps\x01r\x07\x08endpoints\x08relation\x01\x12r\
-emote-applications\x13application-changed\x7f\x06joined\x0e\x07changed\x0e\x08de\
-parted\x0e\x04\0\x14relation-batch-event\x03\0\x0f\x01m\x02\x05block\x0afilesyst\
-em\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02ids\x04names\x04kind\x12\x08locat\
-ions\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03uris\x05label\x09\x04\0\x0csec\
-ret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08revisiony\x04\0\x15secret-r\
-evision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0eworkload-event\x03\0\x19\x01\
-r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0anotice-keys\x04\0\x15workloa\
-d-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05checks\x04\0\x14workload-check\
--event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\
-\x0btarget-bases\x04\0\x14series-upgrade-event\x03\0!\x01r\x02\x04codes\x04infos\
-\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04names\x04jsons\x04\0\x0ccustom-e\
-vent\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04stop\0\0\x06remove\0\0\x0eco\
-nfig-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-status\0\0\x0eleader-elected\0\0\
-\x17leader-settings-changed\0\0\x10relation-created\x01\x06\0\x0frelation-joined\
-\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-departed\x01\x0d\0\x0frelat\
-ion-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10storage-attached\x01\x14\0\x11\
-storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\0\x0dsecret-rotate\x01\x16\
-\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\0\x0cpebble-ready\x01\x1a\
-\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-failed\x01\x1e\0\x16pebble-\
-check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-series-upgrade\x01\"\0\x13p\
-ost-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14meter-status-changed\x01$\0\
-\x06custom\x01&\0\x04\0\x05event\x03\0'\x01r\x02\x05event(\x07attempty\x04\0\x0a\
-invocation\x03\0)\x01m\x02\x07handled\x09unhandled\x04\0\x07outcome\x03\0+\x01r\x02\
-\x04codez\x07messages\x04\0\x07failure\x03\0-\x03\0\x19periapt:charm/types@0.1.0\
-\x05\x01\x02\x03\0\x01\x05error\x02\x03\0\x01\x0brelation-id\x01B\x1f\x02\x03\x02\
-\x01\x02\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x03\x04\0\x0brelation-id\x03\0\x02\
-\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01m\x02\x04\
-unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08endpoints\0\x08\
-\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\x04\0\x08\
-endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\x01\
-@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\x0f\x01j\x01\
-\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
-s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
-get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
-\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x04\x01B\x10\
-\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
-port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
-\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
--ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
-\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
-\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x05\x01B\x18\x02\x03\x02\x01\x02\x04\
-\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
-\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
-ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
-atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
-\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
-j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
-\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
-j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
-ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
-s@0.1.0\x05\x06\x01B\x0d\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01j\x01\x7f\
-\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
-\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
-hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x07\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
-\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
-t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
-@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x08\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
-s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
-oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
-goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
-al-state@0.1.0\x05\x09\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\
-\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\
-\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\
-\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07\
-version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
-\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0a\x01B\x04\
-\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
-@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
-rm/log@0.1.0\x05\x0b\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
-\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
-\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0c\x02\
-\x03\0\x01\x0ainvocation\x02\x03\0\x01\x07outcome\x02\x03\0\x01\x07failure\x01B\x09\
-\x02\x03\x02\x01\x0d\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07ou\
-tcome\x03\0\x02\x02\x03\x02\x01\x0f\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\
-\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm\
-/handler@0.1.0\x05\x10\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05\
-charm\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.\
-3\x10wit-bindgen-rust\x060.61.1";
+\0\x1aperiapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\
+\x03\0\x02\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01\
+m\x02\x04unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08end\
+points\0\x08\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\
+\x04\0\x08endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\
+\x01\x01\x01@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\
+\x0f\x01j\x01\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\
+\x01\x12\x01ks\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\
+\x14\x04\0\x09get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\
+\x07changes\x10\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.\
+0\x05\x05\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\
+\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\
+\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\
+\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09end\
+points\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\
+\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07wa\
+iting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07bl\
+ocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\
+\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\
+\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12applic\
+ation-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\
+\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0f\
+set-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-applicati\
+on\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\
+\0\x1aperiapt:charm/status@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05e\
+rror\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02\
+ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\
+\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1e\
+periapt:charm/leadership@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05err\
+or\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\
+\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\
+\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19pe\
+riapt:charm/state@0.1.0\x05\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0b\
+goal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\
+\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\
+\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\
+\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0a\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
+me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
+e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
+ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
+\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
+harm/identity@0.1.0\x05\x0b\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
+ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
+\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x0c\x01B\x07\x01p}\x01r\x03\
+\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
+@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
+apt:charm/hook-tools@0.1.0\x05\x0d\x02\x03\0\0\x0ainvocation\x02\x03\0\0\x07outc\
+ome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\x0e\x04\0\x0ainvocation\x03\0\
+\0\x02\x03\x02\x01\x0f\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x10\x04\0\x07f\
+ailure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06\
+handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\x11\x04\0\x19periapt:cha\
+rm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09producers\x01\x0cproce\
+ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -10312,99 +12004,105 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4268] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x90\x20\x01A\x02\x01\
-A\x18\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boo\
-lean\x01\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\
-\0\x02\x04\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\
-\x01\x06\x03\0\x1aperiapt:charm/config@0.1.0\x05\0\x01B/\x01y\x04\0\x0brelation-\
-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01s\0\x09not-found\x01s\0\x11\
-permission-denied\x01s\0\x0anot-leader\x01s\0\x08conflict\x01s\0\x0ealready-exis\
-ts\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01s\0\x09not-ready\x01s\0\x09\
-try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-supported\x01s\0\x06failed\x01s\0\
-\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\x08endpoints\x08relation\x01\
-\x12remote-applications\x04\0\x0erelation-event\x03\0\x05\x01r\x04\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-units\x04\0\x15relation-joined-eve\
-nt\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0b\
-remote-unit\x09\x04\0\x16relation-changed-event\x03\0\x0a\x01r\x05\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-units\x0edeparting-units\x04\0\x17\
-relation-departed-event\x03\0\x0c\x01ps\x01r\x07\x08endpoints\x08relation\x01\x12\
-remote-applications\x13application-changed\x7f\x06joined\x0e\x07changed\x0e\x08d\
-eparted\x0e\x04\0\x14relation-batch-event\x03\0\x0f\x01m\x02\x05block\x0afilesys\
-tem\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02ids\x04names\x04kind\x12\x08loca\
-tions\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03uris\x05label\x09\x04\0\x0cse\
-cret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08revisiony\x04\0\x15secret-\
-revision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0eworkload-event\x03\0\x19\
-\x01r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0anotice-keys\x04\0\x15wor\
-kload-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05checks\x04\0\x14workload-c\
-heck-event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0caction-event\x03\0\x1f\x01\
-r\x01\x0btarget-bases\x04\0\x14series-upgrade-event\x03\0!\x01r\x02\x04codes\x04\
-infos\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04names\x04jsons\x04\0\x0ccus\
-tom-event\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04stop\0\0\x06remove\0\0\x0e\
-config-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-status\0\0\x0eleader-elected\0\
-\0\x17leader-settings-changed\0\0\x10relation-created\x01\x06\0\x0frelation-join\
-ed\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-departed\x01\x0d\0\x0frel\
-ation-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10storage-attached\x01\x14\0\
-\x11storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\0\x0dsecret-rotate\x01\
-\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\0\x0cpebble-ready\x01\
-\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-failed\x01\x1e\0\x16peb\
-ble-check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-series-upgrade\x01\"\0\x13\
-post-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14meter-status-changed\x01$\0\
-\x06custom\x01&\0\x04\0\x05event\x03\0'\x01r\x02\x05event(\x07attempty\x04\0\x0a\
-invocation\x03\0)\x01m\x02\x07handled\x09unhandled\x04\0\x07outcome\x03\0+\x01r\x02\
-\x04codez\x07messages\x04\0\x07failure\x03\0-\x03\0\x19periapt:charm/types@0.1.0\
-\x05\x01\x02\x03\0\x01\x05error\x02\x03\0\x01\x0brelation-id\x01B\x1f\x02\x03\x02\
-\x01\x02\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x03\x04\0\x0brelation-id\x03\0\x02\
-\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01m\x02\x04\
-unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08endpoints\0\x08\
-\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\x04\0\x08\
-endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\x01\
-@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\x0f\x01j\x01\
-\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
-s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
-get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
-\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x04\x01B\x10\
-\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
-port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
-\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
--ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
-\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
-\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x05\x01B\x18\x02\x03\x02\x01\x02\x04\
-\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
-\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
-ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
-atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
-\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
-j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
-\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
-j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
-ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
-s@0.1.0\x05\x06\x01B\x0d\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01j\x01\x7f\
-\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
-\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
-hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x07\x01B\x0e\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
-\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
-t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
-@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x08\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
-s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
-oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
-goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
-al-state@0.1.0\x05\x09\x01B\x11\x02\x03\x02\x01\x02\x04\0\x05error\x03\0\0\x01@\0\
-\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\
-\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\
-\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07\
-version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\
-\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0a\x01B\x04\
-\x01m\x05\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01\
-@\x02\x05level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:cha\
-rm/log@0.1.0\x05\x0b\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\
-\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\
-\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0c\x04\
-\09periapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%ch\
-arm-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
-\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4459] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcf!\x01A\x02\x01A\x1a\
+\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\
+\x01s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08\
+conflict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\
+\x01s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-s\
+upported\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01\
+r\x03\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-even\
+t\x03\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremo\
+te-units\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08\
+relation\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed\
+-event\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0b\
+remote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\
+\x01r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-cha\
+nged\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-ev\
+ent\x03\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01\
+r\x04\x02ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01\
+r\x02\x03uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05l\
+abel\x09\x08revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workl\
+oads\x04\0\x0eworkload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bno\
+tice-types\x0anotice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08w\
+orkloads\x05checks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02\
+ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upg\
+rade-event\x03\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01\
+r\x02\x04names\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05\
+start\0\0\x04stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0d\
+update-status\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relati\
+on-created\x01\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11\
+relation-departed\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\
+\0\x10storage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-change\
+d\x01\x16\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-rem\
+ove\x01\x18\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13peb\
+ble-check-failed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\
+\0\x12pre-series-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metri\
+cs\0\0\x14meter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01\
+r\x02\x05event(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09un\
+handled\x04\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\
+\0-\x03\0\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\
+\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06para\
+ms\x01\x03\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\
+\x06\x01o\x02ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bs\
+et-results\x01\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07m\
+essage\x04\0\x09\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\
+\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\
+\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\
+\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\
+\0\x1aperiapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\
+\x03\0\x02\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01\
+m\x02\x04unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08end\
+points\0\x08\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\
+\x04\0\x08endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\
+\x01\x01\x01@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\
+\x0f\x01j\x01\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\
+\x01\x12\x01ks\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\
+\x14\x04\0\x09get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\
+\x07changes\x10\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.\
+0\x05\x05\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\
+\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\
+\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\
+\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09end\
+points\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\
+\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07wa\
+iting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07bl\
+ocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\
+\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\
+\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12applic\
+ation-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\
+\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0f\
+set-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-applicati\
+on\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\
+\0\x1aperiapt:charm/status@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05e\
+rror\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02\
+ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\
+\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1e\
+periapt:charm/leadership@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05err\
+or\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\
+\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\
+\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19pe\
+riapt:charm/state@0.1.0\x05\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0b\
+goal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\
+\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\
+\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\
+\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0a\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
+me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
+e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
+ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
+\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
+harm/identity@0.1.0\x05\x0b\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
+ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
+\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x0c\x01B\x07\x01p}\x01r\x03\
+\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
+@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
+apt:charm/hook-tools@0.1.0\x05\x0d\x04\09periapt:charm/charm-with-all-of-its-exp\
+orts-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-all-of-its-exports-removed\x03\0\0\
+\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
+gen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

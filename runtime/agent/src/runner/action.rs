@@ -28,7 +28,7 @@ impl Unit {
         let before = run.record.seq.saturating_sub(1);
         match self.commit(before, &begin, Outcome::default()).await? {
             Committed::Done => {}
-            Committed::Stale => return Ok(Step::Acted),
+            Committed::Stale | Committed::Replaced => return Ok(Step::Acted),
             Committed::Refused(refusal) => return self.refused(&refusal).await,
         }
         let view = self.newest_view();
@@ -59,14 +59,14 @@ impl Unit {
         let progress = periapt_uniter::action_ended(run, task, end.clone());
         self.leave(progress.early.clone());
         let refusal = match self.commit(run.record.seq, &progress, outcome.clone()).await? {
-            Committed::Done | Committed::Stale => return Ok(Step::Acted),
+            Committed::Done | Committed::Stale | Committed::Replaced => return Ok(Step::Acted),
             Committed::Refused(refusal) => refusal,
         };
         let end = end.refused(&refusal.message);
         let journal = outcome.journal.map(|journal| failed(journal, &end.message));
         let progress = periapt_uniter::action_ended(run, task, end);
         match self.commit(run.record.seq, &progress, Outcome { journal, ..Outcome::default() }).await? {
-            Committed::Done | Committed::Stale => Ok(Step::Acted),
+            Committed::Done | Committed::Stale | Committed::Replaced => Ok(Step::Acted),
             Committed::Refused(refusal) => self.refused(&refusal).await,
         }
     }
