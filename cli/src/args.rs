@@ -65,6 +65,7 @@ pub(crate) enum Command {
 
     // Applications.
     Deploy(commands::deploy::Deploy),
+    ExportBundle(commands::bundle::ExportBundle),
     Refresh(commands::refresh::Refresh),
     Config(commands::config::Config),
     Trust(commands::config::Trust),

@@ -4,6 +4,7 @@ pub(crate) mod action;
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod bootstrap;
+pub(crate) mod bundle;
 pub(crate) mod config;
 pub(crate) mod controller;
 pub(crate) mod controllers;
@@ -49,6 +50,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::DestroyModel(command) => command.run(context).await,
         Command::ModelConfig(command) => command.run(context).await,
         Command::Deploy(command) => command.run(context).await,
+        Command::ExportBundle(command) => command.run(context).await,
         Command::Refresh(command) => command.run(context).await,
         Command::Config(command) => command.run(context).await,
         Command::Trust(command) => command.run(context).await,

@@ -1,13 +1,13 @@
 //! What operators ask of a model: each change of state is one command, evaluated by the single writer.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, RelationId,
-    TaskId, Timestamp, UnitName, UserName,
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, NameError,
+    RelationId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     problem::Refusal,
     relation::Endpoint,
@@ -94,6 +94,30 @@ pub struct EndpointSelector {
     /// The endpoint; none: whichever fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointName>,
+}
+
+impl FromStr for EndpointSelector {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let (application, endpoint) = match text.split_once(':') {
+            Some((application, endpoint)) => (application, Some(endpoint)),
+            None => (text, None),
+        };
+        Ok(Self {
+            application: ApplicationName::new(application)?,
+            endpoint: endpoint.map(EndpointName::new).transpose()?,
+        })
+    }
+}
+
+/// `APPLICATION` or `APPLICATION:ENDPOINT`.
+impl fmt::Display for EndpointSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.endpoint {
+            Some(endpoint) => write!(f, "{}:{endpoint}", self.application),
+            None => self.application.fmt(f),
+        }
+    }
 }
 
 /// Which relation is meant.

@@ -6,6 +6,7 @@
 pub mod action;
 pub mod agent;
 pub mod api;
+pub mod bundle;
 pub mod charm;
 pub mod command;
 pub mod commit;

@@ -32,16 +32,32 @@ pub enum YamlError {
 /// # Errors
 /// [`YamlError`], with line and column where there are any.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    if text.len() > MAX_DOCUMENT {
-        return Err(YamlError::TooLarge(text.len()));
+    check_size(text)?;
+    serde_saphyr::from_str(text).map_err(refused)
+}
+
+/// Reads a text of any number of documents, one after the other; together they are as large as one may be.
+///
+/// # Errors
+/// [`YamlError`], with line and column where there are any.
+pub fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, YamlError> {
+    check_size(text)?;
+    serde_saphyr::from_multiple(text).map_err(refused)
+}
+
+fn check_size(text: &str) -> Result<(), YamlError> {
+    match text.len() > MAX_DOCUMENT {
+        true => Err(YamlError::TooLarge(text.len())),
+        false => Ok(()),
     }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let message = first_line(&error.to_string());
-        match error.location() {
-            Some(at) if at.line() > 0 => YamlError::At { line: at.line(), column: at.column(), message },
-            _ => YamlError::Whole(message),
-        }
-    })
+}
+
+fn refused(error: serde_saphyr::Error) -> YamlError {
+    let message = first_line(&error.to_string());
+    match error.location() {
+        Some(at) if at.line() > 0 => YamlError::At { line: at.line(), column: at.column(), message },
+        _ => YamlError::Whole(message),
+    }
 }
 
 /// The library draws the source line below its message; one line is what fits into our errors.

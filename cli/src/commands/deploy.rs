@@ -8,25 +8,31 @@ use periapt_host_api::{
     command::{Answer, Command, Deploy as DeployCommand, Placement},
 };
 
-use super::{charm::Charm, settings};
+use super::{
+    bundle::{self, BundleArgs},
+    charm::Charm,
+    settings,
+};
 use crate::{
     context::{Context, ModelArg},
-    error::Result,
+    error::{Failure, Result},
 };
 
-/// Deploy a charm as an application
+/// Deploy a charm as an application, or a bundle of many
 ///
-/// The charm is a directory with charmcraft.yaml and charm.wasm, or an archive that `periapt pack` made.
+/// A charm is a directory with charmcraft.yaml and charm.wasm, or an archive that `periapt pack` made. A bundle is a
+/// YAML file, or a directory with bundle.yaml; the same bundle again changes only what differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt deploy ./mysql
   periapt deploy ./wordpress.charm blog -n 3 --config blog-title=Cats --config port=8080
   periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
-  periapt deploy ./proxy --to 3")]
+  periapt deploy ./proxy --to 3
+  periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
 pub(crate) struct Deploy {
-    /// The charm: a directory or a .charm file
-    #[arg(value_name = "CHARM")]
+    /// The charm (a directory or a .charm file) or the bundle (a .yaml file or its directory)
+    #[arg(value_name = "CHARM|BUNDLE")]
     charm: PathBuf,
     /// The application's name, if not the charm's
     application: Option<ApplicationName>,
@@ -43,12 +49,22 @@ pub(crate) struct Deploy {
     #[arg(long)]
     trust: bool,
     #[command(flatten)]
+    bundle: BundleArgs,
+    #[command(flatten)]
     model: ModelArg,
 }
 
 impl Deploy {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
+        if let Some(path) = bundle::path_of(&self.charm) {
+            self.only_of_bundles()?;
+            return bundle::deploy(context, &model, &path, &self.bundle, self.trust).await;
+        }
+        if !self.bundle.overlay.is_empty() || self.bundle.dry_run || !self.bundle.map_machines.is_empty() {
+            return Err(Failure::new("--overlay, --dry-run and --map-machines are for bundles")
+                .with_hint(format!("{} is a charm", self.charm.display())));
+        }
         let charm = Charm::read(&self.charm)?;
         let meta = &charm.inspected.meta;
         let name = self.application.as_ref().map_or(meta.name.as_str(), ApplicationName::as_str);
@@ -75,6 +91,18 @@ impl Deploy {
             }
         }
         Ok(())
+    }
+}
+
+impl Deploy {
+    /// A bundle says for itself what the options of a single application say.
+    fn only_of_bundles(&self) -> Result<()> {
+        let given = self.application.is_some() || self.num_units.is_some();
+        match given || !self.config.is_empty() || !self.to.is_empty() {
+            true => Err(Failure::new("a bundle takes no application name, --num-units, --config or --to")
+                .with_hint("write what differs into a file, and give it with --overlay")),
+            false => Ok(()),
+        }
     }
 }
 

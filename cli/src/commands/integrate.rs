@@ -2,7 +2,7 @@
 
 use clap::Args;
 use periapt_host_api::{
-    ApplicationName, EndpointName, RelationId,
+    RelationId,
     command::{Answer, Command, EndpointSelector, RelationSelector},
 };
 
@@ -21,10 +21,10 @@ use crate::{
 )]
 pub(crate) struct Integrate {
     /// One application
-    #[arg(value_name = "APPLICATION[:ENDPOINT]", value_parser = endpoint)]
+    #[arg(value_name = "APPLICATION[:ENDPOINT]")]
     first: EndpointSelector,
     /// The other
-    #[arg(value_name = "APPLICATION[:ENDPOINT]", value_parser = endpoint)]
+    #[arg(value_name = "APPLICATION[:ENDPOINT]")]
     second: EndpointSelector,
     #[command(flatten)]
     model: ModelArg,
@@ -70,20 +70,9 @@ impl RemoveRelation {
     }
 }
 
-/// `APPLICATION` or `APPLICATION:ENDPOINT`.
-fn endpoint(text: &str) -> Result<EndpointSelector, String> {
-    let (application, endpoint) = match text.split_once(':') {
-        Some((application, endpoint)) => (application, Some(endpoint)),
-        None => (text, None),
-    };
-    Ok(EndpointSelector {
-        application: ApplicationName::new(application).map_err(|error| error.to_string())?,
-        endpoint: endpoint.map(EndpointName::new).transpose().map_err(|error| error.to_string())?,
-    })
-}
-
 fn relation(ends: &[String]) -> Result<RelationSelector> {
-    let parse = |text: &String| endpoint(text).map_err(Failure::new);
+    let parse =
+        |text: &String| text.parse::<EndpointSelector>().map_err(|error| Failure::new(error.to_string()));
     match ends {
         [id] => id.parse::<RelationId>().map(RelationSelector::Id).map_err(|_| {
             Failure::new(format!("{id:?} is no relation's number; a relation is named by both its ends"))

@@ -2,9 +2,18 @@
 
 mod actions;
 mod agents;
+mod bundles;
 mod changes;
 mod controllers;
 mod failing;
 mod mistakes;
 mod settling;
 mod watching;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// The text at a place of a document.
+fn text<'a>(value: &'a Value, pointer: &str) -> anyhow::Result<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str).with_context(|| format!("{pointer} in {value}"))
+}

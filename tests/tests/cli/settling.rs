@@ -4,9 +4,7 @@ use anyhow::Context as _;
 use periapt_tests::Installation;
 use serde_json::Value;
 
-fn text<'a>(value: &'a Value, pointer: &str) -> anyhow::Result<&'a str> {
-    value.pointer(pointer).and_then(Value::as_str).with_context(|| format!("{pointer} in {value}"))
-}
+use crate::text;
 
 #[test]
 fn two_applications_are_related_configured_scaled_and_removed() -> anyhow::Result<()> {

@@ -1,0 +1,10 @@
+//! Bundles: `deploy` of one, and `export-bundle`.
+
+mod deploy;
+mod export;
+mod model;
+
+pub(crate) use self::{
+    deploy::{BundleArgs, deploy, path_of},
+    export::ExportBundle,
+};

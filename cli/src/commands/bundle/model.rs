@@ -1,0 +1,64 @@
+//! A model as bundles see it, asked of its controller.
+
+use periapt_host_api::{
+    ApplicationName, EndpointName, NameError,
+    api::{ApplicationDetails, SettingSource},
+    bundle::{Existing, Model as BundleModel},
+    command::EndpointSelector,
+    settings::OptionValues,
+    status::FullStatus,
+};
+
+use crate::{
+    context::Model,
+    error::{Failure, Result},
+};
+
+/// Asks for all that a bundle can be compared with.
+pub(super) async fn read(model: &Model) -> Result<BundleModel> {
+    let status = model.client().status(&model.selector).await?;
+    let mut read = BundleModel { relations: relations(&status)?, ..BundleModel::default() };
+    for name in status.applications.keys() {
+        let name = ApplicationName::new(name.as_str())?;
+        let details = model.client().application(&model.selector, &name).await?;
+        read.applications.insert(name, existing(details, &status)?);
+    }
+    Ok(read)
+}
+
+fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing> {
+    let name = &details.name;
+    if details.life != periapt_host_api::status::Life::Alive {
+        return Err(Failure::new(format!("application {name} is on its way out"))
+            .with_hint(format!("`periapt wait-for application {name} --gone` waits until it has gone")));
+    }
+    let shown = status.applications.get(name.as_str());
+    let mut units = Vec::new();
+    for (unit, shown) in shown.iter().flat_map(|shown| &shown.units) {
+        units.push((unit.parse()?, shown.machine.parse().ok()));
+    }
+    units.sort();
+    let of_operator = |source| source == SettingSource::User;
+    let set = details.settings.into_iter().filter(|(_, setting)| of_operator(setting.source));
+    let options: OptionValues = set.filter_map(|(key, setting)| Some((key, setting.value?))).collect();
+    Ok(Existing {
+        charm: details.charm_digest,
+        options,
+        units: if details.subordinate { Vec::new() } else { units },
+        subordinate: details.subordinate,
+        exposed: details.exposed,
+        trust: details.trust,
+    })
+}
+
+fn relations(status: &FullStatus) -> Result<Vec<[(ApplicationName, EndpointName); 2]>> {
+    let between = status.relations.iter().filter(|relation| relation.kind != "peer");
+    let ends = between.map(|relation| Ok([end(&relation.provider)?, end(&relation.requirer)?]));
+    ends.collect()
+}
+
+fn end(text: &str) -> Result<(ApplicationName, EndpointName), NameError> {
+    let end: EndpointSelector = text.parse()?;
+    let endpoint = end.endpoint.map_or_else(|| EndpointName::new(""), Ok)?;
+    Ok((end.application, endpoint))
+}

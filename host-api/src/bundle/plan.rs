@@ -1,0 +1,327 @@
+//! What a bundle asks of a model that is not so yet. The same bundle again asks nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use super::{Application, Bundle, BundleError, Place};
+use crate::{
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, UnitName, charm::CharmMeta,
+    command::EndpointSelector, settings::OptionValues,
+};
+
+/// A charm that a bundle names.
+#[derive(Debug, Clone)]
+pub struct BundleCharm {
+    /// By this it is deployed.
+    pub digest: CharmDigest,
+    /// What it declares.
+    pub meta: CharmMeta,
+}
+
+/// A model as far as a bundle can ask for it.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    /// By name.
+    pub applications: BTreeMap<ApplicationName, Existing>,
+    /// The ends of each relation that is no peer relation.
+    pub relations: Vec<[(ApplicationName, EndpointName); 2]>,
+}
+
+/// An application that is there.
+#[derive(Debug, Clone)]
+pub struct Existing {
+    /// Its charm's archive.
+    pub charm: CharmDigest,
+    /// What its operator set.
+    pub options: OptionValues,
+    /// Its own units and their machines, by number; none of a subordinate.
+    pub units: Vec<(UnitName, Option<MachineId>)>,
+    /// Whether its units live beside others'.
+    pub subordinate: bool,
+    /// Whether its ports are reachable from outside.
+    pub exposed: bool,
+    /// Whether it is trusted.
+    pub trust: bool,
+}
+
+/// One thing to do. Displayed, a line for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Make an application without units.
+    Deploy {
+        /// Its name.
+        application: ApplicationName,
+        /// Its charm.
+        charm: CharmDigest,
+        /// Its settings.
+        options: BTreeMap<String, String>,
+        /// Whether it is trusted.
+        trust: bool,
+    },
+    /// Give an application another charm.
+    Refresh {
+        /// Which.
+        application: ApplicationName,
+        /// The new charm.
+        charm: CharmDigest,
+    },
+    /// Change settings.
+    Configure {
+        /// Whose.
+        application: ApplicationName,
+        /// Those that differ.
+        options: BTreeMap<String, String>,
+    },
+    /// Trust an application.
+    Trust(ApplicationName),
+    /// Make an application's ports reachable from outside.
+    Expose(ApplicationName),
+    /// Add units.
+    AddUnits {
+        /// To what.
+        application: ApplicationName,
+        /// How many, at least 1.
+        count: u32,
+        /// Where each of them goes.
+        place: UnitPlace,
+    },
+    /// Relate two applications.
+    Integrate(EndpointSelector, EndpointSelector),
+}
+
+/// Where a unit goes, in terms of what is there when its turn comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnitPlace {
+    /// On a machine of its own, wherever there is room.
+    New,
+    /// On a new machine of an agent.
+    Agent(AgentName),
+    /// On a machine that is there.
+    Machine(MachineId),
+    /// On the machine of an application's unit, counted from 0 in the order of their numbers.
+    Beside(ApplicationName, usize),
+}
+
+/// Compares a bundle with a model.
+///
+/// `charms` holds each application's charm, `machines` says which machines of the model stand for keys of the
+/// bundle's; other keys stand for new machines.
+///
+/// # Errors
+/// [`BundleError`]: an option or an endpoint that the charm does not have, a value of the wrong type, places that
+/// wait for each other.
+pub fn plan(
+    bundle: &Bundle,
+    charms: &BTreeMap<ApplicationName, BundleCharm>,
+    model: &Model,
+    machines: &BTreeMap<String, MachineId>,
+) -> Result<Vec<Step>, BundleError> {
+    let mut steps = Vec::new();
+    for (name, wanted) in &bundle.applications {
+        let charm =
+            charms.get(name).ok_or_else(|| BundleError::rule(format!("application {name}: no charm")))?;
+        application(name, wanted, charm, model.applications.get(name), &mut steps)?;
+    }
+    let mut units =
+        Units { bundle, charms, model, machines, anchors: BTreeMap::new(), done: BTreeSet::new() };
+    for name in bundle.applications.keys() {
+        units.add(name, &mut Vec::new(), &mut steps)?;
+    }
+    for relation in &bundle.relations {
+        for end in [&relation.0, &relation.1] {
+            check_end(end, charms)?;
+        }
+        if !model.relations.iter().any(|ends| is_between(ends, relation)) {
+            steps.push(Step::Integrate(relation.0.clone(), relation.1.clone()));
+        }
+    }
+    Ok(steps)
+}
+
+/// All of an application but its units.
+fn application(
+    name: &ApplicationName,
+    wanted: &Application,
+    charm: &BundleCharm,
+    existing: Option<&Existing>,
+    steps: &mut Vec<Step>,
+) -> Result<(), BundleError> {
+    let at = |what: String| BundleError::rule(format!("application {name}: {what}"));
+    let mut differing = BTreeMap::new();
+    for (key, text) in &wanted.options {
+        let option = charm.meta.options.get(key).ok_or_else(|| {
+            let known: Vec<_> = charm.meta.options.keys().map(String::as_str).collect();
+            at(format!("charm {} has no option {key}; it has: {}", charm.meta.name, known.join(", ")))
+        })?;
+        let value = option.kind.parse(text);
+        let value = value
+            .ok_or_else(|| at(format!("option {key} is of type {}, not {text:?}", option.kind.as_str())))?;
+        if existing.and_then(|existing| existing.options.get(key)) != Some(&value) {
+            differing.insert(key.clone(), text.clone());
+        }
+    }
+    let application = name.clone();
+    let Some(existing) = existing else {
+        let (charm, trust) = (charm.digest, wanted.trust);
+        steps.push(Step::Deploy { application, charm, options: differing, trust });
+        steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
+        return Ok(());
+    };
+    if existing.charm != charm.digest {
+        steps.push(Step::Refresh { application: application.clone(), charm: charm.digest });
+    }
+    if !differing.is_empty() {
+        steps.push(Step::Configure { application, options: differing });
+    }
+    steps.extend((wanted.trust && !existing.trust).then(|| Step::Trust(name.clone())));
+    steps.extend((wanted.expose && !existing.exposed).then(|| Step::Expose(name.clone())));
+    Ok(())
+}
+
+/// The units that are missing, each application's after those beside which they are placed.
+struct Units<'a> {
+    bundle: &'a Bundle,
+    charms: &'a BTreeMap<ApplicationName, BundleCharm>,
+    model: &'a Model,
+    machines: &'a BTreeMap<String, MachineId>,
+    /// The first unit on each of the bundle's machines.
+    anchors: BTreeMap<String, (ApplicationName, usize)>,
+    done: BTreeSet<ApplicationName>,
+}
+
+impl Units<'_> {
+    fn add(
+        &mut self,
+        name: &ApplicationName,
+        waiting: &mut Vec<ApplicationName>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), BundleError> {
+        let Some(wanted) = self.bundle.applications.get(name).filter(|_| !self.done.contains(name)) else {
+            return Ok(());
+        };
+        if waiting.contains(name) {
+            return Err(BundleError::rule(format!(
+                "application {name}: its units are placed beside its own, in a circle"
+            )));
+        }
+        waiting.push(name.clone());
+        for place in &wanted.to {
+            match place {
+                Place::Unit(unit) => self.add(unit.application(), waiting, steps)?,
+                Place::Application(beside) => self.add(beside, waiting, steps)?,
+                Place::New | Place::Machine(_) | Place::Agent(_) => {}
+            }
+        }
+        waiting.pop();
+        self.done.insert(name.clone());
+        let subordinate = self.charms.get(name).is_some_and(|charm| charm.meta.subordinate);
+        if subordinate && (wanted.units.unwrap_or(0) > 0 || !wanted.to.is_empty()) {
+            return Err(BundleError::rule(format!(
+                "application {name}: its charm is a subordinate, whose units follow those of the applications that it is related to"
+            )));
+        }
+        let existing = self.model.applications.get(name);
+        let there = existing.map_or(0, |existing| existing.units.len());
+        let count =
+            wanted.units.map_or(usize::from(existing.is_none() && !subordinate), |units| units as usize);
+        for index in there..count {
+            let place = wanted.to.get(index).or(wanted.to.last()).unwrap_or(&Place::New);
+            let place = self.place(place, name, index);
+            match steps.last_mut() {
+                Some(Step::AddUnits { application, count, place: last })
+                    if application == name && *last == place =>
+                {
+                    *count += 1;
+                }
+                _ => steps.push(Step::AddUnits { application: name.clone(), count: 1, place }),
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, place: &Place, name: &ApplicationName, index: usize) -> UnitPlace {
+        match place {
+            Place::New => UnitPlace::New,
+            Place::Agent(agent) => UnitPlace::Agent(agent.clone()),
+            Place::Unit(unit) => UnitPlace::Beside(unit.application().clone(), unit.number() as usize),
+            Place::Application(beside) => UnitPlace::Beside(beside.clone(), index),
+            Place::Machine(key) => match (self.machines.get(key), self.anchors.get(key)) {
+                (Some(machine), _) => UnitPlace::Machine(*machine),
+                (None, Some((beside, index))) => UnitPlace::Beside(beside.clone(), *index),
+                (None, None) => {
+                    self.anchors.insert(key.clone(), (name.clone(), index));
+                    UnitPlace::New
+                }
+            },
+        }
+    }
+}
+
+/// Whether an end's endpoint is one of its charm's.
+fn check_end(
+    end: &EndpointSelector,
+    charms: &BTreeMap<ApplicationName, BundleCharm>,
+) -> Result<(), BundleError> {
+    let (Some(endpoint), Some(charm)) = (&end.endpoint, charms.get(&end.application)) else { return Ok(()) };
+    if endpoint.as_str() == "juju-info" || charm.meta.endpoints.contains_key(endpoint) {
+        return Ok(());
+    }
+    let known: Vec<_> = charm.meta.endpoints.keys().map(EndpointName::as_str).collect();
+    Err(BundleError::rule(format!(
+        "relation end {end}: charm {} has no such endpoint; it has: {}",
+        charm.meta.name,
+        known.join(", ")
+    )))
+}
+
+fn is_between(
+    [first, second]: &[(ApplicationName, EndpointName); 2],
+    wanted: &(EndpointSelector, EndpointSelector),
+) -> bool {
+    let is = |end: &(ApplicationName, EndpointName), wanted: &EndpointSelector| {
+        end.0 == wanted.application && wanted.endpoint.as_ref().is_none_or(|endpoint| *endpoint == end.1)
+    };
+    is(first, &wanted.0) && is(second, &wanted.1) || is(first, &wanted.1) && is(second, &wanted.0)
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deploy { application, charm, .. } => {
+                write!(f, "deploy application {application} from charm {}", charm.short())
+            }
+            Self::Refresh { application, charm } => {
+                write!(f, "refresh application {application} to charm {}", charm.short())
+            }
+            Self::Configure { application, options } => {
+                let keys: Vec<_> = options.keys().map(String::as_str).collect();
+                write!(f, "set {} of application {application}", keys.join(", "))
+            }
+            Self::Trust(application) => write!(f, "trust application {application}"),
+            Self::Expose(application) => write!(f, "expose application {application}"),
+            Self::AddUnits { application, count: 1, place } => {
+                write!(f, "add a unit of {application} {place}")
+            }
+            Self::AddUnits { application, count, place: UnitPlace::New } => {
+                write!(f, "add {count} units of {application} on new machines")
+            }
+            Self::AddUnits { application, count, place } => {
+                write!(f, "add {count} units of {application} {place}")
+            }
+            Self::Integrate(first, second) => write!(f, "integrate {first} with {second}"),
+        }
+    }
+}
+
+impl fmt::Display for UnitPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => write!(f, "on a new machine"),
+            Self::Agent(agent) => write!(f, "on a new machine of agent {agent}"),
+            Self::Machine(machine) => write!(f, "on machine {machine}"),
+            Self::Beside(application, index) => write!(f, "on the machine of {application}'s unit {index}"),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A bundle's document as it is written: all fields optional, so that an overlay is one, too.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
+
+/// One document. Keys that Juju knows and that say nothing here are accepted; others are refused by name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(super) struct Document {
+    #[serde(alias = "services")]
+    pub(super) applications: Option<BTreeMap<String, Option<Application>>>,
+    pub(super) machines: Option<BTreeMap<String, Option<IgnoredAny>>>,
+    pub(super) relations: Option<Vec<Value>>,
+    pub(super) saas: Option<BTreeMap<String, IgnoredAny>>,
+    #[serde(rename = "bundle")]
+    _kind: Option<IgnoredAny>,
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(rename = "description")]
+    _description: Option<IgnoredAny>,
+    #[serde(rename = "summary")]
+    _summary: Option<IgnoredAny>,
+    #[serde(rename = "docs")]
+    _docs: Option<IgnoredAny>,
+    #[serde(rename = "website")]
+    _website: Option<IgnoredAny>,
+    #[serde(rename = "source")]
+    _source: Option<IgnoredAny>,
+    #[serde(rename = "issues")]
+    _issues: Option<IgnoredAny>,
+    #[serde(rename = "type")]
+    _type: Option<IgnoredAny>,
+    #[serde(rename = "tags")]
+    _tags: Option<IgnoredAny>,
+    #[serde(rename = "series")]
+    _series: Option<IgnoredAny>,
+    #[serde(rename = "default-base")]
+    _default_base: Option<IgnoredAny>,
+    /// A place for anchors.
+    #[serde(rename = "variables")]
+    _variables: Option<IgnoredAny>,
+}
+
+/// An application of one document.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(super) struct Application {
+    pub(super) charm: Option<String>,
+    #[serde(rename = "num_units", alias = "num-units", alias = "scale")]
+    pub(super) units: Option<u32>,
+    pub(super) to: Option<Value>,
+    #[serde(alias = "config")]
+    pub(super) options: Option<BTreeMap<String, Value>>,
+    pub(super) expose: Option<bool>,
+    pub(super) trust: Option<bool>,
+    #[serde(rename = "annotations")]
+    _annotations: Option<IgnoredAny>,
+    #[serde(rename = "base")]
+    _base: Option<IgnoredAny>,
+    #[serde(rename = "series")]
+    _series: Option<IgnoredAny>,
+    #[serde(rename = "channel")]
+    _channel: Option<IgnoredAny>,
+    #[serde(rename = "revision")]
+    _revision: Option<IgnoredAny>,
+    #[serde(rename = "constraints")]
+    _constraints: Option<IgnoredAny>,
+}
+
+impl Document {
+    /// Lays another document over this one: what it names wins, key by key in options; an application without a
+    /// body goes, and its relations with it; relations are added.
+    pub(super) fn overlay(&mut self, over: Self) {
+        let applications = self.applications.get_or_insert_default();
+        for (name, body) in over.applications.unwrap_or_default() {
+            match body {
+                None => {
+                    applications.remove(&name);
+                    let gone = |end: &Value| end.as_str().is_some_and(|end| is_of(end, &name));
+                    let names = |ends: &Value| ends.as_array().is_some_and(|ends| ends.iter().any(gone));
+                    self.relations.get_or_insert_default().retain(|ends| !names(ends));
+                }
+                Some(body) => match applications.entry(name).or_default() {
+                    Some(below) => below.overlay(body),
+                    empty => *empty = Some(body),
+                },
+            }
+        }
+        // Machines as a whole: their keys belong to the places that name them.
+        self.machines = over.machines.or(self.machines.take());
+        self.relations.get_or_insert_default().extend(over.relations.unwrap_or_default());
+        self.saas.get_or_insert_default().extend(over.saas.unwrap_or_default());
+    }
+}
+
+impl Application {
+    fn overlay(&mut self, over: Self) {
+        self.charm = over.charm.or(self.charm.take());
+        self.units = over.units.or(self.units);
+        self.to = over.to.or(self.to.take());
+        self.expose = over.expose.or(self.expose);
+        self.trust = over.trust.or(self.trust);
+        self.options.get_or_insert_default().extend(over.options.unwrap_or_default());
+    }
+}
+
+fn is_of(end: &str, application: &str) -> bool {
+    end.split_once(':').map_or(end, |(name, _)| name) == application
+}

@@ -1,0 +1,199 @@
+//! From documents to a bundle.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{
+    Application, Bundle, BundleError, MAX_ENTRIES, MAX_UNITS, Place,
+    raw::{self, Document},
+};
+use crate::{ApplicationName, UnitName, command::EndpointSelector, yaml};
+
+impl Bundle {
+    /// Reads a bundle. Further documents in the same text are overlays.
+    ///
+    /// `include` answers what stands in place of an option's value that begins with `include-file://` or
+    /// `include-base64://`; it gets the whole value.
+    ///
+    /// # Errors
+    /// [`BundleError`]: with line and column what is no bundle, by name what is against a rule.
+    pub fn read<'a>(
+        text: &str,
+        overlays: impl IntoIterator<Item = &'a str>,
+        mut include: impl FnMut(&str) -> Result<Option<String>, String>,
+    ) -> Result<Self, BundleError> {
+        let mut documents = yaml::parse_all::<Document>(text)?.into_iter();
+        let mut whole = documents.next().unwrap_or_default();
+        documents.for_each(|over| whole.overlay(over));
+        for overlay in overlays {
+            yaml::parse_all::<Document>(overlay)?.into_iter().for_each(|over| whole.overlay(over));
+        }
+        Self::from_document(whole, &mut include)
+    }
+
+    fn from_document(
+        document: Document,
+        include: &mut impl FnMut(&str) -> Result<Option<String>, String>,
+    ) -> Result<Self, BundleError> {
+        let machines: Vec<_> = document.machines.unwrap_or_default().into_keys().collect();
+        let mut bundle = Self { machines, ..Self::default() };
+        let applications = document.applications.unwrap_or_default();
+        if applications.is_empty() {
+            return Err(BundleError::rule("the bundle has no applications"));
+        }
+        if let Some(offer) = document.saas.unwrap_or_default().into_keys().next() {
+            return Err(BundleError::rule(format!("saas {offer}: a bundle cannot consume offers yet")));
+        }
+        for (name, body) in applications {
+            let at = format!("application {name}");
+            let body = body.ok_or_else(|| BundleError::rule(format!("{at}: it has no charm")))?;
+            let name =
+                ApplicationName::new(name.as_str()).map_err(|error| BundleError::rule(error.to_string()))?;
+            bundle.applications.insert(name, application(&at, body, &bundle.machines, include)?);
+        }
+        for ends in document.relations.unwrap_or_default() {
+            bundle.relate(&ends)?;
+        }
+        let sizes = [bundle.applications.len(), bundle.machines.len(), bundle.relations.len()];
+        if sizes.into_iter().any(|size| size > MAX_ENTRIES) {
+            return Err(BundleError::rule(format!(
+                "a bundle has at most {MAX_ENTRIES} applications, machines and relations each"
+            )));
+        }
+        bundle.check_places()?;
+        Ok(bundle)
+    }
+
+    /// `[a, b]`, or `[a, [b, c]]` for several.
+    fn relate(&mut self, ends: &Value) -> Result<(), BundleError> {
+        let refused = || {
+            BundleError::rule(format!("relation {ends}: write [APPLICATION:ENDPOINT, APPLICATION:ENDPOINT]"))
+        };
+        let Some([first, second]) = ends.as_array().map(Vec::as_slice) else { return Err(refused()) };
+        let several = |end: &Value| -> Option<Vec<String>> {
+            match end {
+                Value::String(one) => Some(vec![one.clone()]),
+                Value::Array(all) => all.iter().map(|end| end.as_str().map(str::to_owned)).collect(),
+                _ => None,
+            }
+        };
+        for first in several(first).ok_or_else(refused)? {
+            for second in several(second).ok_or_else(refused)? {
+                let relation = (self.end(&first)?, self.end(&second)?);
+                if !self.relations.contains(&relation) {
+                    self.relations.push(relation);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self, text: &str) -> Result<EndpointSelector, BundleError> {
+        let end: EndpointSelector =
+            text.parse().map_err(|error| BundleError::rule(format!("relation end {text:?}: {error}")))?;
+        match self.applications.contains_key(&end.application) {
+            true => Ok(end),
+            false => Err(BundleError::rule(format!(
+                "relation end {text:?}: the bundle has no application {}",
+                end.application
+            ))),
+        }
+    }
+
+    /// Places may name what the bundle has.
+    fn check_places(&self) -> Result<(), BundleError> {
+        for (name, application) in &self.applications {
+            for place in &application.to {
+                let beside = match place {
+                    Place::Unit(unit) => unit.application(),
+                    Place::Application(beside) => beside,
+                    Place::New | Place::Machine(_) | Place::Agent(_) => continue,
+                };
+                if beside == name {
+                    return Err(BundleError::rule(format!(
+                        "application {name}: it cannot be placed beside itself"
+                    )));
+                }
+                if !self.applications.contains_key(beside) {
+                    return Err(BundleError::rule(format!(
+                        "application {name}: it is placed beside {beside}, which the bundle does not have"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn application(
+    at: &str,
+    body: raw::Application,
+    machines: &[String],
+    include: &mut impl FnMut(&str) -> Result<Option<String>, String>,
+) -> Result<Application, BundleError> {
+    let refused = |what: String| BundleError::rule(format!("{at}: {what}"));
+    let charm = body.charm.filter(|charm| !charm.is_empty());
+    let charm = charm.ok_or_else(|| refused("it has no charm".to_owned()))?;
+    if let Some(units) = body.units.filter(|units| *units > MAX_UNITS) {
+        return Err(refused(format!("{units} units are too many; at most {MAX_UNITS}")));
+    }
+    let mut options = BTreeMap::new();
+    for (key, value) in body.options.unwrap_or_default() {
+        let text = match value {
+            Value::Null => continue,
+            Value::Bool(truth) => truth.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => {
+                match include(&text).map_err(|error| refused(format!("option {key}: {error}")))? {
+                    Some(included) => included,
+                    None => text,
+                }
+            }
+            Value::Array(_) | Value::Object(_) => {
+                return Err(refused(format!(
+                    "option {key} is neither a text nor a number nor a truth value"
+                )));
+            }
+        };
+        options.insert(key, text);
+    }
+    let to = match body.to {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(places)) => places,
+        Some(one) => vec![one],
+    };
+    let to = to.iter().map(|value| place(value, machines).map_err(&refused)).collect::<Result<_, _>>()?;
+    let (expose, trust) = (body.expose.unwrap_or_default(), body.trust.unwrap_or_default());
+    Ok(Application { charm, units: body.units, to, options, expose, trust })
+}
+
+/// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.
+fn place(value: &Value, machines: &[String]) -> Result<Place, String> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        other => return Err(format!("{other} is no place")),
+    };
+    if text == "new" {
+        return Ok(Place::New);
+    }
+    if let Some(agent) = text.strip_prefix("agent=") {
+        return agent.parse().map(Place::Agent).map_err(|error: crate::NameError| error.to_string());
+    }
+    if machines.contains(&text) {
+        return Ok(Place::Machine(text));
+    }
+    if text.contains(':') {
+        return Err(format!("place {text:?}: there are no containers inside machines"));
+    }
+    if let Ok(unit) = text.parse::<UnitName>() {
+        return Ok(Place::Unit(unit));
+    }
+    match ApplicationName::new(text.as_str()) {
+        Ok(beside) => Ok(Place::Application(beside)),
+        Err(_) => {
+            Err(format!("place {text:?}: the bundle's machines do not have it, and it is no application"))
+        }
+    }
+}

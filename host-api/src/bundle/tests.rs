@@ -1,0 +1,253 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{
+    CharmDigest, MachineId,
+    charm::{CharmFiles, CharmMeta},
+};
+
+const SHOP: &str = "
+applications:
+  web:
+    charm: ./web
+    num_units: 3
+    to: ['0', '1', new]
+    options: {title: Cats, port: 8080}
+    expose: true
+  db:
+    charm: ./db
+    num_units: 2
+    to: ['0', web/1]
+  shipper:
+    charm: ./shipper
+machines:
+  0:
+  1:
+relations:
+- [web:db, db:server]
+- [shipper, [web, db]]
+";
+
+fn nothing_included(_: &str) -> Result<Option<String>, String> {
+    Ok(None)
+}
+
+fn read(text: &str, overlays: &[&str]) -> Result<Bundle, BundleError> {
+    Bundle::read(text, overlays.iter().copied(), nothing_included)
+}
+
+fn refused(text: &str) -> String {
+    read(text, &[]).unwrap_err().to_string()
+}
+
+fn name(text: &str) -> ApplicationName {
+    text.parse().unwrap()
+}
+
+fn charm(number: u8, metadata: &str) -> BundleCharm {
+    let files = CharmFiles { charmcraft: Some(format!("type: charm\n{metadata}")), ..CharmFiles::default() };
+    BundleCharm { digest: CharmDigest::from_bytes([number; 32]), meta: CharmMeta::parse(&files).unwrap() }
+}
+
+fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
+    let web = "name: web\nsummary: a\ndescription: a\nrequires: {db: {interface: sql}}\n\
+               config: {options: {title: {type: string, description: a}, port: {type: int, description: a}}}\n";
+    let db = "name: db\nsummary: a\ndescription: a\nprovides: {server: {interface: sql}}\n";
+    let shipper = "name: shipper\nsummary: a\ndescription: a\nsubordinate: true\n\
+                   requires: {juju-info: {interface: juju-info, scope: container}}\n";
+    let shipper = shipper.replace("juju-info:", "host:");
+    BTreeMap::from([
+        (name("web"), charm(1, web)),
+        (name("db"), charm(2, db)),
+        (name("shipper"), charm(3, &shipper)),
+    ])
+}
+
+fn lines(bundle: &Bundle, model: &Model) -> Vec<String> {
+    let steps = plan(bundle, &charms(), model, &BTreeMap::new()).unwrap();
+    steps.iter().map(ToString::to_string).collect()
+}
+
+/// The model that a plan for an empty one leads to, with a machine for each place.
+fn done(steps: &[Step]) -> Model {
+    let mut model = Model::default();
+    let mut machines = 0;
+    for step in steps {
+        match step {
+            Step::Deploy { application, charm, options, trust } => {
+                let charms = charms();
+                let meta = &charms[application].meta;
+                let typed = options
+                    .iter()
+                    .map(|(key, text)| (key.clone(), meta.options[key].kind.parse(text).unwrap()));
+                let existing = Existing {
+                    charm: *charm,
+                    options: typed.collect(),
+                    units: Vec::new(),
+                    subordinate: meta.subordinate,
+                    exposed: false,
+                    trust: *trust,
+                };
+                model.applications.insert(application.clone(), existing);
+            }
+            Step::Expose(application) => model.applications.get_mut(application).unwrap().exposed = true,
+            Step::AddUnits { application, count, place } => {
+                for _ in 0..*count {
+                    let machine = match place {
+                        UnitPlace::Beside(beside, index) => model.applications[beside].units[*index].1,
+                        _ => {
+                            machines += 1;
+                            Some(MachineId(machines))
+                        }
+                    };
+                    let units = &mut model.applications.get_mut(application).unwrap().units;
+                    units.push((
+                        UnitName::new(application.clone(), u32::try_from(units.len()).unwrap()),
+                        machine,
+                    ));
+                }
+            }
+            Step::Integrate(first, second) => {
+                let end = |end: &EndpointSelector| {
+                    let endpoint = end.endpoint.clone();
+                    let implied = if end.application.as_str() == "shipper" { "host" } else { "juju-info" };
+                    let endpoint = endpoint.unwrap_or_else(|| implied.parse().unwrap());
+                    (end.application.clone(), endpoint)
+                };
+                model.relations.push([end(first), end(second)]);
+            }
+            other => panic!("{other} for an empty model"),
+        }
+    }
+    model
+}
+
+#[test]
+fn a_bundle_becomes_steps_in_an_order_that_can_be_done() {
+    let bundle = read(SHOP, &[]).unwrap();
+    assert_eq!(
+        lines(&bundle, &Model::default()),
+        [
+            "deploy application db from charm 020202020202",
+            "deploy application shipper from charm 030303030303",
+            "deploy application web from charm 010101010101",
+            "expose application web",
+            "add 3 units of web on new machines",
+            "add a unit of db on the machine of web's unit 0",
+            "add a unit of db on the machine of web's unit 1",
+            "integrate web:db with db:server",
+            "integrate shipper with web",
+            "integrate shipper with db",
+        ]
+    );
+}
+
+#[test]
+fn the_same_bundle_again_changes_nothing_and_another_one_what_differs() {
+    let bundle = read(SHOP, &[]).unwrap();
+    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let model = done(&steps);
+    assert_eq!(lines(&bundle, &model), Vec::<String>::new());
+
+    let overlay = "applications: {web: {num_units: 4, options: {port: 81}, trust: true}}";
+    let other = read(SHOP, &[overlay]).unwrap();
+    assert_eq!(
+        lines(&other, &model),
+        ["set port of application web", "trust application web", "add a unit of web on a new machine"]
+    );
+}
+
+#[test]
+fn what_is_exported_makes_the_same_again() {
+    let bundle = read(SHOP, &[]).unwrap();
+    let model = done(&plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    let text = serde_json::to_string(&export(&model)).unwrap();
+    let exported = read(&text, &[]).unwrap();
+    assert_eq!(exported.applications[&name("web")].charm, format!("sha256:{}", "01".repeat(32)));
+    assert_eq!(lines(&exported, &model), Vec::<String>::new());
+    let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    assert_eq!(again.applications[&name("db")].units.len(), 2);
+    let together = |model: &Model, first: (&str, usize), second: (&str, usize)| {
+        model.applications[&name(first.0)].units[first.1].1
+            == model.applications[&name(second.0)].units[second.1].1
+    };
+    assert!(together(&again, ("db", 1), ("web", 1)));
+    assert!(!together(&again, ("db", 1), ("web", 2)));
+}
+
+#[test]
+fn an_overlay_adds_changes_and_takes_away() {
+    let two_documents = format!("{SHOP}\n---\napplications:\n  shipper:\n  db: {{num_units: 5}}\n");
+    let bundle = read(&two_documents, &["relations: [[web:db, 'db:server']]"]).unwrap();
+    assert_eq!(bundle.applications.keys().map(ApplicationName::as_str).collect::<Vec<_>>(), ["db", "web"]);
+    assert_eq!(bundle.applications[&name("db")].units, Some(5));
+    // Those of the application that went are gone, and one that was there is there once.
+    assert_eq!(bundle.relations.len(), 1);
+}
+
+#[test]
+fn an_option_may_stand_in_a_file() {
+    let text = "applications: {web: {charm: ./web, options: {title: 'include-file://title.txt', port: 1}}}";
+    let include = |value: &str| match value.strip_prefix("include-file://") {
+        Some("title.txt") => Ok(Some("Dogs".to_owned())),
+        Some(other) => Err(format!("no {other}")),
+        None => Ok(None),
+    };
+    let bundle = Bundle::read(text, [], include).unwrap();
+    assert_eq!(bundle.applications[&name("web")].options["title"], "Dogs");
+    let error = Bundle::read(&text.replace("title.txt", "x"), [], include).unwrap_err().to_string();
+    assert_eq!(error, "application web: option title: no x");
+}
+
+#[test]
+fn what_is_no_bundle_is_refused_with_its_place() {
+    for (text, expected) in [
+        ("applications: [", "line 1 column"),
+        ("applications:\n  web:\n    charm: a\n    num_unit: 3\n", "line 4 column"),
+        ("applications:\n  web:\n    num_units: many\n", "line 3 column"),
+        ("relations: []", "the bundle has no applications"),
+        ("applications: {web: }", "application web: it has no charm"),
+        ("applications: {Web!: {charm: a}}", "Web!"),
+        ("applications: {web: {charm: a, to: ['lxd:0']}}", "there are no containers"),
+        ("applications: {web: {charm: a, to: [7]}}", "place \"7\": the bundle's machines do not have it"),
+        ("applications: {web: {charm: a, to: [db/0]}}", "beside db, which the bundle does not have"),
+        ("applications: {web: {charm: a, to: [web]}}", "cannot be placed beside itself"),
+        ("applications: {web: {charm: a, num_units: 20000}}", "20000 units are too many"),
+        ("applications: {web: {charm: a, options: {a: [1]}}}", "option a is neither"),
+        ("applications: {web: {charm: a}}\nrelations: [[web:db, db]]", "the bundle has no application db"),
+        ("applications: {web: {charm: a}}\nrelations: [[web:db]]", "write [APPLICATION:ENDPOINT"),
+        ("applications: {web: {charm: a}}\nsaas: {x: {url: y}}", "saas x"),
+    ] {
+        let error = refused(text);
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_a_charm_does_not_have_is_refused_before_anything_is_done() {
+    let charms = charms();
+    for (overlay, expected) in [
+        (
+            "applications: {web: {options: {colour: red}}}",
+            "charm web has no option colour; it has: port, title",
+        ),
+        ("applications: {web: {options: {port: eighty}}}", "option port is of type int, not \"eighty\""),
+        ("applications: {shipper: {num_units: 2}}", "its charm is a subordinate"),
+        ("relations: [[web:cache, db]]", "charm web has no such endpoint; it has: db"),
+        ("applications: {web: {to: [db]}}", "in a circle"),
+    ] {
+        let bundle = read(SHOP, &[overlay]).unwrap();
+        let error = plan(&bundle, &charms, &Model::default(), &BTreeMap::new()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{overlay}: {error}");
+    }
+}
+
+#[test]
+fn keys_of_machines_can_stand_for_machines_that_are_there() {
+    let bundle = read(SHOP, &[]).unwrap();
+    let machines = BTreeMap::from([("0".to_owned(), MachineId(7))]);
+    let steps = plan(&bundle, &charms(), &Model::default(), &machines).unwrap();
+    let on_seven =
+        |step: &&Step| matches!(step, Step::AddUnits { place: UnitPlace::Machine(MachineId(7)), .. });
+    assert_eq!(steps.iter().filter(on_seven).count(), 2);
+}
