@@ -79,6 +79,13 @@ pub(crate) enum Command {
     RemoveRelation(commands::integrate::RemoveRelation),
     Machines(commands::machines::Machines),
     RemoveMachine(commands::machines::RemoveMachine),
+    #[command(visible_alias = "list-storage")]
+    Storage(commands::storage::Storage),
+    ShowStorage(commands::storage::ShowStorage),
+    AddStorage(commands::storage::AddStorage),
+    AttachStorage(commands::storage::AttachStorage),
+    DetachStorage(commands::storage::DetachStorage),
+    RemoveStorage(commands::storage::RemoveStorage),
 
     // Actions.
     Actions(commands::action::Actions),

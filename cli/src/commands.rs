@@ -23,6 +23,7 @@ pub(crate) mod resolved;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
 pub(crate) mod status;
+pub(crate) mod storage;
 pub(crate) mod switch;
 pub(crate) mod units;
 pub(crate) mod version;
@@ -69,6 +70,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::ShowOperation(command) => command.run(context).await,
         Command::ShowTask(command) => command.run(context).await,
         Command::CancelTask(command) => command.run(context).await,
+        Command::Storage(command) => command.run(context).await,
+        Command::ShowStorage(command) => command.run(context).await,
+        Command::AddStorage(command) => command.run(context).await,
+        Command::AttachStorage(command) => command.run(context).await,
+        Command::DetachStorage(command) => command.run(context).await,
+        Command::RemoveStorage(command) => command.run(context).await,
         Command::Status(command) => command.run(context).await,
         Command::ShowUnit(command) => command.run(context).await,
         Command::ShowApplication(command) => command.run(context).await,

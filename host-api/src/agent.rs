@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, UnitName,
+    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, UnitName,
     commit::{EarlyItem, UnitCommit},
 };
 
@@ -69,6 +69,30 @@ pub enum RunnerCommand {
     },
     /// Claims or renews leadership.
     Claim(LeaseClaim),
+    /// What became of storage on the agent's disk.
+    Storage {
+        /// Which.
+        storage: StorageId,
+        /// The runner's attachment.
+        incarnation: Incarnation,
+        /// How it is.
+        report: StorageReport,
+    },
+}
+
+/// What an agent says of storage on its disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorageReport {
+    /// It is there, and can be used.
+    Provisioned,
+    /// It could not be made, or not be deleted; the agent tries again.
+    Failed {
+        /// For people.
+        message: String,
+    },
+    /// Its files are deleted.
+    Deleted,
 }
 
 /// A claim on an application's leadership (`hook-model.md` 7.4).

@@ -7,16 +7,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, InterfaceName,
+    EndpointName, InterfaceName, StorageName,
     relation::{Role, Scope},
     settings::OptionValue,
 };
 
 mod actions;
 mod parse;
+mod storage;
 
 pub use actions::ActionMeta;
 pub use parse::{CharmFiles, MetadataError};
+pub use storage::{CountRange, StorageMeta};
 
 /// A charm's metadata, read and checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +37,9 @@ pub struct CharmMeta {
     /// Names that can be bound to a space and are no endpoints.
     #[serde(default)]
     pub extra_bindings: BTreeSet<String>,
+    /// What is to outlive its hooks, on the agent's disk.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: BTreeMap<StorageName, StorageMeta>,
     /// Options.
     pub options: BTreeMap<String, OptionMeta>,
     /// Actions.

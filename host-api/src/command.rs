@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, NameError,
-    RelationId, TaskId, Timestamp, UnitName, UserName,
+    RelationId, StorageId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     problem::Refusal,
     relation::Endpoint,
+    storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
 
 /// Who asks. An argument of every command from the first day.
@@ -48,6 +49,9 @@ pub enum ControllerCommand {
         /// Do not wait for units to wind up.
         #[serde(default)]
         force: Option<Force>,
+        /// What becomes of storage; to be said if there is any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        storage: Option<StorageEnd>,
     },
 }
 
@@ -171,6 +175,9 @@ pub enum Command {
         /// Do not wait for ever.
         #[serde(default)]
         force: Option<Force>,
+        /// What becomes of its storage.
+        #[serde(default)]
+        storage: UnitStorage,
     },
     /// Removes an application with its units and relations.
     RemoveApplication {
@@ -179,6 +186,9 @@ pub enum Command {
         /// Do not wait for ever.
         #[serde(default)]
         force: Option<Force>,
+        /// What becomes of its units' storage.
+        #[serde(default)]
+        storage: UnitStorage,
     },
     /// Relates two applications.
     Integrate {
@@ -223,6 +233,38 @@ pub enum Command {
         #[serde(default)]
         force: bool,
     },
+    /// Gives a unit more storage.
+    AddStorage {
+        /// Which.
+        unit: UnitName,
+        /// What.
+        storage: StorageDirectives,
+    },
+    /// Attaches detached storage to a unit of the agent that it lies on.
+    AttachStorage {
+        /// To which.
+        unit: UnitName,
+        /// What.
+        storage: StorageId,
+    },
+    /// Takes storage from its unit; it stays in the model.
+    DetachStorage {
+        /// What.
+        storage: StorageId,
+        /// Do not wait for ever for the unit's hook.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Removes storage that is attached to no unit.
+    RemoveStorage {
+        /// What.
+        storage: StorageId,
+        /// What becomes of its files.
+        end: StorageEnd,
+        /// Also if it is attached, and without waiting for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
     /// Answers a unit's failed hook.
     Resolve {
         /// Which.
@@ -265,6 +307,9 @@ pub struct Deploy {
     /// Where the first units go.
     #[serde(default)]
     pub placement: Vec<Placement>,
+    /// What storage each unit gets, where it is to be other than the charm declares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: StorageDirectives,
     /// Whether the application is trusted.
     #[serde(default)]
     pub trust: bool,
@@ -292,6 +337,11 @@ pub enum Answer {
     Units {
         /// Their names.
         units: Vec<UnitName>,
+    },
+    /// Storage was added.
+    Storage {
+        /// The new instances.
+        storage: Vec<StorageId>,
     },
     /// A relation was made.
     Relation {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, Incarnation, LeaderTerm, RelationId, TaskId, Timestamp, UnitName,
+    EndpointName, Incarnation, LeaderTerm, RelationId, StorageId, StorageName, TaskId, Timestamp, UnitName,
     action::TaskEnd,
     journal::JournalRecord,
     logs::LogLevel,
@@ -29,6 +29,9 @@ pub struct HookEffects {
     pub state: BTreeMap<String, Option<String>>,
     /// Writes to the leader settings; an empty value deletes.
     pub leader_settings: Settings,
+    /// How many instances of storage the unit is to get in addition.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub add_storage: BTreeMap<StorageName, u32>,
 }
 
 impl HookEffects {
@@ -76,6 +79,9 @@ pub struct Transitions {
     pub enter_scope: BTreeSet<RelationId>,
     /// Relations whose scope the unit leaves.
     pub leave_scope: BTreeSet<RelationId>,
+    /// Storage that the unit lets go: its detaching hook was committed, or its attached hook never was (U-42).
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub detach_storage: BTreeSet<StorageId>,
     /// Write the unit's present addresses into its bags: after config-changed.
     pub refresh_addresses: bool,
     /// The operator's `resolved` is used up (U-27).

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApplicationName, EndpointName, RelationId, TaskId, UnitName};
+use crate::{ApplicationName, EndpointName, RelationId, StorageId, TaskId, UnitName};
 
 /// The relation that an event is about, as this unit sees it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,16 @@ pub struct RelationContext {
     pub relation: RelationId,
     /// The application at the other end; in a peer relation the unit's own.
     pub remote_application: ApplicationName,
+}
+
+/// The storage that an event is about. There are filesystems only.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageContext {
+    /// The instance.
+    pub storage: StorageId,
+    /// Where the unit finds it.
+    pub location: String,
 }
 
 /// One event, with all that the handler is told of it.
@@ -77,15 +87,20 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
+    /// Storage is there.
+    StorageAttached(StorageContext),
+    /// Storage is about to go.
+    StorageDetaching(StorageContext),
 }
 
 impl Event {
     /// The hook's full name, such as `db-relation-joined`; an action's own.
     pub fn hook_name(&self) -> String {
-        match (self, self.relation()) {
-            (Self::Action { name, .. }, _) => name.clone(),
-            (_, Some(context)) => format!("{}-{}", context.endpoint, self.kind()),
-            (_, None) => self.kind().to_owned(),
+        match (self, self.relation(), self.storage()) {
+            (Self::Action { name, .. }, ..) => name.clone(),
+            (_, Some(context), _) => format!("{}-{}", context.endpoint, self.kind()),
+            (_, None, Some(context)) => format!("{}-{}", context.storage.name(), self.kind()),
+            (_, None, None) => self.kind().to_owned(),
         }
     }
 
@@ -107,6 +122,8 @@ impl Event {
             Self::RelationDeparted { .. } => "relation-departed",
             Self::RelationBroken(_) => "relation-broken",
             Self::Action { .. } => "action",
+            Self::StorageAttached(_) => "storage-attached",
+            Self::StorageDetaching(_) => "storage-detaching",
         }
     }
 
@@ -117,6 +134,14 @@ impl Event {
             Self::RelationJoined { relation, .. }
             | Self::RelationChanged { relation, .. }
             | Self::RelationDeparted { relation, .. } => Some(relation),
+            _ => None,
+        }
+    }
+
+    /// The storage that it is about.
+    pub fn storage(&self) -> Option<&StorageContext> {
+        match self {
+            Self::StorageAttached(storage) | Self::StorageDetaching(storage) => Some(storage),
             _ => None,
         }
     }

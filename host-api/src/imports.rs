@@ -29,6 +29,7 @@ const CONTRACT: &[&str] = &[
     "relations",
     "state",
     "status",
+    "storage",
     "types",
 ];
 

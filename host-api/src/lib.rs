@@ -25,6 +25,7 @@ pub mod schema;
 pub mod settings;
 pub mod state;
 pub mod status;
+pub mod storage;
 pub mod view;
 pub mod yaml;
 
@@ -34,6 +35,8 @@ pub use id::{
 };
 pub use jiff::Timestamp;
 pub use name::{
-    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, UnitName, UserName,
+    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, StorageName, UnitName,
+    UserName,
 };
 pub use problem::{ErrorCode, Refusal};
+pub use storage::StorageId;

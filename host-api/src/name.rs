@@ -101,6 +101,10 @@ name! {
     InterfaceName, "interface", loose_word
 }
 name! {
+    /// A storage of a charm, as its metadata declares it; the rule is that of applications.
+    StorageName, "storage", dashed_words
+}
+name! {
     /// A model: lower-case letters, digits and inner dashes.
     ModelName, "model", lower_word
 }

@@ -1,13 +1,14 @@
 //! The unit's record: all that its uniter must remember, kept by the controller and written in the same commit
 //! as a hook's effects (`hook-model.md` 1.2, section 0).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, EndpointName, RelationId, TaskId, Timestamp, UnitName, event::Event,
+    ApplicationName, CharmDigest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp,
+    UnitName, event::Event,
 };
 
 /// A charm as one application wants it. Both parts are compared: attaching a resource bumps the version of the
@@ -54,10 +55,29 @@ pub struct UnitRecord {
     pub leader_settings_version: Option<u64>,
     /// Relations whose scope this unit is in, or whose broken hook is still due.
     pub relations: BTreeMap<RelationId, RelationRecord>,
+    /// Storage whose attached hook was committed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub storages: BTreeSet<StorageId>,
+    /// The hook that was begun last and is not committed yet; only of units that have storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Begun>,
     /// The boot of the host in which the unit last ran `start`.
     pub boot_id: Option<String>,
     /// When update-status is due next; none until the unit has started.
     pub update_status_due: Option<Timestamp>,
+}
+
+/// A hook that was begun. What a hook writes to storage is not undone when it fails or is cut short, so before each
+/// run of a unit with storage its attempt is recorded (`design.md` section 6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Begun {
+    /// Which.
+    pub event: Event,
+    /// How often it was begun, this time included.
+    pub attempt: u32,
+    /// The id of the run: the same when one that was cut short is made again.
+    pub operation: OperationId,
 }
 
 /// Hashes that a committed config-changed stores, to know when the next is due (U-3).

@@ -10,10 +10,12 @@ use crate::Timestamp;
 mod derive;
 mod full;
 mod history;
+mod storage;
 
 pub use derive::derive_application_status;
 pub use full::*;
 pub use history::*;
+pub use storage::*;
 
 /// A unit's or an application's workload status (`hook-model.md` 7.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

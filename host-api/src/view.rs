@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, MachineId, RelationId, Revision, StoreId, TaskId, UnitName,
+    ApplicationName, CharmDigest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
     relation::BagKey, state::StateKey,
 };
 
@@ -41,6 +41,8 @@ pub struct View {
     pub machines: OrdMap<MachineId, MachineView>,
     /// Tasks of the own units that have not ended.
     pub tasks: OrdMap<TaskId, TaskView>,
+    /// Storage of these units, and other storage on the agent's disk.
+    pub storages: OrdMap<StorageId, StorageView>,
 }
 
 macro_rules! entities {
@@ -138,6 +140,8 @@ entities! {
     Machine(MachineId => MachineView) in machines by |value: &MachineView| value.id,
     /// A task.
     Task(TaskId => TaskView) in tasks by |value: &TaskView| value.id,
+    /// Storage.
+    Storage(StorageId => StorageView) in storages by |value: &StorageView| value.id.clone(),
 }
 
 /// One step of a watch: turns the view at `from` into the view at `to`. Applied whole or not at all.

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId,
+    AgentName, ApplicationName, MachineId, StorageName,
     command::{Answer, Command, Deploy as DeployCommand, Placement},
+    storage::StorageDirective,
 };
 
 use super::{
     bundle::{self, BundleArgs},
     charm::Charm,
-    settings,
+    settings, storage,
 };
 use crate::{
     context::{Context, ModelArg},
@@ -29,6 +30,7 @@ Examples:
   periapt deploy ./wordpress.charm blog -n 3 --config blog-title=Cats --config port=8080
   periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
   periapt deploy ./proxy --to 3
+  periapt deploy ./postgresql --storage pgdata=8G
   periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
 pub(crate) struct Deploy {
     /// The charm (a directory or a .charm file) or the bundle (a .yaml file or its directory)
@@ -45,6 +47,9 @@ pub(crate) struct Deploy {
     /// Where units go: a machine's number, or agent=NAME for a new machine there; commas between several
     #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
     to: Vec<Placement>,
+    /// Storage that each unit gets: NAME=[POOL,][COUNT,]SIZE, such as data=2G or logs=3,100M; may be repeated
+    #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
+    storage: Vec<(StorageName, StorageDirective)>,
     /// Trust the application with what its charm asks for
     #[arg(long)]
     trust: bool,
@@ -82,6 +87,7 @@ impl Deploy {
             units,
             config,
             placement: self.to,
+            storage: storage::directives(self.storage)?,
             trust: self.trust,
         };
         if let Answer::Application { units, .. } = model.command(Command::Deploy(command)).await? {
@@ -97,10 +103,12 @@ impl Deploy {
 impl Deploy {
     /// A bundle says for itself what the options of a single application say.
     fn only_of_bundles(&self) -> Result<()> {
-        let given = self.application.is_some() || self.num_units.is_some();
+        let given = self.application.is_some() || self.num_units.is_some() || !self.storage.is_empty();
         match given || !self.config.is_empty() || !self.to.is_empty() {
-            true => Err(Failure::new("a bundle takes no application name, --num-units, --config or --to")
-                .with_hint("write what differs into a file, and give it with --overlay")),
+            true => Err(Failure::new(
+                "a bundle takes no application name, --num-units, --config, --storage or --to",
+            )
+            .with_hint("write what differs into a file, and give it with --overlay")),
             false => Ok(()),
         }
     }

@@ -4,9 +4,10 @@ use std::{fs, io::ErrorKind, time::Duration};
 
 use clap::Args;
 use periapt_client::Client;
-use periapt_host_api::command::{ControllerCommand, Force};
+use periapt_host_api::command::{ControllerCommand, Force, ModelSummary};
 use tokio::time::Instant;
 
+use super::removal::StorageEndArgs;
 use crate::{
     context::{Context, Controller},
     data::{ClientData, ControllerName},
@@ -34,6 +35,8 @@ pub(crate) struct DestroyController {
     /// How long its models may take to end
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     model_timeout: Duration,
+    #[command(flatten)]
+    storage: StorageEndArgs,
     #[command(flatten)]
     prompt: PromptArg,
 }
@@ -81,8 +84,10 @@ impl DestroyController {
         }
         context.say(format_args!("Destroying models: {names}"));
         let force = self.force.then(Force::default);
-        let commands =
-            models.iter().map(|model| ControllerCommand::DestroyModel { model: model.uuid, force }).collect();
+        let storage = self.storage.end();
+        let destroy =
+            |model: &ModelSummary| ControllerCommand::DestroyModel { model: model.uuid, force, storage };
+        let commands = models.iter().map(destroy).collect();
         for result in client.controller_commands(commands).await?.results {
             Result::from(result)?;
         }

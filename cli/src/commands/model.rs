@@ -13,7 +13,7 @@ use periapt_host_api::{
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use super::removal::ForceArgs;
+use super::removal::{ForceArgs, StorageEndArgs};
 use crate::{
     context::{Context, ControllerArg, ModelArg, ModelRef},
     duration,
@@ -61,6 +61,8 @@ pub(crate) struct DestroyModel {
     /// How long to wait until the model is gone
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     timeout: Duration,
+    #[command(flatten)]
+    storage: StorageEndArgs,
     #[command(flatten)]
     prompt: PromptArg,
 }
@@ -148,7 +150,13 @@ impl DestroyModel {
             summary.applications, summary.units, summary.machines
         ))?;
         let force = self.force.force();
-        client.controller_command(ControllerCommand::DestroyModel { model: uuid, force }).await?;
+        client
+            .controller_command(ControllerCommand::DestroyModel {
+                model: uuid,
+                force,
+                storage: self.storage.end(),
+            })
+            .await?;
         // Commands must not go to a model that is on its way out.
         if model.controller.entry.current_model.as_ref() == Some(name) {
             model.controller.select(&context.data, None)?;

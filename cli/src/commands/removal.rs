@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use periapt_host_api::command::{Answer, Force};
+use periapt_host_api::{
+    command::{Answer, Force},
+    storage::{StorageEnd, UnitStorage},
+};
 
 use crate::{context::Context, duration};
 
@@ -25,6 +28,46 @@ impl ForceArgs {
             Some(wait) => Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) },
             None => Force::default(),
         })
+    }
+}
+
+/// What becomes of storage of models that go.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StorageEndArgs {
+    /// Destroy all storage, with all that lies in it
+    #[arg(long, conflicts_with = "release_storage")]
+    destroy_storage: bool,
+    /// Forget all storage, and leave its files where they are
+    #[arg(long)]
+    release_storage: bool,
+}
+
+impl StorageEndArgs {
+    /// As the controller is told; none: nothing was said.
+    pub(crate) fn end(&self) -> Option<StorageEnd> {
+        match (self.destroy_storage, self.release_storage) {
+            (true, _) => Some(StorageEnd::Destroy),
+            (false, true) => Some(StorageEnd::Release),
+            (false, false) => None,
+        }
+    }
+}
+
+/// What becomes of the storage of units that go.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DestroyStorageArg {
+    /// Destroy their storage, too, with all that lies in it; else it stays, detached
+    #[arg(long)]
+    destroy_storage: bool,
+}
+
+impl DestroyStorageArg {
+    /// As the controller is told.
+    pub(crate) fn storage(&self) -> UnitStorage {
+        match self.destroy_storage {
+            true => UnitStorage::Destroy,
+            false => UnitStorage::Detach,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use periapt_host_api::{
 
 use super::{
     deploy::placement,
-    removal::{ForceArgs, report},
+    removal::{DestroyStorageArg, ForceArgs, report},
 };
 use crate::{
     context::{Context, ModelArg},
@@ -44,6 +44,8 @@ pub(crate) struct RemoveUnit {
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
+    storage: DestroyStorageArg,
+    #[command(flatten)]
     prompt: PromptArg,
     #[command(flatten)]
     model: ModelArg,
@@ -58,6 +60,8 @@ pub(crate) struct RemoveApplication {
     applications: Vec<ApplicationName>,
     #[command(flatten)]
     force: ForceArgs,
+    #[command(flatten)]
+    storage: DestroyStorageArg,
     #[command(flatten)]
     prompt: PromptArg,
     #[command(flatten)]
@@ -81,9 +85,12 @@ impl RemoveUnit {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&self.units)))?;
-        let force = self.force.force();
-        let commands =
-            self.units.iter().map(|unit| Command::RemoveUnit { unit: unit.clone(), force }).collect();
+        let (force, storage) = (self.force.force(), self.storage.storage());
+        let commands = self
+            .units
+            .iter()
+            .map(|unit| Command::RemoveUnit { unit: unit.clone(), force, storage })
+            .collect();
         model.commands(commands, |index, answer| said(context, "unit", &self.units, index, &answer)).await
     }
 }
@@ -95,10 +102,11 @@ impl RemoveApplication {
             "This command will remove application(s) {} with all their units and relations.",
             list(&self.applications)
         ))?;
-        let force = self.force.force();
+        let (force, storage) = (self.force.force(), self.storage.storage());
         let command = |application: &ApplicationName| Command::RemoveApplication {
             application: application.clone(),
             force,
+            storage,
         };
         let commands = self.applications.iter().map(command).collect();
         model

@@ -9,7 +9,7 @@ use periapt_host_api::{
 
 use crate::root::{ModelState, Root};
 
-/// The models with units on an agent, and the charms that these run or are to run.
+/// The models with units on an agent, or with storage that it has to delete, and the charms that these run or are to run.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     let models = root.models().filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
     AgentAssignments { revision: root.revision(), models }
@@ -23,5 +23,7 @@ fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> 
         charms.extend(unit.record.charm.map(|charm| charm.digest));
         charms.extend(state.application(unit.name.application()).map(|found| found.charm.digest));
     }
-    (units > 0).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
+    // Storage is deleted by a runner, also when it was the last that the agent had of the model.
+    let to_delete = state.storages_at(agent).any(|storage| storage.is_to_be_deleted());
+    (units > 0 || to_delete).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })
 }

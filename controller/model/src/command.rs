@@ -8,4 +8,5 @@ pub(crate) mod integrate;
 pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod refresh;
+pub(crate) mod storage;
 pub(crate) mod unit;

@@ -22,6 +22,7 @@ mod early;
 mod lease;
 mod ports;
 mod state;
+mod storage;
 mod task;
 
 /// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
@@ -51,6 +52,10 @@ pub(crate) fn runner_call(
         RunnerCommand::Claim(claim) => {
             let unit = own_unit(tx, agent, &claim.unit)?;
             lease::claim(tx, &unit, claim)
+        }
+        RunnerCommand::Storage { storage, incarnation, report } => {
+            require_incarnation(tx, agent, *incarnation)?;
+            self::storage::report(tx, agent, storage, report)
         }
     }
 }
@@ -124,6 +129,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     }
     bags::apply(tx, &unit, &before, &commit.effects)?;
     state::apply(tx, &unit, &commit.effects.state)?;
+    storage::apply(tx, &unit, commit)?;
     for relation in &commit.transitions.enter_scope {
         life::scope::enter(tx, &unit, relation)?;
     }
@@ -217,6 +223,9 @@ fn terminate(tx: &mut Transaction<'_>, name: &UnitName) -> Result<(), Refusal> {
     if tx.state.subordinates_of(name).next().is_some() {
         // Q05
         return Err(cannot(ErrorCode::Conflict, "unit has subordinates".to_owned()));
+    }
+    if tx.state.storages_of(name).next().is_some() {
+        return Err(cannot(ErrorCode::Conflict, "unit has storage attachments".to_owned()));
     }
     life::unit::remove(tx, &unit);
     Ok(())

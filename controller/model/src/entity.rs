@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, TaskId,
-    UnitName, relation::BagKey, state::StateKey,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
+    TaskId, UnitName, relation::BagKey, state::StateKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ mod model;
 mod relation;
 mod sequence;
 mod state;
+mod storage;
 mod task;
 mod unit;
 mod work;
@@ -30,6 +31,7 @@ pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;
+pub use storage::Storage;
 pub use task::{ActionOperation, Task};
 pub use unit::{CommitMark, Refreshed, Unit};
 pub use work::{Work, WorkId, WorkItem};
@@ -78,6 +80,8 @@ pub enum ModelKey {
     ActionOperation(ActionOperationId),
     /// A run of an action on a unit.
     Task(TaskId),
+    /// Storage.
+    Storage(StorageId),
     /// Something that the controller has still to do.
     Work(WorkId),
 }
@@ -132,6 +136,8 @@ kinds! {
     ActionOperation,
     /// A run of an action on a unit.
     Task,
+    /// Storage.
+    Storage,
     /// Something that the controller has still to do.
     WorkItem,
 }
@@ -166,6 +172,7 @@ impl Entity {
             Self::StateEntry(entry) => ModelKey::State(entry.key.clone()),
             Self::ActionOperation(operation) => ModelKey::ActionOperation(operation.id),
             Self::Task(task) => ModelKey::Task(task.id),
+            Self::Storage(storage) => ModelKey::Storage(storage.id.clone()),
             Self::WorkItem(item) => ModelKey::Work(item.id),
         })
     }

@@ -32,9 +32,9 @@ pub fn evaluate(
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
-        Input::Controller(ControllerCommand::DestroyModel { model, force }) => {
+        Input::Controller(ControllerCommand::DestroyModel { model, force, storage }) => {
             let mut tx = Transaction::begin(root, env, *model)?;
-            let answer = command::model::destroy(&mut tx, *force)?;
+            let answer = command::model::destroy(&mut tx, *force, *storage)?;
             Ok((tx.finish()?, Output::Answer(answer)))
         }
         Input::Model(model, command) => {
@@ -64,9 +64,9 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
         Command::AddUnits { application, count, placement } => {
             command::unit::add(tx, application, *count, placement)
         }
-        Command::RemoveUnit { unit, force } => command::unit::remove(tx, unit, *force),
-        Command::RemoveApplication { application, force } => {
-            command::application::remove(tx, application, *force)
+        Command::RemoveUnit { unit, force, storage } => command::unit::remove(tx, unit, *force, *storage),
+        Command::RemoveApplication { application, force, storage } => {
+            command::application::remove(tx, application, *force, *storage)
         }
         Command::Integrate { first, second } => command::integrate::integrate(tx, first, second),
         Command::RemoveRelation { relation, force } => {
@@ -78,6 +78,10 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
         Command::Refresh { application, charm, force } => {
             command::refresh::refresh(tx, application, charm, *force)
         }
+        Command::AddStorage { unit, storage } => command::storage::add(tx, unit, storage),
+        Command::AttachStorage { unit, storage } => command::storage::attach(tx, unit, storage),
+        Command::DetachStorage { storage, force } => command::storage::detach(tx, storage, *force),
+        Command::RemoveStorage { storage, end, force } => command::storage::remove(tx, storage, *end, *force),
         Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
         Command::EnqueueOperation(request) => command::action::enqueue(tx, request),
         Command::CancelTask { task } => command::action::cancel(tx, *task),

@@ -27,7 +27,9 @@ pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
-pub use status::{StatusContext, full_status, machine_history, shown_application_status, shown_statuses};
+pub use status::{
+    StatusContext, combined_storage, full_status, machine_history, shown_application_status, shown_statuses,
+};
 pub use summary::{agent_summaries, model_summary};
 pub use view::{follow, view};
 pub use worker::due_work;

@@ -4,4 +4,5 @@ pub(crate) mod application;
 pub(crate) mod charm;
 pub(crate) mod relation;
 pub(crate) mod scope;
+pub(crate) mod storage;
 pub(crate) mod unit;

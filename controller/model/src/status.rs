@@ -18,6 +18,9 @@ use crate::{
 
 mod application;
 mod relation;
+mod storage;
+
+pub use storage::combined_storage;
 
 /// What status shows beside the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +52,7 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
             .filter(|relation| relation.life != Life::Dead)
             .map(|found| relation::status(state, found))
             .collect(),
+        storage: state.storages().next().map(|_| storage::combined(state)),
         controller: ControllerStatus {
             timestamp: context.now,
             engine: context.engine.clone(),
@@ -146,7 +150,11 @@ pub fn shown_statuses(
     match workload.status {
         WorkloadStatus::Error | WorkloadStatus::Terminated => (workload, lost),
         _ => {
-            let message = format!("agent lost, see 'periapt show-status-log {}'", unit.name);
+            let message = match state.storages_of(&unit.name).find_map(|storage| storage.agent.as_ref()) {
+                // It runs nowhere else.
+                Some(agent) => format!("waits for agent {agent}, where its storage lies"),
+                None => format!("agent lost, see 'periapt show-status-log {}'", unit.name),
+            };
             (StatusInfo::new(WorkloadStatus::Unknown, message, since), lost)
         }
     }

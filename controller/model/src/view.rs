@@ -15,7 +15,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{Relation, Unit},
+    entity::{Relation, Storage, Unit},
     root::{ModelState, Root},
 };
 
@@ -32,6 +32,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     let own = Own::of(state, agent);
     let mut view = View { model: Some(project::model(state.model())), ..empty };
     own.add_units(root, agent, &mut view);
+    own.add_storages(agent, &mut view);
     own.add_applications(root, &mut view);
     for relation in own.relations() {
         own.add_relation(relation, &mut view);
@@ -72,6 +73,19 @@ impl<'a> Own<'a> {
         for machine in self.state.machines_of(agent) {
             view.machines.insert(machine.id, host.machine(self.state, machine));
         }
+    }
+
+    fn add_storages(&self, agent: &AgentName, view: &mut View) {
+        let of_units = self.units.keys().flat_map(|unit| self.state.storages_of(unit));
+        for storage in of_units.chain(self.state.storages_at(agent)) {
+            view.storages.insert(storage.id.clone(), project::storage(storage));
+        }
+    }
+
+    /// What lies on the agent's disk, or is to.
+    fn sees_storage(&self, agent: &AgentName, storage: &Storage) -> bool {
+        storage.agent.as_ref() == Some(agent)
+            || storage.unit().is_some_and(|unit| self.units.contains_key(unit))
     }
 
     fn add_applications(&self, root: &Root, view: &mut View) {

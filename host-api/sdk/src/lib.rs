@@ -64,6 +64,7 @@ mod ports;
 mod relation;
 mod state;
 mod status;
+mod storage;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod tools;
@@ -95,5 +96,6 @@ pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;
 pub use state::State;
 pub use status::{Status, Workload};
+pub use storage::Storage;
 pub use tools::{Output, tool};
 pub use unit::Unit;

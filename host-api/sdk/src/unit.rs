@@ -104,6 +104,21 @@ impl Unit {
         State::new()
     }
 
+    /// The storage of a name that can be used now, by id; what is not there yet, or about to go, is left out.
+    pub fn storage(&self, name: &str) -> Vec<Storage> {
+        let ids = host::storage::list(Some(name));
+        ids.iter().filter_map(|id| Storage::find(id).ok()).collect()
+    }
+
+    /// Asks for more instances of a storage; each comes with a storage-attached event.
+    ///
+    /// # Errors
+    ///
+    /// When the charm declares no such storage. That there are too many is told when the hook is committed.
+    pub fn add_storage(&self, name: &str, count: u32) -> Result {
+        host::storage::add(name, count).map_err(Error::refused)
+    }
+
     /// Says how the workload is. Seen at once, and stays if the hook fails.
     ///
     /// # Errors

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CharmMeta, EndpointMeta, OptionMeta, OptionType, actions};
+use super::{
+    CharmMeta, EndpointMeta, OptionMeta, OptionType, actions,
+    storage::{RawStorage, declared},
+};
 use crate::{
     EndpointName, InterfaceName, NameError,
     name::ApplicationName,
@@ -87,6 +90,7 @@ struct RawMetadata {
     requires: Option<BTreeMap<String, Value>>,
     peers: Option<BTreeMap<String, Value>>,
     extra_bindings: Option<BTreeMap<String, Option<Value>>>,
+    storage: Option<BTreeMap<String, RawStorage>>,
     config: Option<RawConfig>,
     actions: Option<BTreeMap<String, Value>>,
     series: Option<Value>,
@@ -159,6 +163,7 @@ impl CharmMeta {
             subordinate: raw.subordinate,
             endpoints: BTreeMap::new(),
             extra_bindings: raw.extra_bindings.unwrap_or_default().into_keys().collect(),
+            storage: declared(raw.storage.unwrap_or_default()).map_err(|message| rule(file, message))?,
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::storage::CombinedStorage;
 use crate::Timestamp;
 
 /// `status --format json`.
@@ -20,6 +21,9 @@ pub struct FullStatus {
     /// In order of their ids; shown by `--relations`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationStatus>,
+    /// Storage; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<CombinedStorage>,
     /// The controller.
     pub controller: ControllerStatus,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, TaskId, Timestamp, UnitName,
+    RelationId, StorageId, TaskId, Timestamp, UnitName,
     action::{Parameters, TaskStatus},
     charm::CharmMeta,
     command::ResolveMode,
@@ -260,4 +260,34 @@ pub struct TaskView {
     pub group: Option<String>,
     /// Pending, running or aborting.
     pub status: TaskStatus,
+}
+
+/// An instance of storage that lies, or is to lie, on this runner's agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageView {
+    /// Which.
+    pub id: StorageId,
+    /// Not alive: its files are to be deleted once no unit has it.
+    pub life: Life,
+    /// Its bound, in mebibytes.
+    pub size: u64,
+    /// Whether it is there.
+    pub provisioned: bool,
+    /// The unit that has it.
+    pub attachment: Option<StorageAttachment>,
+}
+
+/// A unit's hold on storage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageAttachment {
+    /// The unit.
+    pub unit: UnitName,
+    /// Dying: the unit is to let it go.
+    pub life: Life,
+    /// Where the unit's hooks find it.
+    pub location: String,
+    /// Whether they may only read it.
+    pub read_only: bool,
 }

@@ -68,6 +68,8 @@ pub(crate) struct Start {
     pub(crate) model: ModelUuid,
     /// Where compiled components lie, read-only.
     pub(crate) artefacts: PathBuf,
+    /// Where the storage of its units lies; made when it is needed.
+    pub(crate) storage: PathBuf,
     /// The key of their MACs.
     pub(crate) artefact_key: [u8; 32],
     /// How many hooks may run at the same time.

@@ -35,6 +35,7 @@ mod link;
 mod mirror;
 mod outbox;
 mod quarantine;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -46,6 +47,7 @@ use groups::Groups;
 use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
+use storage::Storages;
 
 /// How often a runner says that it lives.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -79,6 +81,7 @@ struct World {
     leases: Arc<LeaseBook>,
     sandbox: Sandbox,
     charms: PreparedCharms,
+    storages: Storages,
     /// One permit for each hook that may run; all of them for one that is to run alone.
     hooks: Arc<Semaphore>,
     board: Board,
@@ -215,10 +218,29 @@ async fn look_after(
     mirror.filled().await;
     let hooks = Arc::new(Semaphore::new(start.hooks.max(1)));
     let (board, groups) = (Board::default(), Groups::default());
-    let world =
-        Arc::new(World { start, incarnation, link, mirror, leases, sandbox, charms, hooks, board, groups });
-    quarantine::run(&world).await?;
-    units::run(world).await
+    let storages = Storages::new(start.storage.clone());
+    let world = Arc::new(World {
+        start,
+        incarnation,
+        link,
+        mirror,
+        leases,
+        sandbox,
+        charms,
+        storages,
+        hooks,
+        board,
+        groups,
+    });
+    let storage = storage::run(Arc::clone(&world));
+    let units = async {
+        quarantine::run(&world).await?;
+        units::run(Arc::clone(&world)).await
+    };
+    tokio::select! {
+        ended = storage => ended,
+        ended = units => ended,
+    }
 }
 
 async fn attach(link: &Link) -> Result<Incarnation, RunnerError> {

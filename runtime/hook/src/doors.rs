@@ -1,7 +1,7 @@
 //! The typed door: what the sandbox's host functions call, by the interfaces of the contract.
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, RelationId, UnitName,
+    ApplicationName, EndpointName, RelationId, StorageId, StorageName, UnitName,
     action::Parameters,
     logs::LogLevel,
     ports::OpenedPorts,
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::{
     Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, OwnBag, Ports,
+    StorageInfo,
     lease::{Halt, into_answer},
     run::HookRun,
 };
@@ -268,6 +269,27 @@ impl HookContext {
     /// Says that the action failed; the last message counts.
     pub fn action_fail(&mut self, message: Option<&str>) -> Result<(), CallError> {
         self.call("actions.fail", (message,), |run| run.fail_action(message))
+    }
+}
+
+/// `storage`
+impl HookContext {
+    /// What the unit has, of one storage or of all.
+    pub fn storage_list(&mut self, name: Option<&str>) -> Vec<StorageId> {
+        self.call("storage.list", (name,), |run| run.storage_ids(name))
+    }
+
+    /// One instance, by its id.
+    pub fn storage_get(&mut self, id: &str) -> Result<StorageInfo, CallError> {
+        self.call("storage.get", (id,), |run| run.storage_info(run.find_storage(id)?))
+    }
+
+    /// Asks for more instances of a storage.
+    pub fn storage_add(&mut self, name: &str, count: u32) -> Result<(), CallError> {
+        self.call("storage.add", (name, count), |run| {
+            let name = StorageName::new(name).map_err(|error| CallError::invalid(error.to_string()))?;
+            run.add_storage(&[(name, count)])
+        })
     }
 }
 

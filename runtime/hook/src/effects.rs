@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    LeaderTerm, RelationId,
+    LeaderTerm, RelationId, StorageName,
     commit::{BagChanges, HookEffects},
+    name::MAX_NAME_LENGTH,
     ports::PortTable,
     relation::Settings,
 };
@@ -22,6 +23,9 @@ pub(crate) enum Target {
 /// What the encoding of a bag costs beside its entries: its relation's number and the names of its parts.
 const BAG_BYTES: usize = 64;
 
+/// What a request for storage takes in a commit at most: its name, a number, and the words around them.
+const STORAGE_BYTES: usize = MAX_NAME_LENGTH + 32;
+
 /// Deferred effects, with what they would take in a commit.
 #[derive(Debug)]
 pub(crate) struct Effects {
@@ -30,6 +34,7 @@ pub(crate) struct Effects {
     state: BTreeMap<String, Option<String>>,
     base_ports: PortTable,
     ports: PortTable,
+    add_storage: BTreeMap<StorageName, u32>,
     leader_term: Option<LeaderTerm>,
     /// Bytes and keys taken.
     taken: Size,
@@ -50,6 +55,7 @@ impl Effects {
             state: BTreeMap::new(),
             ports: base_ports.clone(),
             base_ports,
+            add_storage: BTreeMap::new(),
             leader_term: None,
             taken: Size::default(),
         }
@@ -172,6 +178,25 @@ impl Effects {
         Ok(())
     }
 
+    /// Asks for more storage; requests for one storage add up.
+    pub(crate) fn add_storage(
+        &mut self,
+        requests: &[(StorageName, u32)],
+        limits: &Limits,
+    ) -> Result<(), CallError> {
+        let mut asked = self.add_storage.clone();
+        for (name, count) in requests {
+            let known = asked.entry(name.clone()).or_default();
+            *known = known.saturating_add(*count);
+        }
+        let mut after = self.taken;
+        // Names of the charm's own storage, each once.
+        after.bytes += (asked.len() - self.add_storage.len()) * STORAGE_BYTES;
+        self.take(after, limits)?;
+        self.add_storage = asked;
+        Ok(())
+    }
+
     /// Notes the leadership that a leader-only effect rests on.
     pub(crate) fn rest_on(&mut self, term: LeaderTerm) {
         self.leader_term = Some(term);
@@ -197,8 +222,8 @@ impl Effects {
     pub(crate) fn finish(mut self) -> (HookEffects, Option<LeaderTerm>) {
         self.bags.retain(|_, changes| *changes != BagChanges::default());
         let ports = self.ports.changes_from(&self.base_ports);
-        let Self { bags, state, leader_settings, leader_term, .. } = self;
-        (HookEffects { bags, ports, state, leader_settings }, leader_term)
+        let Self { bags, state, leader_settings, add_storage, leader_term, .. } = self;
+        (HookEffects { bags, ports, state, leader_settings, add_storage }, leader_term)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The variables that a hook sees (`hook-model.md` 4.2). There is no socket, no tools directory and no proxy in a
 //! sandbox, so the variables about them are absent or empty.
 
-use periapt_host_api::event::Event;
+use periapt_host_api::{event::Event, storage::StorageKind};
 
 use crate::HookContext;
 
@@ -52,6 +52,7 @@ impl HookContext {
         }
         variables.extend(relation_variables(event));
         variables.extend(action_variables(event));
+        variables.extend(storage_variables(event));
         variables
     }
 }
@@ -62,6 +63,15 @@ fn action_variables(event: &Event) -> Vec<(String, String)> {
         ("JUJU_ACTION_NAME".to_owned(), name.clone()),
         ("JUJU_ACTION_UUID".to_owned(), task.to_string()),
         ("JUJU_ACTION_TAG".to_owned(), format!("action-{task}")),
+    ]
+}
+
+fn storage_variables(event: &Event) -> Vec<(String, String)> {
+    let Some(context) = event.storage() else { return Vec::new() };
+    vec![
+        ("JUJU_STORAGE_ID".to_owned(), context.storage.to_string()),
+        ("JUJU_STORAGE_LOCATION".to_owned(), context.location.clone()),
+        ("JUJU_STORAGE_KIND".to_owned(), StorageKind::Filesystem.to_string()),
     ]
 }
 

@@ -27,6 +27,7 @@ mod run;
 mod snapshot;
 mod state;
 mod status;
+mod storage;
 mod tools;
 
 pub use actions::ActionGathered;
@@ -41,4 +42,5 @@ pub use log::OutputStream;
 pub use ports::Ports;
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatus, CharmStatus};
+pub use storage::StorageInfo;
 pub use tools::ToolOutput;

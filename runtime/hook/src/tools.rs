@@ -21,6 +21,7 @@ mod relation;
 mod relation_bag;
 mod state;
 mod status;
+mod storage;
 mod unsupported;
 mod yaml;
 
@@ -94,6 +95,9 @@ const TOOLS: &[Tool] = &[
     state::STATE_DELETE,
     status::STATUS_SET,
     status::STATUS_GET,
+    storage::STORAGE_GET,
+    storage::STORAGE_LIST,
+    storage::STORAGE_ADD,
 ];
 
 impl HookContext {

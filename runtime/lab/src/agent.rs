@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
     AgentName, Incarnation, ModelUuid, Refusal, Revision, UnitName,
-    agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand},
+    agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand, StorageReport},
     command::Caller,
     status::Life,
     view::View,
@@ -38,6 +38,17 @@ pub(crate) enum Line {
     Down,
 }
 
+/// What becomes of storage on an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// It is made and deleted at once.
+    Works,
+    /// Nothing is made or deleted, and nothing said of it.
+    Stuck,
+    /// Neither can be done, for this reason.
+    Broken(String),
+}
+
 /// One agent.
 #[derive(Debug)]
 pub(crate) struct Agent {
@@ -47,6 +58,7 @@ pub(crate) struct Agent {
     pub(crate) line: Line,
     /// Whether the stream of frames flows; calls go another way.
     pub(crate) stream: Line,
+    pub(crate) disk: Disk,
     model: ModelUuid,
     /// None before the first frame.
     mirror: Option<View>,
@@ -68,6 +80,7 @@ impl Agent {
             process: Process::Ended,
             line: Line::Up,
             stream: Line::Up,
+            disk: Disk::Works,
             model,
             mirror: None,
             mirrored: Root::default(),
@@ -204,6 +217,36 @@ impl Agent {
     fn differs(&self, revision: Revision, what: &str) -> LabError {
         let what = what.chars().take(2_000).collect();
         LabError::MirrorDiffers { agent: self.name.clone(), revision, what }
+    }
+
+    /// Makes and deletes storage, as far as the disk lets it. Answers whether anything was told.
+    pub(crate) fn keep_storage(
+        &mut self,
+        controller: &mut Controller,
+        clock: Clock,
+    ) -> Result<bool, LabError> {
+        let Some(mirror) = self.mirror.clone().filter(|_| self.is_up()) else { return Ok(false) };
+        let mut told = false;
+        for found in mirror.storages.values() {
+            let done = match (found.provisioned, &found.attachment) {
+                (false, Some(_)) => StorageReport::Provisioned,
+                (true, None) if found.life != Life::Alive => StorageReport::Deleted,
+                _ => continue,
+            };
+            let report = match &self.disk {
+                Disk::Works => done,
+                Disk::Stuck => continue,
+                Disk::Broken(message) => StorageReport::Failed { message: message.clone() },
+            };
+            let before = controller.root().revision();
+            let (storage, incarnation) = (found.id.clone(), self.incarnation);
+            match self.call(controller, clock, RunnerCommand::Storage { storage, incarnation, report }) {
+                // What is refused is no longer as the mirror has it.
+                Ok(_) | Err(LabError::Refused(_)) => told |= controller.root().revision() != before,
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(told)
     }
 
     /// What one unit holds.

@@ -78,6 +78,8 @@ impl CharmCode for Component {
             context,
             seed: Seed(host.seed()),
             budgets: self.budgets.clone(),
+            // Components in a laboratory have no disk.
+            storage: Vec::new(),
             services: Arc::new(desk.clone()),
         };
         let report = self.runtime.block_on(async {

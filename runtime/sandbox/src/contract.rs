@@ -13,6 +13,7 @@ mod ports;
 mod relations;
 mod state;
 mod status;
+mod storage;
 mod tools;
 mod weight;
 
@@ -43,6 +44,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
     state::link(&mut linker.instance("periapt:charm/state@0.1.0")?)?;
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
+    storage::link(&mut linker.instance("periapt:charm/storage@0.1.0")?)?;
     tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;
     // Only types, which components import all the same.
     linker.instance("periapt:charm/types@0.1.0")?;

@@ -1,16 +1,20 @@
-//! The files that a hook sees: the charm's own at `/charm`, read-only, and a private `/tmp`, in memory, bounded,
-//! and gone with the hook.
+//! The files that a hook sees: the charm's own at `/charm`, read-only; a private `/tmp`, in memory, bounded, and gone
+//! with the hook; and the storage of its unit, where the charm wants it.
 //!
-//! Neither is a directory of the host that a guest could find a way out of: names are looked up in a tree of
-//! our own, and the only files of the host that are ever opened are those that the tree was built from.
+//! The first two are no directories of the host that a guest could find a way out of: names are looked up in a tree of
+//! our own, and the only files of the host that are ever opened are those that the tree was built from. Storage is a
+//! directory of the host ([`Filesystem`]), which the kernel keeps guests in.
 
 mod charm;
+mod disk;
 mod handle;
 mod host;
 mod path;
+mod stored;
 mod stream;
 mod tree;
 
 pub(crate) use charm::CharmFiles;
+pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used};
 pub(crate) use handle::Files;
 pub(crate) use host::{FilesView, link};

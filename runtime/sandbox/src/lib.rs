@@ -28,6 +28,7 @@ mod wasi;
 pub use artifact::{ArtifactError, ArtifactId, ArtifactKey};
 pub use engine::{CompatibilityHash, engine_version};
 pub use error::{Busy, HookError, HookErrorKind, PrepareError};
+pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, Used};
 pub use fuel::FUEL_PER_SECOND;
 pub use options::{Budgets, Options};
 pub use random::Seed;

@@ -11,7 +11,7 @@ use crate::{
     clock::HookClock,
     contract::{self, types},
     diagnosis::{self, Evidence, Verdict},
-    files::Files,
+    files::{Files, StorageMount},
     limits::{self, Limiter},
     meter::Meter,
     output::Output,
@@ -27,6 +27,8 @@ pub struct RunInputs {
     pub seed: Seed,
     /// What it may use.
     pub budgets: Budgets,
+    /// The unit's storage.
+    pub storage: Vec<StorageMount>,
     /// The world outside.
     pub services: Arc<dyn HookServices>,
 }
@@ -67,7 +69,7 @@ impl Sandbox {
     /// # Errors
     /// [`Busy`]: the pool has no room. Nothing was run; the caller tries again with a new context.
     pub async fn run_hook(&self, prepared: &Prepared, inputs: RunInputs) -> Result<HookReport, Busy> {
-        let RunInputs { context, seed, budgets, services } = inputs;
+        let RunInputs { context, seed, budgets, storage, services } = inputs;
         let began = Instant::now();
         let environment = context.environment();
         let invocation = contract::invocation(context.event(), context.attempt());
@@ -88,7 +90,8 @@ impl Sandbox {
                 budgets.tmp_bytes,
                 budgets.tmp_files,
                 Arc::clone(&clock),
-            ),
+            )
+            .with_storage(storage),
             clock,
             table,
             wasi: wasi::context(&environment, seed, &meter, stdout.clone(), stderr.clone()),

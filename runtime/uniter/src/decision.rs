@@ -44,8 +44,13 @@ pub struct HookRun {
     pub unit: UnitName,
     /// What the charm is told.
     pub event: Event,
-    /// 1 for the first attempt since the back-off was last reset.
+    /// 1 for the first attempt since the back-off was last reset; exact, and over all attempts, if the run is
+    /// [durable](Self::must_begin).
     pub attempt: u32,
+    /// Failures in a row since the back-off was last reset.
+    pub(crate) failures: u32,
+    pub(crate) operation: OperationId,
+    pub(crate) durable: bool,
     /// What this run absorbs: changes that were merged into it or became moot, for people.
     pub coalesced: Vec<String>,
     /// The charm that the unit runs.
@@ -63,7 +68,13 @@ pub struct HookRun {
 impl HookRun {
     /// The id of this run. It stays the same when the run is lost and made again.
     pub fn operation(&self) -> OperationId {
-        OperationId(self.record.seq)
+        self.operation
+    }
+
+    /// Whether the run leaves traces outside its commit, as it has storage to write to: then what [`begin`](crate::begin)
+    /// says is to be committed before it starts.
+    pub fn must_begin(&self) -> bool {
+        self.durable
     }
 }
 

@@ -23,7 +23,7 @@ mod update_status;
 pub use action::{ActionReturn, action_ended};
 pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen};
 pub use jitter::Jitter;
-pub use progress::{deploy_failed, deployed, hook_ended};
+pub use progress::{begin, deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;
 pub use resolver::resolve;
 pub use status::{before_hook, idle_effect};

@@ -1,8 +1,8 @@
 //! What a unit's record is after an operation (`hook-model.md` 1.5, 1.6).
 
 use periapt_host_api::{
-    Timestamp,
-    record::{HookStep, Operation},
+    OperationId, Timestamp,
+    record::{Begun, HookStep, Operation},
 };
 
 use crate::{HookEnd, HookRun, Jitter, Progress, retry, status, update_status};
@@ -13,6 +13,16 @@ mod follow;
 pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
 pub(crate) use follow::{moot, skipped};
+
+/// What to commit before a run that [must begin](HookRun::must_begin) starts, and the run as it is after that: with
+/// the attempt on record, a run that is cut short is known to have been made (`design.md` section 6).
+pub fn begin(run: &HookRun) -> (Progress, HookRun) {
+    let mut progress = Progress::after(&run.record);
+    let begun = Begun { event: run.event.clone(), attempt: run.attempt, operation: run.operation };
+    progress.record.begun = Some(begun);
+    let run = HookRun { record: progress.record.clone(), ..run.clone() };
+    (progress, run)
+}
 
 /// What to commit after a hook ran: the unit's progress if it succeeded, its failure if not. Jitter is for the
 /// back-off or for the update-status timer, whichever is armed.
@@ -27,8 +37,11 @@ pub fn hook_ended(run: &HookRun, end: HookEnd, now: Timestamp, jitter: Jitter) -
         }
         HookEnd::Failed { message, status_set } => {
             progress.record.status_set |= status_set;
-            let earlier = run.attempt.saturating_sub(1);
-            let failure = retry::failure(&message, earlier, now, jitter);
+            let failure = retry::failure(&message, run.failures, now, jitter);
+            if let Some(begun) = &mut progress.record.begun {
+                // The next attempt is another run.
+                begun.operation = OperationId(progress.record.seq);
+            }
             progress.early.push(status::failure_log(
                 &run.unit,
                 &format!("hook \"{}\"", run.event),

@@ -10,12 +10,13 @@ mod leadership;
 mod ordinary;
 mod removal;
 mod start;
+mod storage;
 
 /// One rule: a decision, or nothing if it does not apply.
 type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
 
 /// The first rule that yields something decides. The numbers are those of `hook-model.md` 1.7; what is not here
-/// yet (workload events, secrets, commands, storage) takes its place at its number.
+/// yet (workload events, secrets, commands) takes its place at its number.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
     action::terminated,            // (1.6: an action whose agent died)
@@ -26,7 +27,8 @@ const RULES: &[Rule] = &[
     leadership::next,              // 8
     // 9 workload events, 10 secrets
     action::next, // 11
-    // 12 commands, 13 storage
+    // 12 commands
+    storage::next,           // 13
     error::failed_hook,      // 15
     ordinary::queued_hook,   // 16
     removal::teardown,       // 17a

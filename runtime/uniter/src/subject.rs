@@ -1,12 +1,12 @@
 //! One unit in its view: what every rule of the resolver looks at.
 
 use periapt_host_api::{
-    RelationId, Revision, Timestamp, UnitName,
+    OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
     event::Event,
     record::{HookStep, Operation, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
     status::Life,
-    view::{ApplicationView, MachineView, ModelView, UnitView, View},
+    view::{ApplicationView, MachineView, ModelView, StorageAttachment, StorageView, UnitView, View},
 };
 
 use crate::{Decision, DeployRun, HookRun, Seen, coalesced};
@@ -80,6 +80,20 @@ impl<'a> Subject<'a> {
         self.view.bags.get(&BagKey { relation, owner }).map_or(0, |bag| bag.version)
     }
 
+    /// The storage that the unit has, by id.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = (&'a StorageView, &'a StorageAttachment)> {
+        let unit = &self.unit.name;
+        self.view.storages.values().filter_map(move |storage| {
+            storage.attachment.as_ref().filter(|attachment| attachment.unit == *unit).map(|it| (storage, it))
+        })
+    }
+
+    /// The unit's hold on an instance.
+    pub(crate) fn attachment(&self, id: &StorageId) -> Option<&'a StorageAttachment> {
+        let attachment = self.view.storages.get(id)?.attachment.as_ref();
+        attachment.filter(|attachment| attachment.unit == self.unit.name)
+    }
+
     /// What this snapshot shows of the things that an event is about.
     pub(crate) fn seen(&self, event: &Event) -> Seen {
         let relation = event.relation();
@@ -103,20 +117,28 @@ impl<'a> Subject<'a> {
     /// The decision to run a hook now.
     pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
         let record = self.record();
-        let attempt = match &record.operation {
+        let failures = match &record.operation {
             Operation::Hook { event: failed, step: HookStep::Failed(failure) } if *failed == event => {
-                failure.attempts.saturating_add(1)
+                failure.attempts
             }
-            _ => 1,
+            _ => 0,
         };
-        Decision::RunHook(Box::new(self.hook_run(event, attempt, record.clone(), now)))
+        let begun = record.begun.as_ref().filter(|begun| begun.event == event);
+        let attempt = begun.map_or(failures, |begun| begun.attempt).saturating_add(1);
+        let operation = begun.map_or(OperationId(record.seq), |begun| begun.operation);
+        let durable = self.storages().next().is_some();
+        let run = self.hook_run(event, attempt, record.clone(), now);
+        Decision::RunHook(Box::new(HookRun { failures, operation, durable, ..run }))
     }
 
-    /// A run of an event, from a record.
+    /// A first run of an event, from a record.
     pub(crate) fn hook_run(&self, event: Event, attempt: u32, record: UnitRecord, now: Timestamp) -> HookRun {
         HookRun {
             unit: self.unit.name.clone(),
             attempt,
+            failures: 0,
+            operation: OperationId(record.seq),
+            durable: false,
             coalesced: coalesced::by(self, &event),
             charm: record.charm.unwrap_or(self.application.charm),
             seen: self.seen(&event),

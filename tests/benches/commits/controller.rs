@@ -77,6 +77,7 @@ impl Controller {
             units,
             config: Default::default(),
             placement: Vec::new(),
+            storage: Default::default(),
             trust: false,
         });
         self.operator.command(&uuid.into(), deploy).await?;

@@ -50,7 +50,13 @@ impl Sandboxed {
     pub(crate) async fn hook(&mut self) -> anyhow::Result<()> {
         let context = self.model.context()?;
         let budgets = Budgets::default();
-        let inputs = RunInputs { context, seed: Seed([7; 32]), budgets, services: Arc::new(Nothing) };
+        let inputs = RunInputs {
+            context,
+            seed: Seed([7; 32]),
+            budgets,
+            storage: Vec::new(),
+            services: Arc::new(Nothing),
+        };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
         if report.outcome != Outcome::Handled {
             bail!("the hook was not handled: {:?}", report.outcome);

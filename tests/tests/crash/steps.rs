@@ -220,9 +220,11 @@ impl Step {
             Self::AddUnit(name, _) => {
                 Command::AddUnits { application: name.parse()?, count: 1, placement: Vec::new() }
             }
-            Self::RemoveUnit(name, number) => {
-                Command::RemoveUnit { unit: format!("{name}/{number}").parse()?, force: None }
-            }
+            Self::RemoveUnit(name, number) => Command::RemoveUnit {
+                unit: format!("{name}/{number}").parse()?,
+                force: None,
+                storage: Default::default(),
+            },
             Self::Integrate(requirer, provider) => {
                 Command::Integrate { first: selector(requirer)?, second: selector(provider)? }
             }
@@ -233,7 +235,11 @@ impl Step {
             Self::Expose(name, true) => Command::Expose { application: name.parse()? },
             Self::Expose(name, false) => Command::Unexpose { application: name.parse()? },
             Self::Deploy(note) => deploy(charms.first, PASSING, 1, [("script", script(*note, false))])?,
-            Self::Remove => Command::RemoveApplication { application: PASSING.parse()?, force: None },
+            Self::Remove => Command::RemoveApplication {
+                application: PASSING.parse()?,
+                force: None,
+                storage: Default::default(),
+            },
         })
     }
 }
@@ -251,6 +257,7 @@ pub(crate) fn deploy<const N: usize>(
         units,
         config: config.map(|(key, value)| (key.to_owned(), value)).into(),
         placement: Vec::new(),
+        storage: Default::default(),
         trust: false,
     }))
 }

@@ -209,6 +209,7 @@ impl Executor<'_> {
                 units: 0,
                 config: options,
                 placement: Vec::new(),
+                storage: BTreeMap::new(),
                 trust,
             }),
             Step::Refresh { application, charm } => Command::Refresh { application, charm, force: false },

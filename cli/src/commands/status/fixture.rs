@@ -101,6 +101,7 @@ pub(crate) fn settled() -> FullStatus {
             ),
             ("wordpress".to_owned(), wordpress),
         ]),
+        storage: None,
         relations: vec![RelationStatus {
             id: 1,
             provider: "mysql:db".into(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ApplicationName, Refusal,
     command::{Answer, Force},
+    storage::UnitStorage,
 };
 
 use crate::{config, entity::Application, life, transaction::Transaction};
@@ -52,9 +53,10 @@ pub(crate) fn remove(
     tx: &mut Transaction<'_>,
     name: &ApplicationName,
     force: Option<Force>,
+    storage: UnitStorage,
 ) -> Result<Answer, Refusal> {
     let application = tx.application(name)?;
-    life::application::destroy(tx, &application, force);
+    life::application::destroy(tx, &application, force, storage);
     Ok(match tx.state.application(name) {
         None => Answer::Removal { gone: true, waits_for: Vec::new() },
         Some(application) => {

@@ -8,12 +8,14 @@ use periapt_host_api::{
     relation::{Endpoint, Role},
     settings::OptionValues,
     status::Life,
+    storage::StorageDirectives,
 };
 
 use super::{model::require_alive, unit};
 use crate::{
     config,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
+    life,
     transaction::Transaction,
 };
 
@@ -37,6 +39,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     unit::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let settings = config::change(meta, &OptionValues::new(), &deploy.config, &[])?;
+    check_storage(meta, &deploy.storage).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
 
     use_charm(tx, &deploy.charm, meta)?;
     let charm = CharmRef { digest: deploy.charm, modified_version: 0 };
@@ -48,6 +51,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         subordinate: meta.subordinate,
         config_hash: config::config_hash(meta, &settings, charm),
         config: settings,
+        storage: deploy.storage.clone(),
         trust: deploy.trust,
         trust_hash: config::trust_hash(deploy.trust),
         update_status_interval: None,
@@ -64,6 +68,13 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     add_peers(tx, &name, meta)?;
     let units = unit::create(tx, &name, deploy.units, &deploy.placement)?;
     Ok(Answer::Application { name, units })
+}
+
+/// The storage that each unit would get must be what the charm takes.
+fn check_storage(meta: &CharmMeta, directives: &StorageDirectives) -> Result<(), Refusal> {
+    life::storage::check(meta, directives, |_| 0)?;
+    let each = life::storage::of_new_unit(meta, directives);
+    life::storage::check_total(each.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.count)))
 }
 
 /// What an uploaded charm declares.

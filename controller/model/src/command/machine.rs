@@ -4,6 +4,7 @@ use periapt_host_api::{
     MachineId, Refusal, UnitName,
     command::{Answer, Force},
     status::Life,
+    storage::UnitStorage,
 };
 
 use crate::{
@@ -36,7 +37,7 @@ pub(crate) fn remove(
         return Err(Refusal::conflict(text).about(about));
     };
     tx.put(Machine { life: Life::Dying, ..Machine::clone(&machine) });
-    life::unit::destroy_all(tx, units, Some(force));
+    life::unit::destroy_all(tx, units, Some(force), UnitStorage::Detach);
     let waits_for: Vec<String> =
         tx.state.units_on(&id).map(|unit| format!("unit {} to be gone", unit.name)).collect();
     Ok(Answer::Removal { gone: tx.state.machine(&id).is_none(), waits_for })

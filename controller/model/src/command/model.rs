@@ -7,6 +7,7 @@ use periapt_host_api::{
     command::{Answer, Caller, Force},
     settings::ModelConfig,
     status::Life,
+    storage::StorageEnd,
 };
 
 use crate::{
@@ -41,6 +42,7 @@ pub(crate) fn add(
         owner: owner.clone(),
         life: Life::Alive,
         config: ModelConfig::default(),
+        storage_end: None,
         created_at: env.now,
         life_since: env.now,
     };
@@ -49,8 +51,23 @@ pub(crate) fn add(
     Ok((changes, Answer::Model { uuid }))
 }
 
-pub(crate) fn destroy(tx: &mut Transaction<'_>, force: Option<Force>) -> Result<Answer, Refusal> {
+pub(crate) fn destroy(
+    tx: &mut Transaction<'_>,
+    force: Option<Force>,
+    storage: Option<StorageEnd>,
+) -> Result<Answer, Refusal> {
     let mut model = tx.state.model().clone();
+    model.storage_end = storage.or(model.storage_end);
+    let count = tx.state.storages().count();
+    if count > 0 && model.storage_end.is_none() {
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!(
+            "cannot destroy model {:?}: it has {count} instance{plural} of storage; say what becomes of them, by \
+             --destroy-storage or --release-storage",
+            model.name.as_str()
+        );
+        return Err(Refusal::conflict(text).about(format!("model {}", model.name)));
+    }
     if model.life == Life::Alive {
         model.life = Life::Dying;
         model.life_since = tx.now();

@@ -3,15 +3,23 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, charm::CharmMeta, command::Answer,
-    record::CharmRef, status::Life,
+    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, StorageId, StorageName,
+    charm::{CharmMeta, StorageMeta},
+    command::Answer,
+    record::CharmRef,
+    status::Life,
 };
 
 use super::{
     deploy::{add_peers, uploaded, use_charm},
     endpoints::{self, JUJU_INFO},
 };
-use crate::{config, entity::Application, life, transaction::Transaction};
+use crate::{
+    config,
+    entity::{Application, Work},
+    life,
+    transaction::Transaction,
+};
 
 pub(crate) fn refresh(
     tx: &mut Transaction<'_>,
@@ -48,6 +56,7 @@ pub(crate) fn refresh(
         return Err(cannot(ErrorCode::BadRequest, text));
     }
     check_relations(tx, name, meta, force).map_err(|(code, text)| cannot(code, text))?;
+    check_storage(tx, name, old, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
 
     let before = application.charm;
     use_charm(tx, digest, meta)?;
@@ -56,10 +65,54 @@ pub(crate) fn refresh(
     application.force_charm = force;
     application.config = config::carry_over(meta, &application.config);
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
+    application.storage.retain(|name, _| meta.storage.contains_key(name));
     tx.put(application);
+    if meta.storage.values().any(|storage| storage.count.min > 0) {
+        tx.add_work(Work::ProvideStorage { application: name.clone() }, None);
+    }
     add_peers(tx, name, meta)?;
     life::charm::release(tx, &before.digest);
     Ok(Answer::Done)
+}
+
+/// U-37: storage in use must remain what it is to its units. The reason names the storage that is in the way.
+fn check_storage(
+    tx: &Transaction<'_>,
+    name: &ApplicationName,
+    old: &CharmMeta,
+    new: &CharmMeta,
+) -> Result<(), String> {
+    let mut most: BTreeMap<&StorageName, u32> = BTreeMap::new();
+    for unit in tx.state.units_of(name) {
+        for storage in tx.state.storages_of(&unit.name) {
+            let count = life::storage::count_of(&tx.state, &unit.name, storage.id.name());
+            let known = most.entry(storage.id.name()).or_default();
+            *known = (*known).max(count);
+        }
+    }
+    for (store, count) in most {
+        let text = store.as_str();
+        let Some(after) = new.storage.get(store) else {
+            return Err(format!("in use storage {text:?} removed"));
+        };
+        let Some(before) = old.storage.get(store) else { continue };
+        if before.read_only != after.read_only {
+            let (before, after) = (before.read_only, after.read_only);
+            return Err(format!("existing storage {text:?} read-only changed from {before} to {after}"));
+        }
+        let place = |meta: &StorageMeta| meta.location_of(&StorageId::new(store.clone(), 0));
+        if place(before) != place(after) {
+            let (before, after) = (place(before), place(after));
+            return Err(format!("existing storage {text:?} location changed from {before:?} to {after:?}"));
+        }
+        if after.count.max.is_some_and(|max| count > max) {
+            let range = after.count;
+            return Err(format!(
+                "existing storage {text:?} range contracted: a unit has {count}, not {range}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// U-37: endpoints in use must remain, and their limits must hold.

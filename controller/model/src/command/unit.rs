@@ -5,6 +5,7 @@ use periapt_host_api::{
     command::{Answer, Force, Placement, ResolveMode},
     record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    storage::UnitStorage,
 };
 
 use super::model::require_alive;
@@ -20,6 +21,9 @@ pub(crate) const MAX_UNITS_AT_ONCE: u32 = 10_000;
 
 /// How many units are made in one commit.
 pub(crate) const UNITS_PER_STEP: u32 = 50;
+
+/// How many entities units and their storage take of one commit: the rest is for the application and its relations.
+const KEYS_FOR_UNITS: usize = 60;
 
 pub(crate) fn add(
     tx: &mut Transaction<'_>,
@@ -92,7 +96,7 @@ pub(crate) fn create(
     }
     let first = tx.take_numbers(SequenceKey::Unit(application.clone()), count)?;
     let end = first.saturating_add(count);
-    create_step(tx, application, first, end, placement);
+    create_step(tx, application, first, end, placement)?;
     Ok((first..end).map(|number| UnitName::new(application.clone(), number)).collect())
 }
 
@@ -103,18 +107,26 @@ pub(crate) fn create_step(
     first: u32,
     end: u32,
     placement: &[Placement],
-) {
-    let stop = end.min(first.saturating_add(UNITS_PER_STEP));
+) -> Result<(), Refusal> {
+    let found = tx.application(application)?;
+    let storage = life::storage::of_new_unit(tx.charm_meta(&found)?, &found.storage);
+    let each = 1 + storage.iter().map(|wanted| wanted.count as usize).sum::<usize>();
+    let per_step = u32::try_from(KEYS_FOR_UNITS / each).unwrap_or(1).min(UNITS_PER_STEP);
+    let stop = end.min(first.saturating_add(per_step));
     let mut places = placement.iter();
     for number in first..stop {
         let name = UnitName::new(application.clone(), number);
-        let unit = new_unit(tx, name, places.next().cloned());
+        let unit = new_unit(tx, name.clone(), places.next().cloned());
         tx.put(unit);
+        for wanted in &storage {
+            life::storage::make(tx, &name, wanted)?;
+        }
     }
     if stop < end {
         let (application, placement) = (application.clone(), places.cloned().collect());
         tx.add_work(Work::CreateUnits { application, next: stop, end, placement }, None);
     }
+    Ok(())
 }
 
 /// A unit that nobody has looked after yet. Its history begins.
@@ -146,6 +158,7 @@ pub(crate) fn remove(
     tx: &mut Transaction<'_>,
     name: &UnitName,
     force: Option<Force>,
+    storage: UnitStorage,
 ) -> Result<Answer, Refusal> {
     let unit = tx.unit(name)?;
     if unit.principal.is_some() && force.is_none() {
@@ -157,7 +170,7 @@ pub(crate) fn remove(
         ))
         .about(format!("unit {name}")));
     }
-    life::unit::destroy(tx, &unit, force);
+    life::unit::destroy(tx, &unit, force, storage);
     Ok(match tx.state.unit(name) {
         None => Answer::Removal { gone: true, waits_for: Vec::new() },
         Some(unit) => Answer::Removal { gone: false, waits_for: life::unit::waits_for(&tx.state, unit) },

@@ -6,6 +6,7 @@ use periapt_host_api::{
     relation::Settings,
     settings::OptionValues,
     status::{Life, StatusInfo, WorkloadStatus},
+    storage::StorageDirectives,
     view::Leader,
 };
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct Application {
     pub config: OptionValues,
     /// Over the effective settings and the charm.
     pub config_hash: String,
+    /// What storage its units get, where it is other than the charm declares.
+    #[serde(default)]
+    pub storage: StorageDirectives,
     /// Whether the operator trusts it.
     pub trust: bool,
     /// Over application-level keys.

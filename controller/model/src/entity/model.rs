@@ -1,6 +1,8 @@
 //! Models.
 
-use periapt_host_api::{ModelName, ModelUuid, Timestamp, UserName, settings::ModelConfig, status::Life};
+use periapt_host_api::{
+    ModelName, ModelUuid, Timestamp, UserName, settings::ModelConfig, status::Life, storage::StorageEnd,
+};
 use serde::{Deserialize, Serialize};
 
 /// A model.
@@ -17,6 +19,9 @@ pub struct Model {
     pub life: Life,
     /// What the engine reads.
     pub config: ModelConfig,
+    /// What becomes of its storage when it is destroyed.
+    #[serde(default)]
+    pub storage_end: Option<StorageEnd>,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when it is as alive as it is.

@@ -13,6 +13,8 @@ pub enum SequenceKey {
     Relation,
     /// Operations and tasks, from 1.
     Task,
+    /// Storage of all names.
+    Storage,
     /// Work items.
     Work,
     /// Units of applications of one name, even when the application was removed in between.

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use periapt_host_api::{
-    ApplicationName, RelationId, Timestamp, UnitName,
+    ApplicationName, RelationId, StorageId, Timestamp, UnitName,
     command::{Force, Placement},
+    storage::UnitStorage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,9 @@ pub enum Work {
         application: ApplicationName,
         /// How its units are forced.
         force: Option<Force>,
+        /// What becomes of its units' storage.
+        #[serde(default)]
+        storage: UnitStorage,
     },
     /// Destroy some units.
     DestroyUnits {
@@ -59,6 +63,9 @@ pub enum Work {
         units: Vec<UnitName>,
         /// How they are forced.
         force: Option<Force>,
+        /// What becomes of their storage.
+        #[serde(default)]
+        storage: UnitStorage,
     },
     /// Destroy the subordinate units of an application that no alive relation ties to their principal.
     DestroySubordinates {
@@ -84,6 +91,16 @@ pub enum Work {
     ForceRelation {
         /// Which.
         relation: RelationId,
+    },
+    /// Take storage from its unit without asking it, and remove it if that is wanted.
+    ForceStorage {
+        /// Which.
+        storage: StorageId,
+    },
+    /// Give the units of a refreshed application the storage that its charm newly demands.
+    ProvideStorage {
+        /// Which.
+        application: ApplicationName,
     },
     /// Remove all units of a dying model without their agents.
     ForceModel,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ApplicationName, command::Force, status::Life};
+use periapt_host_api::{ApplicationName, command::Force, status::Life, storage::UnitStorage};
 
 use super::{charm, relation, unit};
 use crate::{
@@ -15,7 +15,12 @@ use crate::{
 const STEP: usize = 35;
 
 /// Makes an application dying, and its relations; its units follow by the worker.
-pub(crate) fn destroy(tx: &mut Transaction<'_>, application: &Arc<Application>, force: Option<Force>) {
+pub(crate) fn destroy(
+    tx: &mut Transaction<'_>,
+    application: &Arc<Application>,
+    force: Option<Force>,
+    storage: UnitStorage,
+) {
     let name = &application.name;
     if application.life == Life::Alive {
         tx.put(Application { life: Life::Dying, ..Application::clone(application) });
@@ -28,13 +33,19 @@ pub(crate) fn destroy(tx: &mut Transaction<'_>, application: &Arc<Application>, 
     destroy_relations(tx, name);
     let first = application.life == Life::Alive;
     // Asked again without force, there is nothing to add to what is under way.
-    if tx.state.application(name).is_some() && (first || force.is_some()) {
-        tx.add_work(Work::DestroyApplication { application: name.clone(), force }, None);
+    let more = force.is_some() || storage == UnitStorage::Destroy;
+    if tx.state.application(name).is_some() && (first || more) {
+        tx.add_work(Work::DestroyApplication { application: name.clone(), force, storage }, None);
     }
 }
 
 /// One step of the worker: true when relations and units are all on their way.
-pub(crate) fn destroy_step(tx: &mut Transaction<'_>, name: &ApplicationName, force: Option<Force>) -> bool {
+pub(crate) fn destroy_step(
+    tx: &mut Transaction<'_>,
+    name: &ApplicationName,
+    force: Option<Force>,
+    storage: UnitStorage,
+) -> bool {
     let dying = tx.state.application(name).is_some_and(|application| application.life != Life::Alive);
     if !dying {
         return true;
@@ -45,13 +56,13 @@ pub(crate) fn destroy_step(tx: &mut Transaction<'_>, name: &ApplicationName, for
     let wanted: Vec<_> = tx
         .state
         .units_of(name)
-        .filter(|unit| unit.life == Life::Alive || force.is_some())
+        .filter(|unit| unit.life == Life::Alive || force.is_some() || storage == UnitStorage::Destroy)
         .map(|unit| unit.name.clone())
         .collect();
     if wanted.is_empty() {
         remove_if_done(tx, name);
     } else {
-        unit::destroy_all(tx, wanted, force);
+        unit::destroy_all(tx, wanted, force, storage);
     }
     true
 }

@@ -101,7 +101,13 @@ fn ensure_subordinate(
     // P-6
     unit.machine = principal.machine;
     unit.workload_status = StatusInfo::new(WorkloadStatus::Waiting, "agent initialising", tx.now());
+    let name = unit.name.clone();
     tx.put(unit);
+    let refused = |refusal: Refusal| (refusal.code, refusal.message);
+    let meta = tx.charm_meta(&application).map_err(refused)?;
+    for wanted in super::storage::of_new_unit(meta, &application.storage) {
+        super::storage::make(tx, &name, &wanted).map_err(refused)?;
+    }
     Ok(())
 }
 

@@ -6,9 +6,10 @@ use periapt_host_api::{
     RelationId, UnitName,
     command::Force,
     status::{AgentStatus, Life},
+    storage::{MAX_PER_UNIT, UnitStorage},
 };
 
-use super::{application, charm, relation, scope};
+use super::{application, charm, relation, scope, storage};
 use crate::{
     entity::{Application, ModelKey, Unit, Work},
     root::ModelState,
@@ -20,30 +21,43 @@ use crate::{
 const SCOPES_PER_STEP: usize = 20;
 
 /// How many entities one step of a unit's end takes, at most: scopes that it leaves, relations that end with
-/// that, itself, its machine, charm and application.
-pub(crate) const REMOVE_ROOM: usize = 50;
+/// that, itself, its machine, charm, application and storage.
+pub(crate) const REMOVE_ROOM: usize = 50 + MAX_PER_UNIT as usize;
 
 /// Destroys units as far as the commit has room; the worker goes on with the rest.
-pub(crate) fn destroy_all(tx: &mut Transaction<'_>, units: Vec<UnitName>, force: Option<Force>) {
+pub(crate) fn destroy_all(
+    tx: &mut Transaction<'_>,
+    units: Vec<UnitName>,
+    force: Option<Force>,
+    storage: UnitStorage,
+) {
     let mut rest = units.into_iter();
     while tx.has_room(REMOVE_ROOM) {
         let Some(name) = rest.next() else { return };
         if let Some(unit) = tx.state.unit(&name).cloned() {
-            destroy(tx, &unit, force);
+            destroy(tx, &unit, force, storage);
         }
     }
     let units: Vec<UnitName> = rest.collect();
     if !units.is_empty() {
-        tx.add_work(Work::DestroyUnits { units, force }, None);
+        tx.add_work(Work::DestroyUnits { units, force, storage }, None);
     }
 }
 
 /// Makes a unit dying; one that no agent ever looked after goes at once (L-1).
-pub(crate) fn destroy(tx: &mut Transaction<'_>, unit: &Arc<Unit>, force: Option<Force>) {
+pub(crate) fn destroy(
+    tx: &mut Transaction<'_>,
+    unit: &Arc<Unit>,
+    force: Option<Force>,
+    storage: UnitStorage,
+) {
     let subordinates: Vec<UnitName> =
         tx.state.subordinates_of(&unit.name).map(|unit| unit.name.clone()).collect();
+    if storage == UnitStorage::Destroy {
+        storage::destroy_all(tx, &unit.name);
+    }
     if unit.life == Life::Alive {
-        if never_looked_after(unit) && subordinates.is_empty() {
+        if never_looked_after(unit) && subordinates.is_empty() && !has_provisioned(&tx.state, &unit.name) {
             remove(tx, unit);
             return;
         }
@@ -58,8 +72,13 @@ pub(crate) fn destroy(tx: &mut Transaction<'_>, unit: &Arc<Unit>, force: Option<
     }
     // subordinates go with their principal, which waits for them.
     if !subordinates.is_empty() {
-        destroy_all(tx, subordinates, force);
+        destroy_all(tx, subordinates, force, storage);
     }
+}
+
+/// Storage that is not there yet goes with its unit; what is there, the unit's agent has to be asked for.
+fn has_provisioned(state: &ModelState, unit: &UnitName) -> bool {
+    state.storages_of(unit).any(|storage| storage.agent.is_some())
 }
 
 fn never_looked_after(unit: &Unit) -> bool {
@@ -106,6 +125,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
         }
         return;
     }
+    storage::detach_all(tx, &unit.name);
     tx.delete(ModelKey::Unit(unit.name.clone()));
     if tx.state.open_task_count(&unit.name) > 0 {
         tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
@@ -166,6 +186,9 @@ pub(crate) fn waits_for(state: &ModelState, unit: &Unit) -> Vec<String> {
         .subordinates_of(&unit.name)
         .map(|unit| format!("subordinate {} to be gone", unit.name))
         .collect();
+    waits.extend(
+        state.storages_of(&unit.name).map(|storage| format!("storage {} to be detached", storage.id)),
+    );
     if crate::command::unit::is_in_error(unit) {
         waits.push("its failed hook to be resolved".to_owned());
     } else if unit.life == Life::Dying {

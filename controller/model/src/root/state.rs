@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, TaskId, Timestamp,
-    UnitName,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, StorageId, TaskId,
+    Timestamp, UnitName,
     relation::{BagKey, BagOwner},
     state::StateKey,
     status::Life,
@@ -20,7 +20,7 @@ pub(crate) use diff::Touched;
 use super::index::Index;
 use crate::entity::{
     ActionOperation, Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey,
-    StateEntry, Task, Unit, WorkId, WorkItem,
+    StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
 
 /// All entities of one model, and what is derived from them to find them quickly.
@@ -39,6 +39,7 @@ pub struct ModelState {
     states: OrdMap<UnitName, OrdMap<String, Arc<StateEntry>>>,
     operations: OrdMap<ActionOperationId, Arc<ActionOperation>>,
     tasks: OrdMap<TaskId, Arc<Task>>,
+    storages: OrdMap<StorageId, Arc<Storage>>,
     work: OrdMap<WorkId, Arc<WorkItem>>,
 
     units_on: Index<MachineId, UnitName>,
@@ -46,6 +47,8 @@ pub struct ModelState {
     relations_of: Index<ApplicationName, RelationId>,
     scopes_of: Index<UnitName, RelationId>,
     subordinates_of: Index<UnitName, UnitName>,
+    storages_of: Index<UnitName, StorageId>,
+    storages_at: Index<AgentName, StorageId>,
     unplaced: OrdSet<UnitName>,
     open_tasks: Index<UnitName, TaskId>,
     ended_tasks: OrdSet<(Timestamp, TaskId)>,
@@ -68,12 +71,15 @@ impl ModelState {
             states: OrdMap::new(),
             operations: OrdMap::new(),
             tasks: OrdMap::new(),
+            storages: OrdMap::new(),
             work: OrdMap::new(),
             units_on: Index::default(),
             machines_of: Index::default(),
             relations_of: Index::default(),
             scopes_of: Index::default(),
             subordinates_of: Index::default(),
+            storages_of: Index::default(),
+            storages_at: Index::default(),
             unplaced: OrdSet::new(),
             open_tasks: Index::default(),
             ended_tasks: OrdSet::new(),
@@ -301,6 +307,26 @@ impl ModelState {
     /// Bytes of all results that are kept.
     pub(crate) fn task_result_bytes(&self) -> u64 {
         self.task_result_bytes
+    }
+
+    /// An instance of storage.
+    pub fn storage(&self, id: &StorageId) -> Option<&Arc<Storage>> {
+        self.storages.get(id)
+    }
+
+    /// All storage, by id.
+    pub fn storages(&self) -> impl Iterator<Item = &Arc<Storage>> {
+        self.storages.values()
+    }
+
+    /// The storage that a unit has, by id.
+    pub fn storages_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Storage>> {
+        self.storages_of.get(unit).filter_map(|id| self.storages.get(id))
+    }
+
+    /// The storage that lies on an agent's disk, by id.
+    pub fn storages_at(&self, agent: &AgentName) -> impl Iterator<Item = &Arc<Storage>> {
+        self.storages_at.get(agent).filter_map(|id| self.storages.get(id))
     }
 
     /// What is still to be done, in the order in which it was noted.

@@ -34,6 +34,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow_states(&touched, &mut next);
     follow_relations(new, agent, &touched, &mut next);
     follow_tasks(&touched, &mut next);
+    follow_storages(new, agent, &touched, &mut next);
     next
 }
 
@@ -148,6 +149,19 @@ fn follow_relations(state: &ModelState, agent: &AgentName, touched: &Touched<'_>
         if let Some(relation) = relation {
             own.add_relation(relation, next);
         }
+    }
+}
+
+fn follow_storages(state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
+    if touched.storages.is_empty() {
+        return;
+    }
+    let own = Own::of(state, agent);
+    for id in &touched.storages {
+        match state.storage(id).filter(|storage| own.sees_storage(agent, storage)) {
+            Some(storage) => next.storages.insert((*id).clone(), project::storage(storage)),
+            None => next.storages.remove(*id),
+        };
     }
 }
 

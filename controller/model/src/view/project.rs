@@ -8,12 +8,12 @@ use periapt_host_api::{
     hash,
     view::{
         ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, StateView,
-        TaskView, UnitOutline, UnitView,
+        StorageView, TaskView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Task, Unit},
+    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Storage, Task, Unit},
     root::{ModelState, Root},
     status,
 };
@@ -102,6 +102,16 @@ pub(super) fn task(task: &Task) -> TaskView {
         parameters: task.parameters.clone(),
         group: task.group.clone(),
         status: task.status,
+    }
+}
+
+pub(super) fn storage(storage: &Storage) -> StorageView {
+    StorageView {
+        id: storage.id.clone(),
+        life: storage.life(),
+        size: storage.size,
+        provisioned: storage.agent.is_some(),
+        attachment: storage.attachment.clone(),
     }
 }
 

@@ -1,8 +1,18 @@
 //! Destroyed models: all in them goes, then they.
 
-use periapt_host_api::status::Life;
+use std::sync::Arc;
 
-use crate::{entity::ModelKey, life, root::ModelState, transaction::Transaction};
+use periapt_host_api::{
+    status::Life,
+    storage::{StorageEnd, UnitStorage},
+};
+
+use crate::{
+    entity::{ModelKey, Storage},
+    life,
+    root::ModelState,
+    transaction::Transaction,
+};
 
 /// How many entities are left for what the commit writes beside the deletions.
 const RESERVE: usize = 20;
@@ -11,7 +21,9 @@ const RESERVE: usize = 20;
 pub(crate) fn has_step(state: &ModelState) -> bool {
     let model = state.model();
     model.life != Life::Alive
-        && (is_empty(state) || state.applications().any(|application| application.life == Life::Alive))
+        && (is_empty(state)
+            || state.applications().any(|application| application.life == Life::Alive)
+            || leftovers(state).next().is_some())
 }
 
 /// Whether nothing is left that has a life of its own.
@@ -20,6 +32,12 @@ fn is_empty(state: &ModelState) -> bool {
         && state.unit_count() == 0
         && state.machines().next().is_none()
         && state.relations().next().is_none()
+        && state.storages().next().is_none()
+}
+
+/// Storage that no unit has, and that nobody has sent on its way yet.
+fn leftovers(state: &ModelState) -> impl Iterator<Item = &Arc<Storage>> {
+    state.storages().filter(|storage| storage.end.is_none() && storage.attachment.is_none())
 }
 
 /// Sends applications on their way, then deletes what is left, the model itself last.
@@ -35,21 +53,37 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
         }
         // The end of another may have been the end of this one.
         if let Some(application) = tx.state.application(&application.name).cloned() {
-            life::application::destroy(tx, &application, None);
+            life::application::destroy(tx, &application, None, UnitStorage::Detach);
         }
+    }
+    let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
+    let leftovers: Vec<Arc<Storage>> = leftovers(&tx.state).cloned().collect();
+    for storage in leftovers {
+        if !tx.has_room(RESERVE) {
+            return;
+        }
+        life::storage::remove(tx, &storage, end);
     }
     if is_empty(&tx.state) {
         delete_rest(tx);
     }
 }
 
-/// One step of a forced destruction: removes units as far as the commit has room; true when none is left.
+/// One step of a forced destruction: removes units and storage as far as the commit has room; true when none is left.
 pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     while tx.state.model().life != Life::Alive && tx.has_room(life::unit::REMOVE_ROOM) {
-        let Some(unit) = tx.state.units().next().map(|unit| unit.name.clone()) else { return true };
-        life::unit::force_step(tx, &unit);
+        let unit = tx.state.units().next().map(|unit| unit.name.clone());
+        let storage = tx.state.storages().next().map(|storage| storage.id.clone());
+        match (unit, storage) {
+            (Some(unit), _) => {
+                life::unit::force_step(tx, &unit);
+            }
+            (None, Some(storage)) => tx.delete(ModelKey::Storage(storage)),
+            (None, None) => return true,
+        }
     }
-    tx.state.model().life == Life::Alive || tx.state.unit_count() == 0
+    let nothing = tx.state.unit_count() == 0 && tx.state.storages().next().is_none();
+    tx.state.model().life == Life::Alive || nothing
 }
 
 fn delete_rest(tx: &mut Transaction<'_>) {
@@ -80,6 +114,7 @@ pub(crate) fn waits_for(state: &ModelState) -> Vec<String> {
         (state.applications().count(), "application"),
         (state.unit_count(), "unit"),
         (state.machines().count(), "machine"),
+        (state.storages().count(), "storage instance"),
     ];
     counts
         .into_iter()

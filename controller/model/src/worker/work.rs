@@ -1,6 +1,6 @@
 //! One step of one work item.
 
-use periapt_host_api::{ApplicationName, UnitName, status::Life};
+use periapt_host_api::{ApplicationName, UnitName, status::Life, storage::UnitStorage};
 
 use crate::{
     command::unit::create_step,
@@ -22,26 +22,35 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             let alive =
                 tx.state.application(application).is_some_and(|application| application.life == Life::Alive);
             if alive {
-                create_step(tx, application, *next, *end, placement);
+                // Refused only when all numbers are used up: then there is nothing left to do.
+                let _ = create_step(tx, application, *next, *end, placement);
             }
             true
         }
-        Work::DestroyApplication { application, force } => {
-            life::application::destroy_step(tx, application, *force)
+        Work::DestroyApplication { application, force, storage } => {
+            life::application::destroy_step(tx, application, *force, *storage)
         }
-        Work::DestroyUnits { units, force } => {
-            life::unit::destroy_all(tx, units.clone(), *force);
+        Work::DestroyUnits { units, force, storage } => {
+            life::unit::destroy_all(tx, units.clone(), *force, *storage);
             true
         }
         Work::DestroySubordinates { application } => {
             let orphans = orphans(tx, application);
-            life::unit::destroy_all(tx, orphans, None);
+            life::unit::destroy_all(tx, orphans, None, UnitStorage::Detach);
             true
         }
         Work::UnitScopes { unit } => life::unit::scopes_step(tx, unit),
         Work::CancelTasks { unit } => tasks::cancel_all(tx, unit),
         Work::ForceUnit { unit } => life::unit::force_step(tx, unit),
         Work::ForceRelation { relation } => life::relation::force_step(tx, relation),
+        Work::ForceStorage { storage } => {
+            life::storage::force_step(tx, storage);
+            true
+        }
+        Work::ProvideStorage { application } => match tx.state.application(application).cloned() {
+            Some(application) => life::storage::provide_step(tx, &application).unwrap_or(true),
+            None => true,
+        },
         Work::ForceModel => windup::force_step(tx),
         Work::RemoveBags { relation } => life::relation::remove_bags(tx, relation),
     };

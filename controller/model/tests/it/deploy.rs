@@ -46,7 +46,13 @@ fn units_that_were_not_yet_made_are_not_made_after_the_application_was_removed()
     let mut world = World::new();
     let charm = world.upload(DB);
     world.run(deploy_command(charm, "db", 205)).unwrap();
-    world.run(Command::RemoveApplication { application: "db".parse().unwrap(), force: None }).unwrap();
+    world
+        .run(Command::RemoveApplication {
+            application: "db".parse().unwrap(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
     world.settle();
     assert!(!world.has_application("db"));
     // Numbers are not handed out twice while the model lives.
@@ -67,7 +73,13 @@ fn charm_revisions_of_a_name_rise_and_are_never_reused() {
     let revision =
         |world: &World, charm: &CharmDigest| world.state().charm(charm).map(|charm| charm.revision);
     assert_eq!((revision(&world, &first), revision(&world, &second)), (Some(0), Some(1)));
-    world.run(Command::RemoveApplication { application: "one".parse().unwrap(), force: None }).unwrap();
+    world
+        .run(Command::RemoveApplication {
+            application: "one".parse().unwrap(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
     assert_eq!(revision(&world, &first), None);
     world.deploy(first, "three", 0);
     assert_eq!(revision(&world, &first), Some(2));
@@ -127,7 +139,13 @@ fn nothing_is_added_to_what_is_not_alive() {
     let mut world = World::new();
     world.deploy_app("app", 1);
     world.start("app/0");
-    world.run(Command::RemoveApplication { application: "app".parse().unwrap(), force: None }).unwrap();
+    world
+        .run(Command::RemoveApplication {
+            application: "app".parse().unwrap(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
     assert_eq!(world.application("app").life, Life::Dying);
     let add = Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] };
     assert_eq!(world.run(add).unwrap_err().code, ErrorCode::NotAlive);

@@ -101,7 +101,9 @@ fn a_dying_unit_takes_no_leadership_but_keeps_what_it_has() {
     let mut world = world();
     granted(world.claim("app/0", 60));
     for name in ["app/0", "app/1"] {
-        world.run(Command::RemoveUnit { unit: unit(name), force: None }).unwrap();
+        world
+            .run(Command::RemoveUnit { unit: unit(name), force: None, storage: Default::default() })
+            .unwrap();
     }
     granted(world.claim("app/0", 60));
     world.advance(61);
@@ -113,7 +115,7 @@ fn a_unit_that_is_gone_loses_leadership_at_once() {
     // L-4, D-5
     let mut world = world();
     let first = granted(world.claim("app/0", 60));
-    world.run(Command::RemoveUnit { unit: unit("app/0"), force: None }).unwrap();
+    world.run(Command::RemoveUnit { unit: unit("app/0"), force: None, storage: Default::default() }).unwrap();
     world.terminate("app/0").unwrap();
     assert!(world.application("app").leader.is_none());
     assert!(granted(world.claim("app/1", 60)) > first);

@@ -93,7 +93,7 @@ fn a_machine_with_units_is_not_removed_and_an_empty_one_goes_with_its_last_unit(
 fn numbers_of_machines_are_not_reused() {
     let mut world = World::new();
     world.deploy_db("db", 1);
-    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None }).unwrap();
+    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None, storage: Default::default() }).unwrap();
     add(&mut world, 1, vec![]);
     assert_eq!(world.unit("db/1").machine, Some(MachineId(1)));
 }

@@ -130,11 +130,19 @@ fn take(world: &mut World, step: Step) -> Option<()> {
         }
         Step::RemoveUnit(by, force) => {
             let unit = pick(world.state().units().map(|unit| unit.name.clone()).collect(), by)?;
-            world.run(Command::RemoveUnit { unit, force: forced(force) }).ok()?;
+            world
+                .run(Command::RemoveUnit { unit, force: forced(force), storage: Default::default() })
+                .ok()?;
         }
         Step::RemoveApplication(by, force) => {
             let application = name(by).parse().unwrap();
-            world.run(Command::RemoveApplication { application, force: forced(force) }).ok()?;
+            world
+                .run(Command::RemoveApplication {
+                    application,
+                    force: forced(force),
+                    storage: Default::default(),
+                })
+                .ok()?;
         }
         Step::Integrate(a, b) => {
             world.integrate(name(a), name(b)).ok()?;
@@ -316,7 +324,7 @@ proptest! {
         // A way on from everywhere: whatever hangs can be removed by force.
         let model = world.model;
         let force = Some(Force { max_wait: 5 });
-        world.control(ControllerCommand::DestroyModel { model, force }).unwrap();
+        world.control(ControllerCommand::DestroyModel { model, force, storage: None }).unwrap();
         world.settle();
         world.advance(90);
         world.settle();

@@ -11,11 +11,17 @@ use periapt_host_api::{
 use crate::world::{World, unit};
 
 fn remove_unit(world: &mut World, name: &str, force: Option<Force>) -> Answer {
-    world.run(Command::RemoveUnit { unit: unit(name), force }).unwrap()
+    world.run(Command::RemoveUnit { unit: unit(name), force, storage: Default::default() }).unwrap()
 }
 
 fn remove_application(world: &mut World, name: &str, force: Option<Force>) -> Answer {
-    world.run(Command::RemoveApplication { application: name.parse().unwrap(), force }).unwrap()
+    world
+        .run(Command::RemoveApplication {
+            application: name.parse().unwrap(),
+            force,
+            storage: Default::default(),
+        })
+        .unwrap()
 }
 
 #[test]
@@ -86,7 +92,9 @@ fn a_subordinate_is_removed_by_removing_its_relation() {
     let id = world.integrate("app", "logging").unwrap();
     world.start("app/0");
     world.enter("app/0", id).unwrap();
-    let refusal = world.run(Command::RemoveUnit { unit: unit("logging/0"), force: None }).unwrap_err();
+    let refusal = world
+        .run(Command::RemoveUnit { unit: unit("logging/0"), force: None, storage: Default::default() })
+        .unwrap_err();
     assert!(
         refusal.message.starts_with("unit \"logging/0\" is a subordinate, to remove use remove-relation")
     );
@@ -208,7 +216,8 @@ fn a_destroyed_model_goes_when_all_in_it_is_gone() {
     world.integrate("app", "db").unwrap();
     world.start("app/0");
     let model = world.model;
-    let answer = world.control(ControllerCommand::DestroyModel { model, force: None }).unwrap();
+    let answer =
+        world.control(ControllerCommand::DestroyModel { model, force: None, storage: None }).unwrap();
     assert!(matches!(answer, Answer::Removal { gone: false, .. }));
     let refusal = world.integrate("app", "db").unwrap_err();
     assert_eq!(refusal.message, "model \"m\" is no longer alive");
@@ -231,7 +240,13 @@ fn a_model_is_destroyed_by_force_while_its_agents_are_away() {
         world.enter(&format!("app/{number}"), RelationId(0)).unwrap();
     }
     let model = world.model;
-    world.control(ControllerCommand::DestroyModel { model, force: Some(Force { max_wait: 10 }) }).unwrap();
+    world
+        .control(ControllerCommand::DestroyModel {
+            model,
+            force: Some(Force { max_wait: 10 }),
+            storage: None,
+        })
+        .unwrap();
     world.settle();
     world.advance(10);
     world.settle();

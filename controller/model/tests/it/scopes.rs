@@ -90,7 +90,7 @@ fn g04_nobody_enters_what_is_dying() {
     assert_eq!(refusal.code, ErrorCode::NotAlive, "not stale: the unit's record is where it was");
     assert_eq!(refusal.message, "cannot enter scope of relation 1 for unit db/0: relation is not alive");
     let (mut world, id) = related();
-    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None }).unwrap();
+    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None, storage: Default::default() }).unwrap();
     assert!(world.enter("db/0", id).unwrap_err().message.ends_with("unit is not alive"));
 }
 
@@ -160,7 +160,7 @@ fn g09_a_dying_unit_is_marked_and_still_in_scope() {
     let (mut world, id) = related();
     world.enter("app/0", id).unwrap();
     world.enter("db/0", id).unwrap();
-    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None }).unwrap();
+    world.run(Command::RemoveUnit { unit: unit("db/0"), force: None, storage: Default::default() }).unwrap();
     assert_eq!(world.state().membership(&id, &unit("db/0")), Some(Membership::Departing));
     assert_eq!(world.state().member_count(&id), 2);
     assert_eq!(world.view("a1").relations[&id].members[&unit("db/0")], Membership::Departing);

@@ -98,12 +98,15 @@ fn state_goes_with_its_unit() {
             "with its model" => {
                 let model = world.model;
                 let force = Some(Force { max_wait: 0 });
-                world.control(ControllerCommand::DestroyModel { model, force }).unwrap();
+                world.control(ControllerCommand::DestroyModel { model, force, storage: None }).unwrap();
                 world.settle();
                 assert!(world.stored.keys().all(|key| !format!("{key:?}").contains("State(")), "{how}");
                 continue;
             }
-            _ => world.run(Command::RemoveUnit { unit: unit("app/0"), force }).map(|_| ()).unwrap(),
+            _ => world
+                .run(Command::RemoveUnit { unit: unit("app/0"), force, storage: Default::default() })
+                .map(|_| ())
+                .unwrap(),
         }
         if force.is_none() {
             world.terminate("app/0").unwrap();

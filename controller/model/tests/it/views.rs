@@ -128,7 +128,9 @@ fn bags_of_former_members_stay_until_the_relation_is_removed() {
     //
     let (mut world, id) = apart();
     for name in ["db/0", "db/1"] {
-        world.run(Command::RemoveUnit { unit: unit(name), force: None }).unwrap();
+        world
+            .run(Command::RemoveUnit { unit: unit(name), force: None, storage: Default::default() })
+            .unwrap();
         world.terminate(name).unwrap();
     }
     let view = world.view("a1");

@@ -431,6 +431,7 @@ pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Comm
         units,
         config: BTreeMap::new(),
         placement: Vec::new(),
+        storage: Default::default(),
         trust: false,
     })
 }

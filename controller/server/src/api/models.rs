@@ -15,9 +15,9 @@ use periapt_host_api::{
     api::{ApplicationDetails, ModelSelector, UnitDetails},
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
     settings::ModelConfig,
-    status::{FullStatus, MachineStatus},
+    status::{CombinedStorage, FullStatus, MachineStatus},
 };
-use periapt_model::{Input, ModelState, model_summary};
+use periapt_model::{Input, ModelState, combined_storage, model_summary};
 
 use crate::{
     api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, streams},
@@ -87,6 +87,17 @@ pub(crate) async fn status(
         .status_of(&published, &uuid)
         .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
     Ok(Json(status))
+}
+
+pub(crate) async fn storage(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<CombinedStorage>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    let storage = combined_storage(&published.root, &state.model().uuid)
+        .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
+    Ok(Json(storage))
 }
 
 pub(crate) async fn watch_status(

@@ -18,7 +18,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     settings::ModelConfig,
-    status::{FullStatus, MachineStatus, StatusHistory},
+    status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     view::Frame,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -245,6 +245,10 @@ fn for_models() -> Vec<Route> {
                 json::<std::collections::BTreeMap<String, MachineStatus>>(),
             ),
             models::machines,
+        ),
+        Route::new("/v1/models/{model}/storage").on(
+            Operation::get("storage", "A model's storage, by id.", json::<CombinedStorage>()),
+            models::storage,
         ),
         Route::new("/v1/models/{model}/config").on(
             Operation::get("modelConfig", "A model's configuration.", json::<ModelConfig>()),

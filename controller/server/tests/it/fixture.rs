@@ -172,7 +172,15 @@ impl Model {
 
 pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
     let config = [("title".to_owned(), "mine".to_owned())].into();
-    let deploy = Deploy { charm, application: None, units, config, placement: vec![], trust: false };
+    let deploy = Deploy {
+        charm,
+        application: None,
+        units,
+        config,
+        placement: vec![],
+        storage: Default::default(),
+        trust: false,
+    };
     Command::Deploy(deploy)
 }
 

@@ -58,6 +58,7 @@ async fn records_of_a_removed_unit_go_when_they_are_old() {
     let remove = Command::RemoveApplication {
         application: application("tiny"),
         force: Some(periapt_host_api::command::Force { max_wait: 0 }),
+        storage: Default::default(),
     };
     deployed.model.command(remove).await.unwrap();
     let mut status = fixture.client.watch_status(&deployed.model.selector()).await.unwrap();

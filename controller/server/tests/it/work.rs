@@ -58,7 +58,11 @@ async fn a_unit_is_placed_on_the_agent_that_is_there() {
     assert_eq!(fixture.client.machines(&model.selector()).await.unwrap().len(), 2);
     assert_eq!(fixture.client.agents().await.unwrap()[0].units, 2);
 
-    let remove = Command::RemoveApplication { application: application("tiny"), force: None };
+    let remove = Command::RemoveApplication {
+        application: application("tiny"),
+        force: None,
+        storage: Default::default(),
+    };
     model.command(remove).await.unwrap();
     let mut status = fixture.client.watch_status(&model.selector()).await.unwrap();
     next_where(&mut status, |status| status.applications.is_empty()).await;

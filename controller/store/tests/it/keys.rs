@@ -1,8 +1,8 @@
 //! Keys: every one is read back as it was written, and those of a model are neighbours.
 
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, TaskId,
-    UnitName,
+    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
+    TaskId, UnitName,
     relation::{BagKey, BagOwner},
     state::StateKey,
 };
@@ -42,6 +42,11 @@ fn unit() -> impl Strategy<Value = UnitName> {
     (application(), any::<u32>()).prop_map(|(application, number)| UnitName::new(application, number))
 }
 
+fn storage() -> impl Strategy<Value = StorageId> {
+    ("[a-z][a-z0-9]{0,20}(-[a-z0-9]{0,5}[a-z]){0,3}", any::<u32>())
+        .prop_map(|(name, number)| StorageId::new(name.parse().unwrap(), number))
+}
+
 fn relation() -> impl Strategy<Value = RelationId> {
     any::<u32>().prop_map(RelationId)
 }
@@ -51,6 +56,7 @@ fn sequence() -> impl Strategy<Value = SequenceKey> {
         SequenceKey::Machine => Just(SequenceKey::Machine),
         SequenceKey::Relation => Just(SequenceKey::Relation),
         SequenceKey::Task => Just(SequenceKey::Task),
+        SequenceKey::Storage => Just(SequenceKey::Storage),
         SequenceKey::Work => Just(SequenceKey::Work),
         SequenceKey::Unit(_) => application().prop_map(SequenceKey::Unit),
         SequenceKey::CharmRevision(_) => any::<String>().prop_map(SequenceKey::CharmRevision),
@@ -80,6 +86,7 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::Relation(_) => relation().prop_map(ModelKey::Relation),
         ModelKey::Member(..) => (relation(), unit()).prop_map(|(id, unit)| ModelKey::Member(id, unit)),
         ModelKey::Bag(_) => bag().prop_map(ModelKey::Bag),
+        ModelKey::Storage(_) => storage().prop_map(ModelKey::Storage),
         ModelKey::State(_) => (unit(), any::<String>())
             .prop_map(|(unit, key)| ModelKey::State(StateKey { unit, key })),
         ModelKey::ActionOperation(_) =>

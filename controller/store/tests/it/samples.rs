@@ -8,6 +8,7 @@ mod charm;
 mod infrastructure;
 mod record;
 mod relation;
+mod storage;
 mod task;
 mod unit;
 mod work;
@@ -107,6 +108,7 @@ entities! {
     Relation("relation") => relation::relations,
     Member("member") => relation::members,
     Bag("bag") => relation::bags,
+    Storage("storage") => storage::storages,
     StateEntry("state-entry") => unit::state_entries,
     ActionOperation("action-operation") => task::operations,
     Task("task") => task::tasks,

@@ -14,7 +14,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     settings::ModelConfig,
-    status::{FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
+    status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
 };
 
 use crate::{Client, NdJson, Result};
@@ -92,6 +92,11 @@ impl Client {
     /// A model's machines, by number.
     pub async fn machines(&self, model: &ModelSelector) -> Result<BTreeMap<String, MachineStatus>> {
         self.get(format!("/v1/models/{model}/machines")).value().await
+    }
+
+    /// A model's storage, by id.
+    pub async fn storage(&self, model: &ModelSelector) -> Result<CombinedStorage> {
+        self.get(format!("/v1/models/{model}/storage")).value().await
     }
 
     /// A model's configuration.

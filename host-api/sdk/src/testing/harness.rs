@@ -72,6 +72,17 @@ impl<C: Charm> Harness<C> {
         Relation::new(id, endpoint)
     }
 
+    /// Gives the unit storage, such as `data/0` in a directory of the test's own, without an event.
+    pub fn storage(&mut self, id: &str, location: &std::path::Path) -> &mut Self {
+        self.state_mut().storage.insert(id.to_owned(), location.display().to_string());
+        self
+    }
+
+    /// How many instances of a storage the charm asked for.
+    pub fn added_storage(&self, name: &str) -> u32 {
+        self.state().durable.added_storage.get(name).copied().unwrap_or(0)
+    }
+
     /// Runs one hook, first attempt.
     ///
     /// # Errors

@@ -218,6 +218,33 @@ pub(crate) mod actions {
     }
 }
 
+pub(crate) mod storage {
+    use super::{Error, current, wit::storage::StorageInfo};
+    use crate::StorageKind;
+
+    pub(crate) fn list(name: Option<&str>) -> Vec<String> {
+        current(|state| {
+            let ids = state.storage.keys();
+            ids.filter(|id| name.is_none_or(|name| id.split('/').next() == Some(name))).cloned().collect()
+        })
+    }
+
+    pub(crate) fn get(id: &str) -> Result<StorageInfo, Error> {
+        current(|state| match state.storage.get(id) {
+            Some(location) => Ok(StorageInfo { kind: StorageKind::Filesystem, location: location.clone() }),
+            None => Err(Error::NotFound(format!("storage \"{id}\" not found"))),
+        })
+    }
+
+    pub(crate) fn add(name: &str, count: u32) -> Result<(), Error> {
+        current(|state| {
+            let asked = state.durable.added_storage.entry(name.to_owned()).or_default();
+            *asked = asked.saturating_add(count);
+            Ok(())
+        })
+    }
+}
+
 pub(crate) mod identity {
     use super::{Error, current};
 

@@ -16,6 +16,7 @@ pub(crate) struct Durable {
     pub(crate) relations: BTreeMap<u32, RelationState>,
     pub(crate) ports: Vec<OpenedPorts>,
     pub(crate) state: Text,
+    pub(crate) added_storage: BTreeMap<String, u32>,
 }
 
 #[derive(Clone)]
@@ -35,6 +36,7 @@ pub(crate) struct State {
     pub(crate) address: Option<String>,
     pub(crate) config: BTreeMap<String, config::Value>,
     pub(crate) durable: Durable,
+    pub(crate) storage: BTreeMap<String, String>,
     pub(crate) status: Option<Status>,
     pub(crate) application_status: Option<Status>,
     pub(crate) version: Option<String>,
@@ -66,6 +68,7 @@ impl State {
             address: Some("10.0.0.1".to_owned()),
             config: BTreeMap::new(),
             durable: Durable::default(),
+            storage: BTreeMap::new(),
             status: None,
             application_status: None,
             version: None,

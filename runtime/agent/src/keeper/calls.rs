@@ -62,7 +62,7 @@ impl About {
                 None => Self::Other,
             },
             RunnerCommand::Claim(claim) => Self::Claim(claim.unit.clone()),
-            RunnerCommand::Commit(_) => Self::Other,
+            RunnerCommand::Commit(_) | RunnerCommand::Storage { .. } => Self::Other,
         }
     }
 }

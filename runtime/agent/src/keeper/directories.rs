@@ -6,9 +6,11 @@
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
 //! | `charms/DIGEST/` | the files of a charm's archive |
 //! | `artefacts/COMPONENT-ENGINE.cwasm` | a compiled component, with its MAC |
+//! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `incoming/` | what is being fetched, extracted or compiled; emptied at each start |
 //!
-//! Runners only read here; hooks' `/tmp` is memory. All of it can be deleted while no agent runs: it is fetched and compiled again.
+//! But for storage runners only read here; hooks' `/tmp` is memory. All but storage can be deleted while no agent runs:
+//! it is fetched and compiled again.
 
 use std::{
     fs::{self, File},
@@ -17,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::{CharmDigest, ModelUuid};
 
 /// Bytes of the MAC's key.
 pub(crate) const KEY_BYTES: usize = 32;
@@ -98,6 +100,11 @@ impl Directories {
     /// Where a charm's files lie.
     pub(crate) fn charm(&self, digest: &CharmDigest) -> PathBuf {
         self.root.join("charms").join(digest.to_string())
+    }
+
+    /// Where the storage of a model's units lies.
+    pub(crate) fn storage(&self, model: &ModelUuid) -> PathBuf {
+        self.root.join("storage").join(model.to_string())
     }
 
     /// Where compiled components lie.

@@ -130,6 +130,7 @@ impl<C: Controller> ModelKeeper<C> {
             agent: self.shared.agent.clone(),
             model: self.model,
             artefacts: self.shared.directories.artefacts(),
+            storage: self.shared.directories.storage(&self.model),
             artefact_key: *self.shared.directories.key(),
             hooks: self.shared.hooks,
             idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),

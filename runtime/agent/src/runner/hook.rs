@@ -9,7 +9,9 @@ use periapt_host_api::{
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     view::View,
 };
-use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed};
+use periapt_sandbox::{
+    BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed, StorageMount,
+};
 use periapt_uniter::{HookEnd, HookRun};
 use tokio::time::sleep;
 
@@ -87,6 +89,10 @@ pub(crate) async fn attempt(
         Err(message) => return Err((journal, message)),
     };
     journal.component = loaded.component;
+    let storage = match world.storages.mounts(&view, &run.unit).await {
+        Ok(storage) => storage,
+        Err(message) => return Err((journal, message)),
+    };
     let report = loop {
         let inputs = match inputs(world, &view, run) {
             Ok(inputs) => inputs,
@@ -98,7 +104,7 @@ pub(crate) async fn attempt(
             task: run.event.task(),
             outbox: Arc::clone(outbox),
         };
-        match execute(world, &loaded, inputs, seed, services).await {
+        match execute(world, &loaded, inputs, seed, storage.clone(), services).await {
             Ok(report) => break report,
             // More hooks than the pool has places: wait for one to end; nothing of this one ran.
             Err(_busy) => sleep(BUSY).await,
@@ -193,13 +199,15 @@ async fn execute(
     loaded: &Loaded,
     context: HookContext,
     seed: [u8; 32],
+    storage: Vec<StorageMount>,
     services: Services,
 ) -> Result<HookReport, periapt_sandbox::Busy> {
     let budgets = match services.task {
         Some(_) => Budgets::of_action(),
         None => Budgets::default(),
     };
-    let inputs = RunInputs { context, seed: Seed(seed), budgets, services: Arc::new(services) };
+    let services = Arc::new(services);
+    let inputs = RunInputs { context, seed: Seed(seed), budgets, storage, services };
     world.sandbox.run_hook(&loaded.prepared, inputs).await
 }
 

@@ -182,17 +182,37 @@ impl Unit {
 
     async fn hook(&mut self, view: View, run: &HookRun, crashed: bool) -> Result<Step, RunnerError> {
         let (unit, operation) = (self.name.clone(), run.operation());
-        let ran = if crashed {
-            hook::failed(run, Timestamp::now(), CRASHED.to_owned())
+        let step = if crashed {
+            let ran = hook::failed(run, Timestamp::now(), CRASHED.to_owned());
+            self.commit_hook(run, ran).await
         } else {
             self.world.link.tell(ToKeeper::HookStarted { unit: unit.clone(), operation }).await;
-            self.leave(periapt_uniter::before_hook(run));
-            tracing::debug!(%unit, hook = %run.event, attempt = run.attempt, "running a hook");
-            hook::run(&self.world, view, run, &self.outbox).await
+            match self.begin(run).await? {
+                Ok(run) => {
+                    self.leave(periapt_uniter::before_hook(&run));
+                    tracing::debug!(%unit, hook = %run.event, attempt = run.attempt, "running a hook");
+                    let ran = hook::run(&self.world, view, &run, &self.outbox).await;
+                    self.commit_hook(&run, ran).await
+                }
+                Err(step) => Ok(step),
+            }
         };
-        let step = self.commit_hook(run, ran).await;
         self.world.link.tell(ToKeeper::HookEnded { unit, operation }).await;
         step
+    }
+
+    /// Puts it on record that a hook is about to run, if it may leave traces that no commit undoes; the step instead, if
+    /// it is not to run.
+    async fn begin(&mut self, run: &HookRun) -> Result<Result<HookRun, Step>, RunnerError> {
+        if !run.must_begin() {
+            return Ok(Ok(run.clone()));
+        }
+        let (progress, begun) = periapt_uniter::begin(run);
+        Ok(match self.commit(run.record.seq, &progress, Outcome::default()).await? {
+            Committed::Done => Ok(begun),
+            Committed::Stale | Committed::Replaced => Err(Step::Acted),
+            Committed::Refused(refusal) => Err(self.refused(&refusal).await?),
+        })
     }
 
     async fn commit_hook(&mut self, run: &HookRun, mut ran: Ran) -> Result<Step, RunnerError> {

@@ -108,6 +108,7 @@ impl Units {
     /// Tells the keeper that nothing is due, if so.
     async fn offer_to_exit(&self) {
         let unsent = self.managed.values().any(|managed| !managed.outbox.is_empty());
+        let unsent = unsent || !self.world.storages.at_rest();
         let (Some(wake_at), Some(position), false) =
             (self.world.board.at_rest(), self.world.mirror.position(), unsent)
         else {

@@ -16,9 +16,6 @@ const NOT_YET: &[&str] = &[
     "secret-remove",
     "secret-revoke",
     "secret-set",
-    "storage-add",
-    "storage-get",
-    "storage-list",
 ];
 
 /// Of subjects that a sandbox does not have, or that Juju itself gave up (`hook-model.md` section 0, 5.13).

@@ -93,6 +93,8 @@ enum About {
     Hook(Box<Flown>),
     /// The beginning of an action.
     Begin(Box<ActionRun>),
+    /// That a hook is about to run, which then runs on this view.
+    BeginHook(Box<View>, Box<HookRun>),
     /// A hook that is passed over.
     Passed(TraceId),
     Bookkeeping,
@@ -191,8 +193,14 @@ impl Executor {
         match periapt_uniter::resolve(&view, &self.name, now) {
             Decision::Stop => return Ok(Step::Stopped),
             Decision::RunHook(run) => {
-                self.leave(now, periapt_uniter::before_hook(&run));
-                self.flight = Flight::Started { view: Box::new(view), run };
+                if run.must_begin() {
+                    let seq = run.record.seq;
+                    let (progress, run) = periapt_uniter::begin(&run);
+                    let about = About::BeginHook(Box::new(view), Box::new(run));
+                    self.commit(world, seq, &progress, Outcome::default(), about);
+                } else {
+                    self.start(now, Box::new(view), run);
+                }
             }
             // One hook at a time is in flight here, so every group's turn has come.
             Decision::RunAction(run) => {
@@ -220,6 +228,11 @@ impl Executor {
             }
         }
         Ok(Step::Acted)
+    }
+
+    fn start(&mut self, now: Timestamp, view: Box<View>, run: Box<HookRun>) {
+        self.leave(now, periapt_uniter::before_hook(&run));
+        self.flight = Flight::Started { view, run };
     }
 
     fn deploy(&mut self, world: &mut World<'_>, run: &DeployRun) {

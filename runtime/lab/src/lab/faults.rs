@@ -12,7 +12,7 @@ use periapt_model::{
 use super::Lab;
 use crate::{
     LabError,
-    agent::{Line, Process},
+    agent::{Disk, Line, Process},
 };
 
 impl Lab {
@@ -76,6 +76,33 @@ impl Lab {
             Some(agent) if agent.is_up() => agent.restart_runner(controller, *clock),
             _ => Ok(()),
         }
+    }
+
+    /// From now on an agent makes and deletes no storage, and says nothing of it.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn hold_disk(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.disk = Disk::Stuck;
+        Ok(())
+    }
+
+    /// From now on an agent can neither make nor delete storage, for this reason.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn break_disk(&mut self, agent: &str, reason: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.disk = Disk::Broken(reason.to_owned());
+        Ok(())
+    }
+
+    /// The agent's disk works again.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn mend_disk(&mut self, agent: &str) -> Result<(), LabError> {
+        self.agent_mut(agent)?.disk = Disk::Works;
+        Ok(())
     }
 
     /// Cuts an agent off: neither calls nor frames get through.

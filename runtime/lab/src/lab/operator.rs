@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     AgentName, RelationId, UnitName,
     command::{Answer, Caller, Command, Deploy, EndpointSelector, Placement, RelationSelector, ResolveMode},
+    storage::UnitStorage,
 };
 use periapt_model::{Input, Output};
 
@@ -76,6 +77,7 @@ impl Lab {
             units,
             config: BTreeMap::new(),
             placement: placement.unwrap_or_default(),
+            storage: BTreeMap::new(),
             trust: false,
         }))?;
         Ok(())
@@ -119,7 +121,8 @@ impl Lab {
     /// # Errors
     /// The refusal.
     pub fn remove_unit(&mut self, unit: &str) -> Result<(), LabError> {
-        self.command(&Command::RemoveUnit { unit: unit.parse()?, force: None }).map(|_| ())
+        self.command(&Command::RemoveUnit { unit: unit.parse()?, force: None, storage: UnitStorage::Detach })
+            .map(|_| ())
     }
 
     /// Removes an application.
@@ -128,7 +131,8 @@ impl Lab {
     /// The refusal.
     pub fn remove_application(&mut self, application: &str) -> Result<(), LabError> {
         let application = application.parse()?;
-        self.command(&Command::RemoveApplication { application, force: None }).map(|_| ())
+        self.command(&Command::RemoveApplication { application, force: None, storage: UnitStorage::Detach })
+            .map(|_| ())
     }
 
     /// Changes settings of an application.

@@ -60,6 +60,7 @@ impl Lab {
         let mut acted = false;
         for agent in self.agents.values_mut() {
             acted |= agent.keep_leases(&mut self.controller, self.clock)?;
+            acted |= agent.keep_storage(&mut self.controller, self.clock)?;
         }
         acted |= self.controller.work(self.clock)?;
         for agent in self.agents.values_mut() {

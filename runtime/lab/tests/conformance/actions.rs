@@ -238,6 +238,7 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
         units: 1,
         config: BTreeMap::new(),
         placement: vec![Placement::Machine(machine)],
+        storage: Default::default(),
         trust: false,
     }))
     .unwrap();
@@ -266,7 +267,8 @@ fn q06_pending_actions_of_a_unit_that_is_removed_are_cancelled() {
     lab.hold("a/0").unwrap();
     let ids: Vec<TaskId> = (0..150).map(|_| ping(&mut lab)).collect();
     let force = Some(periapt_host_api::command::Force { max_wait: 0 });
-    lab.command(&Command::RemoveUnit { unit: "a/0".parse().unwrap(), force }).unwrap();
+    lab.command(&Command::RemoveUnit { unit: "a/0".parse().unwrap(), force, storage: Default::default() })
+        .unwrap();
     lab.run_until_idle().unwrap();
     assert!(lab.unit("a/0").is_err());
     for id in ids {

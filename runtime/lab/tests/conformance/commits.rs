@@ -128,6 +128,7 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
         units: 1,
         config: Default::default(),
         placement: vec![Placement::Machine(machine)],
+        storage: Default::default(),
         trust: false,
     }))
     .unwrap();

@@ -213,7 +213,12 @@ fn c14_a_started_unit_runs_the_failed_hook_then_stop_and_remove() {
 fn c15_a_dead_unit_in_error_is_left_at_once() {
     let mut lab = failing("config-changed");
     let unit = "a/0".parse().unwrap();
-    lab.command(&Command::RemoveUnit { unit, force: Some(Force { max_wait: 60 }) }).unwrap();
+    lab.command(&Command::RemoveUnit {
+        unit,
+        force: Some(Force { max_wait: 60 }),
+        storage: Default::default(),
+    })
+    .unwrap();
     lab.advance(Duration::from_secs(59)).unwrap();
     assert!(lab.is_looked_after("a/0"));
     lab.advance(Duration::from_secs(2)).unwrap();

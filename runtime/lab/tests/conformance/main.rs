@@ -25,5 +25,6 @@ mod removal;
 mod scopes;
 mod startup;
 mod state;
+mod storage;
 mod surroundings;
 mod tools;

@@ -62,7 +62,7 @@ fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
 fn remove_all(lab: &mut Lab, force: Option<Force>) -> Result<(), LabError> {
     for name in APPLICATIONS {
         let application = name.parse()?;
-        match lab.command(&Command::RemoveApplication { application, force }) {
+        match lab.command(&Command::RemoveApplication { application, force, storage: Default::default() }) {
             Err(LabError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {}
             done => drop(done?),
         }

@@ -202,7 +202,9 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
     match act {
         Act::AddUnit(application) => lab.add_units(APPLICATIONS[*application], 1).map(|_| ()),
         Act::RemoveUnit(place, force) => match nth(units(lab)?, *place) {
-            Some(unit) => lab.command(&Command::RemoveUnit { unit, force: forced(force) }).map(|_| ()),
+            Some(unit) => lab
+                .command(&Command::RemoveUnit { unit, force: forced(force), storage: Default::default() })
+                .map(|_| ()),
             None => Ok(()),
         },
         Act::Integrate(place) => lab.integrate(ENDS[*place].0, ENDS[*place].1).map(|_| ()),

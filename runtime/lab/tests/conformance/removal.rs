@@ -162,7 +162,12 @@ fn a_forced_removal_of_a_unit_does_not_wait_for_its_failed_hook() {
     let mut lab = started(LOCAL, 1);
     lab.script("a/0", "stop", fails()).unwrap();
     let unit = "a/0".parse().unwrap();
-    lab.command(&Command::RemoveUnit { unit, force: Some(Force { max_wait: 30 }) }).unwrap();
+    lab.command(&Command::RemoveUnit {
+        unit,
+        force: Some(Force { max_wait: 30 }),
+        storage: Default::default(),
+    })
+    .unwrap();
     lab.advance(Duration::from_secs(29)).unwrap();
     assert!(lab.unit("a/0").is_ok());
     lab.advance(Duration::from_secs(2)).unwrap();

@@ -154,7 +154,12 @@ fn a12_a_unit_that_the_controller_does_not_know_runs_nothing() {
     lab.add_agent("other").unwrap();
     lab.kill_agent("host").unwrap();
     let unit = "a/0".parse().unwrap();
-    lab.command(&Command::RemoveUnit { unit, force: Some(Force { max_wait: 1 }) }).unwrap();
+    lab.command(&Command::RemoveUnit {
+        unit,
+        force: Some(Force { max_wait: 1 }),
+        storage: Default::default(),
+    })
+    .unwrap();
     lab.advance(Duration::from_secs(2)).unwrap();
     assert!(lab.unit("a/0").is_err(), "forced out while its agent was away");
     lab.start_agent("host").unwrap();

@@ -46,6 +46,7 @@ fn neighbour(lab: &mut Lab) {
         units: 1,
         config: Default::default(),
         placement: vec![Placement::Machine(machine)],
+        storage: Default::default(),
         trust: false,
     }))
     .unwrap();

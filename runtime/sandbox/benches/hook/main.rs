@@ -104,7 +104,13 @@ impl Ours {
             limits: Limits::default(),
         })?;
         let services = Arc::clone(&self.world) as Arc<_>;
-        let inputs = RunInputs { context, seed: Seed([7; 32]), budgets: Budgets::default(), services };
+        let inputs = RunInputs {
+            context,
+            seed: Seed([7; 32]),
+            budgets: Budgets::default(),
+            storage: Vec::new(),
+            services,
+        };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
         match report.outcome {
             Outcome::Handled => Ok(()),

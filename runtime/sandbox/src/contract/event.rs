@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     UnitName,
-    event::{Event, RelationContext},
+    event::{Event, RelationContext, StorageContext},
 };
 
 use super::types;
@@ -53,6 +53,17 @@ fn event_of(event: &Event) -> types::Event {
         Event::Action { name, task } => {
             types::Event::Action(types::ActionEvent { name: name.clone(), id: task.to_string() })
         }
+        Event::StorageAttached(storage) => types::Event::StorageAttached(storage_event(storage)),
+        Event::StorageDetaching(storage) => types::Event::StorageDetaching(storage_event(storage)),
+    }
+}
+
+fn storage_event(context: &StorageContext) -> types::StorageEvent {
+    types::StorageEvent {
+        id: context.storage.to_string(),
+        name: context.storage.name().to_string(),
+        kind: types::StorageKind::Filesystem,
+        location: context.location.clone(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
         ports::{OpenedPorts, Ports},
         relations::{Bag, OwnBag},
         status::{ApplicationStatus, StatusInfo, WorkloadStatus},
+        storage::StorageInfo,
     },
     types::Error,
 };
@@ -120,6 +121,12 @@ impl Weight for GoalRelation {
 impl Weight for GoalState {
     fn weight(&self) -> u64 {
         self.units.weight() + self.relations.weight()
+    }
+}
+
+impl Weight for StorageInfo {
+    fn weight(&self) -> u64 {
+        PART + self.location.weight()
     }
 }
 

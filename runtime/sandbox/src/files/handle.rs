@@ -7,8 +7,9 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::{
-    CharmFiles,
+    CharmFiles, StorageMount, disk,
     path::{self, Place},
+    stored,
     stream::{OpenFile, Source},
     tree::{DirectoryId, Entry, MemoryFile, Quota, ROOT, Tree},
 };
@@ -30,6 +31,7 @@ pub(super) enum Mount {
 pub(super) enum Handle {
     Directory { mount: Mount, id: DirectoryId },
     File { source: Source, number: u64, writable: bool },
+    Stored(Arc<disk::Directory>),
 }
 
 /// A hook's files.
@@ -37,12 +39,13 @@ pub(super) enum Handle {
 pub(crate) struct Files {
     charm: CharmFiles,
     tmp: Tree,
+    storage: Vec<StorageMount>,
     quota: Arc<Quota>,
     handles: BTreeMap<u32, Handle>,
     listings: BTreeMap<u32, Listing>,
     next: u32,
     /// Referred to by each open file of the host: a stream keeps one open when its handle was closed.
-    open_files: Arc<()>,
+    pub(super) open_files: Arc<()>,
     /// Numbers of files in `/tmp`, never used again.
     next_file: u64,
     pub(super) clock: Arc<HookClock>,
@@ -57,6 +60,7 @@ impl Files {
         Self {
             charm,
             tmp: Tree::new(clock.time_of_day()),
+            storage: Vec::new(),
             quota: Quota::new(bytes, files),
             handles: BTreeMap::new(),
             listings: BTreeMap::new(),
@@ -67,14 +71,24 @@ impl Files {
         }
     }
 
-    /// The directories that a hook finds open: number and path.
-    pub(super) fn preopened(&mut self) -> Result<Vec<(u32, &'static str)>, ErrorCode> {
-        let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
-        let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
-        Ok(vec![(charm, "/charm"), (tmp, "/tmp")])
+    /// The same with storage.
+    pub(crate) fn with_storage(self, storage: Vec<StorageMount>) -> Self {
+        Self { storage, ..self }
     }
 
-    fn open(&mut self, handle: Handle) -> Result<u32, ErrorCode> {
+    /// The directories that a hook finds open: number and path.
+    pub(super) fn preopened(&mut self) -> Result<Vec<(u32, String)>, ErrorCode> {
+        let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
+        let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
+        let mut directories = vec![(charm, "/charm".to_owned()), (tmp, "/tmp".to_owned())];
+        for mount in self.storage.clone() {
+            let root = Arc::new(disk::Directory::root(&mount)?);
+            directories.push((self.open(Handle::Stored(root))?, mount.location));
+        }
+        Ok(directories)
+    }
+
+    pub(super) fn open(&mut self, handle: Handle) -> Result<u32, ErrorCode> {
         let number = self.number()?;
         self.handles.insert(number, handle);
         Ok(number)
@@ -110,7 +124,8 @@ impl Files {
     pub(super) fn directory(&self, number: u32) -> Result<(Mount, DirectoryId), ErrorCode> {
         match self.handle(number)? {
             Handle::Directory { mount, id } => Ok((*mount, *id)),
-            Handle::File { .. } => Err(ErrorCode::NotDirectory),
+            // Asked for before by whoever may be given one.
+            Handle::File { .. } | Handle::Stored(_) => Err(ErrorCode::NotDirectory),
         }
     }
 
@@ -122,19 +137,19 @@ impl Files {
         }
     }
 
-    /// A file of `/tmp` that was opened for writing.
-    pub(super) fn writable(&self, number: u32) -> Result<&Arc<MemoryFile>, ErrorCode> {
+    /// A file of `/tmp` or of storage that was opened for writing.
+    pub(super) fn writable(&self, number: u32) -> Result<&Source, ErrorCode> {
         match self.handle(number)? {
-            Handle::File { source: Source::Memory(file), writable: true, .. } => Ok(file),
+            Handle::File { source, writable: true, .. } => Ok(source),
             Handle::File { .. } => Err(ErrorCode::NotPermitted),
-            Handle::Directory { .. } => Err(ErrorCode::IsDirectory),
+            Handle::Directory { .. } | Handle::Stored(_) => Err(ErrorCode::IsDirectory),
         }
     }
 
     pub(super) fn readable(&self, number: u32) -> Result<&Source, ErrorCode> {
         match self.handle(number)? {
             Handle::File { source, .. } => Ok(source),
-            Handle::Directory { .. } => Err(ErrorCode::IsDirectory),
+            Handle::Directory { .. } | Handle::Stored(_) => Err(ErrorCode::IsDirectory),
         }
     }
 
@@ -163,6 +178,9 @@ impl Files {
         how: OpenFlags,
         access: DescriptorFlags,
     ) -> Result<u32, ErrorCode> {
+        if let Some(directory) = self.stored(number)? {
+            return self.open_stored(&directory, path, how, access);
+        }
         let (mount, base) = self.directory(number)?;
         let changes = access.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY)
             || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
@@ -194,15 +212,21 @@ impl Files {
                 Handle::File { number: file.number, source: Source::Memory(file), writable }
             }
             Entry::Disk(entry) => {
-                if Arc::strong_count(&self.open_files) > MAX_HANDLES {
-                    return Err(ErrorCode::InsufficientMemory);
-                }
+                let counted = self.descriptor()?;
                 let file = File::open(&entry.path).map_err(|_| ErrorCode::Io)?;
-                let open = OpenFile { file, _counted: Arc::clone(&self.open_files) };
+                let open = OpenFile { file, _counted: counted };
                 Handle::File { number: entry.number, source: Source::Disk(Arc::new(open)), writable }
             }
         };
         self.open(handle)
+    }
+
+    /// A place for one more open file of the host.
+    pub(super) fn descriptor(&self) -> Result<Arc<()>, ErrorCode> {
+        match Arc::strong_count(&self.open_files) > MAX_HANDLES {
+            true => Err(ErrorCode::InsufficientMemory),
+            false => Ok(Arc::clone(&self.open_files)),
+        }
     }
 
     fn create(&mut self, base: DirectoryId, path: &str) -> Result<Entry, ErrorCode> {
@@ -220,6 +244,9 @@ impl Files {
     }
 
     pub(super) fn create_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        if let Some(directory) = self.stored(number)? {
+            return directory.create_directory(path, self.now());
+        }
         let base = self.own_directory(number)?;
         let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
             return Err(ErrorCode::Exist);
@@ -234,6 +261,9 @@ impl Files {
     }
 
     pub(super) fn remove_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        if let Some(directory) = self.stored(number)? {
+            return directory.remove_directory(path, self.now());
+        }
         let base = self.own_directory(number)?;
         let Place::Name { parent, name, .. } = path::resolve(&self.tmp, base, path)? else {
             return Err(ErrorCode::Invalid);
@@ -250,6 +280,9 @@ impl Files {
     }
 
     pub(super) fn unlink(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
+        if let Some(directory) = self.stored(number)? {
+            return directory.unlink(path, self.now());
+        }
         let base = self.own_directory(number)?;
         let Place::Name { parent, name, must_be_directory } = path::resolve(&self.tmp, base, path)? else {
             return Err(ErrorCode::IsDirectory);
@@ -267,6 +300,11 @@ impl Files {
 
     /// Moves a name; what stands at the new one is replaced, as POSIX has it.
     pub(super) fn rename(&mut self, from: (u32, &str), to: (u32, &str)) -> Result<(), ErrorCode> {
+        match (self.stored(from.0)?, self.stored(to.0)?) {
+            (Some(old), Some(new)) => return old.rename(from.1, &new, to.1, self.now()),
+            (None, None) => {}
+            _ => return Err(ErrorCode::CrossDevice),
+        }
         let place = |files: &Self, (number, path): (u32, &str)| {
             let base = files.own_directory(number)?;
             match path::resolve(&files.tmp, base, path)? {
@@ -299,6 +337,9 @@ impl Files {
 
     /// A listing, sorted by name.
     pub(super) fn list(&self, number: u32) -> Result<Listing, ErrorCode> {
+        if let Some(directory) = self.stored(number)? {
+            return Ok(directory.list()?.into_iter());
+        }
         let (mount, id) = self.directory(number)?;
         let entries = &self.tree(mount).directory(id)?.entries;
         let listing: Vec<_> = entries.iter().map(|(name, entry)| (kind(entry), name.clone())).collect();
@@ -329,6 +370,8 @@ impl Files {
             Handle::File { source: Source::Memory(file), .. } => {
                 self.stat(Mount::Tmp, &Entry::Memory(Arc::clone(file)))
             }
+            Handle::Stored(directory) => Ok(stored::stat(&directory.stat()?)),
+            Handle::File { source: Source::Stored(file), .. } => Ok(stored::stat(&file.stat()?)),
             Handle::File { source: Source::Disk(open), .. } => {
                 let size = open.file.metadata().map_err(|_| ErrorCode::Io)?.len();
                 Ok(stat(DescriptorType::RegularFile, size, Duration::ZERO, Duration::ZERO))
@@ -345,7 +388,12 @@ pub(super) fn kind(entry: &Entry) -> DescriptorType {
     }
 }
 
-fn stat(type_: DescriptorType, size: u64, modified: Duration, accessed: Duration) -> DescriptorStat {
+pub(super) fn stat(
+    type_: DescriptorType,
+    size: u64,
+    modified: Duration,
+    accessed: Duration,
+) -> DescriptorStat {
     let datetime = |time: Duration| {
         Some(wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime {
             seconds: time.as_secs(),

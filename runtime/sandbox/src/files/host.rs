@@ -21,6 +21,7 @@ use wasmtime_wasi::p2::{
 use super::{
     Files,
     handle::{Handle, Mount},
+    stored,
     stream::{FileReader, FileWriter, Position, Source},
     tree::Entry,
 };
@@ -72,6 +73,8 @@ impl FilesView<'_> {
             Handle::File { source: Source::Memory(_), number, .. } => {
                 MetadataHashValue { lower: *number, upper: 4 }
             }
+            Handle::File { source: Source::Stored(_), number, .. } => stored::metadata_hash(*number),
+            Handle::Stored(directory) => stored::metadata_hash(directory.identity_of(&directory.stat()?)),
         })
     }
 }
@@ -80,10 +83,7 @@ impl preopens::Host for FilesView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         self.meter.call(0)?;
         let directories = self.files.preopened()?;
-        Ok(directories
-            .into_iter()
-            .map(|(number, path)| (Resource::new_own(number), path.to_owned()))
-            .collect())
+        Ok(directories.into_iter().map(|(number, path)| (Resource::new_own(number), path)).collect())
     }
 }
 
@@ -155,8 +155,13 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
         self.call(0)?;
-        // Nothing outlives the hook, so there is nothing to bring to a disk.
-        self.files.handle(fd.rep())?;
+        // Of the rest nothing outlives the hook, so there is nothing to bring to a disk.
+        if let Handle::File { source: Source::Stored(file), .. } = self.files.handle(fd.rep())? {
+            let file = Arc::clone(file);
+            // It may take long, and other hooks run on this thread.
+            let synced = tokio::task::spawn_blocking(move || file.sync()).await;
+            synced.map_err(|_| ErrorCode::Io)??;
+        }
         Ok(())
     }
 
@@ -164,7 +169,8 @@ impl types::HostDescriptor for FilesView<'_> {
         self.call(0)?;
         Ok(match self.files.handle(fd.rep())? {
             Handle::Directory { mount: Mount::Charm, .. } => DescriptorFlags::READ,
-            Handle::Directory { mount: Mount::Tmp, .. } => {
+            Handle::Stored(directory) if directory.is_read_only() => DescriptorFlags::READ,
+            Handle::Directory { mount: Mount::Tmp, .. } | Handle::Stored(_) => {
                 DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
             }
             Handle::File { writable: true, .. } => DescriptorFlags::READ | DescriptorFlags::WRITE,
@@ -175,7 +181,7 @@ impl types::HostDescriptor for FilesView<'_> {
     async fn get_type(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorType> {
         self.call(0)?;
         Ok(match self.files.handle(fd.rep())? {
-            Handle::Directory { .. } => DescriptorType::Directory,
+            Handle::Directory { .. } | Handle::Stored(_) => DescriptorType::Directory,
             Handle::File { .. } => DescriptorType::RegularFile,
         })
     }
@@ -183,7 +189,7 @@ impl types::HostDescriptor for FilesView<'_> {
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
         self.call(0)?;
         let file = self.files.writable(fd.rep())?;
-        let before = file.size();
+        let before = file.size()?;
         file.resize(size, self.files.now())?;
         // Filling with zeros is work of the host's.
         self.meter.bytes(size.saturating_sub(before));
@@ -199,10 +205,7 @@ impl types::HostDescriptor for FilesView<'_> {
         self.call(0)?;
         let now = self.files.now();
         let (accessed, modified) = (new_time(accessed, now)?, new_time(modified, now)?);
-        let mut content = self.files.writable(fd.rep())?.content();
-        content.accessed = accessed.unwrap_or(content.accessed);
-        content.modified = modified.unwrap_or(content.modified);
-        Ok(())
+        Ok(self.files.writable(fd.rep())?.set_times(accessed, modified)?)
     }
 
     async fn read(
@@ -252,6 +255,9 @@ impl types::HostDescriptor for FilesView<'_> {
         path: String,
     ) -> FsResult<DescriptorStat> {
         self.call(path.len())?;
+        if let Some(directory) = self.files.stored(fd.rep())? {
+            return Ok(stored::stat(&directory.stat_at(&path)?));
+        }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(self.files.stat(mount, &entry)?)
     }
@@ -267,13 +273,12 @@ impl types::HostDescriptor for FilesView<'_> {
         self.call(path.len())?;
         let now = self.files.now();
         let (accessed, modified) = (new_time(accessed, now)?, new_time(modified, now)?);
+        if let Some(directory) = self.files.stored(fd.rep())? {
+            let counted = self.files.descriptor()?;
+            return Ok(directory.set_times_at(&path, accessed, modified, counted)?);
+        }
         match self.files.find(fd.rep(), &path)? {
-            (_, Entry::Memory(file)) => {
-                let mut content = file.content();
-                content.accessed = accessed.unwrap_or(content.accessed);
-                content.modified = modified.unwrap_or(content.modified);
-                Ok(())
-            }
+            (_, Entry::Memory(file)) => Ok(Source::Memory(file).set_times(accessed, modified)?),
             (Mount::Tmp, _) => Err(ErrorCode::Unsupported.into()),
             (Mount::Charm, _) => Err(ErrorCode::ReadOnly.into()),
         }
@@ -289,7 +294,7 @@ impl types::HostDescriptor for FilesView<'_> {
     ) -> FsResult<()> {
         self.call(old.len() + new.len())?;
         // Files have one name, and there are no symbolic links: nothing that a path could be led astray by.
-        self.files.own_directory(fd.rep())?;
+        self.files.may_link(fd.rep())?;
         Err(ErrorCode::Unsupported.into())
     }
 
@@ -307,7 +312,10 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
         self.call(path.len())?;
-        self.files.find(fd.rep(), &path)?;
+        match self.files.stored(fd.rep())? {
+            Some(directory) => drop(directory.stat_at(&path)?),
+            None => drop(self.files.find(fd.rep(), &path)?),
+        }
         Err(ErrorCode::Invalid.into())
     }
 
@@ -329,7 +337,7 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn symlink_at(&mut self, fd: Resource<Descriptor>, old: String, new: String) -> FsResult<()> {
         self.call(old.len() + new.len())?;
-        self.files.own_directory(fd.rep())?;
+        self.files.may_link(fd.rep())?;
         Err(ErrorCode::Unsupported.into())
     }
 
@@ -361,6 +369,9 @@ impl types::HostDescriptor for FilesView<'_> {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         self.call(path.len())?;
+        if let Some(directory) = self.files.stored(fd.rep())? {
+            return Ok(stored::metadata_hash(directory.identity_of(&directory.stat_at(&path)?)));
+        }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(Self::metadata_hash_of(mount, &entry))
     }
@@ -379,7 +390,7 @@ impl FilesView<'_> {
     ) -> FsResult<Resource<DynOutputStream>> {
         self.call(0)?;
         let writer: DynOutputStream = Box::new(FileWriter {
-            file: Arc::clone(self.files.writable(fd.rep())?),
+            file: self.files.writable(fd.rep())?.clone(),
             position,
             clock: Arc::clone(&self.files.clock),
             meter: Arc::clone(self.meter),

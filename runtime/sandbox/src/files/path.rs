@@ -5,8 +5,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use super::tree::{DirectoryId, Entry, Tree};
 
 /// Bytes of a path and of one of its names: POSIX's usual bounds.
-const MAX_PATH: usize = 4_096;
-const MAX_NAME: usize = 255;
+pub(super) const MAX_PATH: usize = 4_096;
+pub(super) const MAX_NAME: usize = 255;
 
 /// Where a path leads.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Streams over files.
 
-use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
+use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use wasmtime_wasi::p2::{
     InputStream, OutputStream, Pollable, StreamError, StreamResult, bindings::filesystem::types::ErrorCode,
 };
 
-use super::tree::MemoryFile;
+use super::{disk::StoredFile, tree::MemoryFile};
 use crate::{clock::HookClock, meter::Meter};
 
 /// The largest piece that one call reads or writes: bounds what the host allocates for it.
@@ -18,6 +18,7 @@ pub(super) const MAX_PIECE: usize = 64 << 10;
 pub(super) enum Source {
     Memory(Arc<MemoryFile>),
     Disk(Arc<OpenFile>),
+    Stored(Arc<StoredFile>),
 }
 
 /// A file of the host that is open: a descriptor of the process for as long as a handle or a stream leads to it.
@@ -42,6 +43,53 @@ impl Source {
                 bytes.truncate(read);
                 Ok(bytes)
             }
+            Self::Stored(file) => file.read(offset, length),
+        }
+    }
+
+    /// How long it is.
+    pub(super) fn size(&self) -> Result<u64, ErrorCode> {
+        match self {
+            Self::Memory(file) => Ok(file.size()),
+            Self::Disk(open) => Ok(open.file.metadata().map_err(|_| ErrorCode::Io)?.len()),
+            Self::Stored(file) => file.size(),
+        }
+    }
+
+    /// Writes, if it is a file of the hook's own or of storage.
+    pub(super) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
+        match self {
+            Self::Memory(file) => file.write(offset, bytes, now),
+            Self::Disk(_) => Err(ErrorCode::ReadOnly),
+            // As for reading: it goes to the host's memory, and to its disk later.
+            Self::Stored(file) => file.write(offset, bytes, now),
+        }
+    }
+
+    /// Cuts it or fills it with zeros.
+    pub(super) fn resize(&self, size: u64, now: Duration) -> Result<(), ErrorCode> {
+        match self {
+            Self::Memory(file) => file.resize(size, now),
+            Self::Disk(_) => Err(ErrorCode::ReadOnly),
+            Self::Stored(file) => file.resize(size, now),
+        }
+    }
+
+    /// Sets its times; none: as they are.
+    pub(super) fn set_times(
+        &self,
+        accessed: Option<Duration>,
+        modified: Option<Duration>,
+    ) -> Result<(), ErrorCode> {
+        match self {
+            Self::Memory(file) => {
+                let mut content = file.content();
+                content.accessed = accessed.unwrap_or(content.accessed);
+                content.modified = modified.unwrap_or(content.modified);
+                Ok(())
+            }
+            Self::Disk(_) => Err(ErrorCode::ReadOnly),
+            Self::Stored(file) => file.set_times(accessed, modified),
         }
     }
 }
@@ -84,9 +132,9 @@ pub(super) enum Position {
     End,
 }
 
-/// Writes a file in memory.
+/// Writes a file.
 pub(super) struct FileWriter {
-    pub(super) file: Arc<MemoryFile>,
+    pub(super) file: Source,
     pub(super) position: Position,
     pub(super) clock: Arc<HookClock>,
     pub(super) meter: Arc<Meter>,
@@ -97,7 +145,7 @@ impl OutputStream for FileWriter {
         self.meter.call(bytes.len() as u64).map_err(|error| StreamError::Trap(error.into()))?;
         let offset = match self.position {
             Position::At(offset) => offset,
-            Position::End => self.file.size(),
+            Position::End => self.file.size().map_err(failed)?,
         };
         self.file.write(offset, &bytes, self.clock.time_of_day()).map_err(failed)?;
         if let Position::At(offset) = &mut self.position {

@@ -27,7 +27,7 @@ use periapt_host_api::{
 };
 use periapt_sandbox::{
     BoxFuture, Budgets, Busy, HookReport, HookServices, Loaded, Options, Outcome, Prepared, RunInputs,
-    Sandbox, Seed,
+    Sandbox, Seed, StorageMount,
 };
 
 /// One engine for all tests, as in a runner.
@@ -106,6 +106,7 @@ pub(crate) struct Hook {
     pub(crate) config: BTreeMap<String, OptionValue>,
     pub(crate) lease: LeaseState,
     pub(crate) budgets: Budgets,
+    pub(crate) storage: Vec<StorageMount>,
     pub(crate) seed: Seed,
     pub(crate) world: Arc<World>,
 }
@@ -123,6 +124,7 @@ impl Hook {
             config: BTreeMap::new(),
             lease: LeaseState::default(),
             budgets,
+            storage: Vec::new(),
             seed: Seed([7; 32]),
             world: Arc::default(),
         }
@@ -166,6 +168,7 @@ impl Hook {
             context,
             seed: self.seed,
             budgets: self.budgets,
+            storage: self.storage,
             services: Arc::clone(&self.world) as Arc<dyn HookServices>,
         };
         let report = sandbox.run_hook(prepared, inputs).await?;

@@ -12,6 +12,7 @@ use crate::{Progress, Seen};
 pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
     let record = &mut progress.record;
     record.operation = Operation::Continue;
+    record.begun = None;
     match event {
         Event::Install => record.installed = true,
         Event::Start => {
@@ -55,6 +56,13 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
                 progress.transitions.leave_scope.insert(context.relation);
             }
         }
+        Event::StorageAttached(context) => {
+            record.storages.insert(context.storage.clone());
+        }
+        Event::StorageDetaching(context) => {
+            record.storages.remove(&context.storage);
+            progress.transitions.detach_storage.insert(context.storage.clone());
+        }
     }
 }
 
@@ -71,6 +79,7 @@ pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progre
 pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
     let mut progress = Progress::after(record);
     progress.record.operation = Operation::Continue;
+    progress.record.begun = None;
     if let Event::RelationChanged { relation, remote_unit: Some(unit) } = event {
         with_relation(&mut progress.record, relation, |relation| no_longer_pending(relation, unit));
     }

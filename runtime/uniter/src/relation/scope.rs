@@ -12,9 +12,12 @@ use periapt_host_api::{
 use super::sight::{Sight, company};
 use crate::{Decision, Progress, subject::Subject};
 
-/// How many scopes are entered or left in one commit: each is a few keys of the store, of which a commit may
-/// write 100.
-pub const MAX_SCOPES_PER_COMMIT: usize = 20;
+/// How many scopes are entered in one commit: each may make a subordinate with its storage, and a commit may write
+/// 100 keys.
+pub const MAX_SCOPES_PER_COMMIT: usize = 5;
+
+/// How many scopes are left in one commit: each is a few keys.
+const MAX_SCOPES_LEFT: usize = 20;
 
 /// The endpoint that every application has without declaring it.
 const IMPLICIT: &str = "juju-info";
@@ -54,11 +57,11 @@ pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decis
     });
 
     let mut progress = Progress::after(subject.record());
-    for relation in implicit.take(MAX_SCOPES_PER_COMMIT) {
+    for relation in implicit.take(MAX_SCOPES_LEFT) {
         progress.transitions.leave_scope.insert(relation.id);
     }
     let mut left = progress.transitions.leave_scope.len();
-    for sight in untold.take(MAX_SCOPES_PER_COMMIT.saturating_sub(left)) {
+    for sight in untold.take(MAX_SCOPES_LEFT.saturating_sub(left)) {
         progress.record.relations.remove(&sight.id);
         if !sight.gone() {
             progress.transitions.leave_scope.insert(sight.id);

@@ -13,7 +13,7 @@ pub(super) fn dead_or_wound_up(subject: &Subject<'_>, _now: Timestamp) -> Option
     }
 }
 
-/// Relations depart and break, then stop, then remove (U-23). A unit that never installed runs nothing (U-40).
+/// Storage was let go before. Relations depart and break, then stop, then remove (U-23). A unit that never installed runs nothing (U-40).
 pub(super) fn teardown(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     if subject.alive() {
         return None;

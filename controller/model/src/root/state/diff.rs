@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use imbl::{OrdMap, ordmap::DiffItem};
-use periapt_host_api::{RelationId, TaskId, state::StateKey, status::Life};
+use periapt_host_api::{RelationId, StorageId, TaskId, state::StateKey, status::Life};
 
 use super::ModelState;
 use crate::entity::{Application, Bag, StateEntry, Task, Unit};
@@ -30,6 +30,8 @@ pub(crate) struct Touched<'a> {
     pub(crate) relations: BTreeSet<RelationId>,
     /// Tasks that came, changed or went, as they are now.
     pub(crate) tasks: Vec<(TaskId, Option<&'a Arc<Task>>)>,
+    /// Storage that came, went or changed.
+    pub(crate) storages: Vec<&'a StorageId>,
 }
 
 impl ModelState {
@@ -75,6 +77,11 @@ impl ModelState {
                 DiffItem::Add(id, task) | DiffItem::Update { new: (id, task), .. } => (*id, Some(task)),
                 DiffItem::Remove(id, _) => (*id, None),
             });
+        }
+        for item in self.storages.diff(&newer.storages) {
+            let (DiffItem::Add(id, _) | DiffItem::Update { new: (id, _), .. } | DiffItem::Remove(id, _)) =
+                item;
+            touched.storages.push(id);
         }
         self.touched_bags(newer, &mut touched);
         self.touched_states(newer, &mut touched);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ModelState;
-use crate::entity::{Entity, Member, Model, ModelKey, Task, Unit};
+use crate::entity::{Entity, Member, Model, ModelKey, Storage, Task, Unit};
 
 impl ModelState {
     pub(in crate::root) fn set_model(&mut self, model: Arc<Model>) {
@@ -30,6 +30,7 @@ impl ModelState {
             ModelKey::State(key) => Entity::StateEntry(Arc::clone(self.state_entry(key)?)),
             ModelKey::ActionOperation(id) => Entity::ActionOperation(Arc::clone(self.operations.get(id)?)),
             ModelKey::Task(id) => Entity::Task(Arc::clone(self.tasks.get(id)?)),
+            ModelKey::Storage(id) => Entity::Storage(Arc::clone(self.storages.get(id)?)),
             ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
         })
     }
@@ -90,6 +91,17 @@ impl ModelState {
                     self.forget_task(&old);
                 }
                 self.note_task(task);
+            }
+            (ModelKey::Storage(id), Some(Entity::Storage(storage))) => {
+                if let Some(old) = self.storages.insert(id.clone(), Arc::clone(storage)) {
+                    self.forget_storage(&old);
+                }
+                if let Some(unit) = storage.unit() {
+                    self.storages_of.insert(unit.clone(), id.clone());
+                }
+                if let Some(agent) = &storage.agent {
+                    self.storages_at.insert(agent.clone(), id.clone());
+                }
             }
             (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
                 self.work.insert(*id, Arc::clone(item));
@@ -164,6 +176,11 @@ impl ModelState {
                     self.forget_task(&old);
                 }
             }
+            ModelKey::Storage(id) => {
+                if let Some(old) = self.storages.remove(id) {
+                    self.forget_storage(&old);
+                }
+            }
             ModelKey::Work(id) => {
                 self.work.remove(id);
             }
@@ -199,6 +216,15 @@ impl ModelState {
         }
         if let Some(principal) = &unit.principal {
             self.subordinates_of.insert(principal.clone(), unit.name.clone());
+        }
+    }
+
+    fn forget_storage(&mut self, storage: &Storage) {
+        if let Some(unit) = storage.unit() {
+            self.storages_of.remove(unit, &storage.id);
+        }
+        if let Some(agent) = &storage.agent {
+            self.storages_at.remove(agent, &storage.id);
         }
     }
 

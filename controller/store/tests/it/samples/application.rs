@@ -4,6 +4,7 @@ use periapt_host_api::{
     LeaderTerm,
     record::CharmRef,
     status::{Life, StatusInfo, WorkloadStatus},
+    storage::StorageDirective,
     view::Leader,
 };
 use periapt_model::entity::Application;
@@ -23,6 +24,11 @@ fn full() -> Application {
         subordinate: false,
         config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
+        storage: [(
+            parse("data"),
+            StorageDirective { pool: Some("rootfs".into()), size: Some(2048), count: Some(2) },
+        )]
+        .into(),
         trust: true,
         trust_hash: "00112233445566778899aabbccddeeff".into(),
         update_status_interval: Some(120),
@@ -52,6 +58,7 @@ fn just_deployed() -> Application {
         subordinate: true,
         config: [].into(),
         config_hash: String::new(),
+        storage: [].into(),
         trust: false,
         trust_hash: String::new(),
         update_status_interval: None,

@@ -1,7 +1,7 @@
 //! Charms, with endpoints of every role and options of every type.
 
 use periapt_host_api::{
-    charm::{ActionMeta, CharmMeta, EndpointMeta, OptionMeta, OptionType},
+    charm::{ActionMeta, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, StorageMeta},
     relation::{Role, Scope},
     settings::OptionValue,
 };
@@ -17,6 +17,7 @@ pub(crate) fn charms() -> Named<Charm> {
         subordinate: false,
         endpoints: endpoints().into_iter().map(|(name, meta)| (parse(name), meta)).collect(),
         extra_bindings: ["admin-api".into()].into(),
+        storage: [(parse("data"), storage(Some(4))), (parse("logs"), storage(None))].into(),
         options: options(),
         actions: actions(),
     };
@@ -34,6 +35,7 @@ pub(crate) fn charms() -> Named<Charm> {
         subordinate: true,
         endpoints: [].into(),
         extra_bindings: [].into(),
+        storage: [].into(),
         options: [].into(),
         actions: [].into(),
     };
@@ -55,6 +57,16 @@ fn actions() -> std::collections::BTreeMap<String, ActionMeta> {
 
 pub(crate) fn model_charms() -> Named<ModelCharm> {
     vec![("used", ModelCharm { digest: digest("wordpress"), revision: 5 })]
+}
+
+fn storage(max: Option<u32>) -> StorageMeta {
+    StorageMeta {
+        description: awkward_text(),
+        read_only: max.is_some(),
+        count: CountRange { min: 1, max },
+        minimum_size: 100,
+        location: max.map(|_| "/srv/data".into()),
+    }
 }
 
 /// The names of the roles and scopes are the endpoints'.

@@ -1,6 +1,8 @@
 //! The controller, its agents, models, machines and counters.
 
-use periapt_host_api::{Incarnation, MachineId, agent::Register, settings::ModelConfig, status::Life};
+use periapt_host_api::{
+    Incarnation, MachineId, agent::Register, settings::ModelConfig, status::Life, storage::StorageEnd,
+};
 use periapt_model::entity::{Agent, Controller, Machine, Model, Runner, Sequence, SequenceKey};
 use uuid::Uuid;
 
@@ -41,6 +43,7 @@ pub(crate) fn models() -> Named<Model> {
             max_status_history_age: 7200,
             max_status_history_size: 1024,
         },
+        storage_end: Some(StorageEnd::Release),
         created_at: time(2),
         life_since: time(3),
     };
@@ -58,6 +61,7 @@ pub(crate) fn sequences() -> Named<Sequence> {
         "machine": SequenceKey::Machine => SequenceKey::Machine,
         "relation": SequenceKey::Relation => SequenceKey::Relation,
         "task": SequenceKey::Task => SequenceKey::Task,
+        "storage": SequenceKey::Storage => SequenceKey::Storage,
         "work": SequenceKey::Work => SequenceKey::Work,
         "unit": SequenceKey::Unit(_) => SequenceKey::Unit(parse("wordpress")),
         "charm-revision": SequenceKey::CharmRevision(_) => SequenceKey::CharmRevision("wordpress".into()),

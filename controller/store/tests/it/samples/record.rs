@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     RelationId, Revision, TaskId,
-    event::{Event, RelationContext},
+    event::{Event, RelationContext, StorageContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
     status::{AgentStatus, StatusInfo, WorkloadStatus},
@@ -114,12 +114,18 @@ fn events() -> Named<Event> {
         },
         "relation-broken": Event::RelationBroken(_) => Event::RelationBroken(relation()),
         "action": Event::Action { .. } => Event::Action { name: "backup".into(), task: TaskId(2) },
+        "storage-attached": Event::StorageAttached(_) => Event::StorageAttached(storage()),
+        "storage-detaching": Event::StorageDetaching(_) => Event::StorageDetaching(storage()),
     })
 }
 
 /// The relation that the samples' events are about.
 pub(crate) fn relation() -> RelationContext {
     RelationContext { endpoint: parse("db"), relation: RelationId(2), remote_application: parse("mysql") }
+}
+
+fn storage() -> StorageContext {
+    StorageContext { storage: parse("data/3"), location: "/srv/data".into() }
 }
 
 /// A status's data with all that JSON knows.

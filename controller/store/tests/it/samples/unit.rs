@@ -1,12 +1,13 @@
 //! Units: one in every kind of operation, with records that remember all that a record can, and a new one.
 
 use periapt_host_api::{
-    MachineId, RelationId,
+    MachineId, OperationId, RelationId,
     command::{Placement, ResolveMode},
     event::Event,
     ports::OpenedPorts,
     record::{
-        CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SeenHashes, UnitRecord,
+        Begun, CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SeenHashes,
+        UnitRecord,
     },
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
@@ -85,6 +86,8 @@ fn full(operation: Operation) -> Unit {
             seen: SeenHashes { config: "c0".into(), trust: "70".into(), addresses: "ad".into() },
             leader_settings_version: Some(9),
             relations: [(RelationId(2), relation(Some("mysql/11"))), (RelationId(10), relation(None))].into(),
+            storages: [parse("data/3"), parse("logs/12")].into(),
+            begun: Some(Begun { event: Event::Start, attempt: 2, operation: OperationId(39) }),
             boot_id: Some("5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into()),
             update_status_due: Some(time(31)),
         },
@@ -146,6 +149,8 @@ fn new() -> Unit {
             seen: SeenHashes { config: String::new(), trust: String::new(), addresses: String::new() },
             leader_settings_version: None,
             relations: [].into(),
+            storages: [].into(),
+            begun: None,
             boot_id: None,
             update_status_due: None,
         },

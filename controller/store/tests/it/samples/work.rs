@@ -3,6 +3,7 @@
 use periapt_host_api::{
     MachineId, RelationId,
     command::{Force, Placement},
+    storage::UnitStorage,
 };
 use periapt_model::entity::{Work, WorkId, WorkItem};
 
@@ -18,15 +19,17 @@ pub(crate) fn items() -> Named<WorkItem> {
             placement: vec![Placement::Machine(MachineId(3)), Placement::Agent(parse("host-7.example"))],
         },
         "destroy-application": Work::DestroyApplication { .. } =>
-            Work::DestroyApplication { application: parse("wordpress"), force },
+            Work::DestroyApplication { application: parse("wordpress"), force, storage: UnitStorage::Destroy },
         "destroy-units": Work::DestroyUnits { .. } =>
-            Work::DestroyUnits { units: vec![parse("wordpress/10"), parse("mysql/0")], force },
+            Work::DestroyUnits { units: vec![parse("wordpress/10"), parse("mysql/0")], force, storage: UnitStorage::Detach },
         "destroy-subordinates": Work::DestroySubordinates { .. } =>
             Work::DestroySubordinates { application: parse("logging") },
         "unit-scopes": Work::UnitScopes { .. } => Work::UnitScopes { unit: parse("wordpress/10") },
         "cancel-tasks": Work::CancelTasks { .. } => Work::CancelTasks { unit: parse("wordpress/10") },
         "force-unit": Work::ForceUnit { .. } => Work::ForceUnit { unit: parse("wordpress/10") },
         "force-relation": Work::ForceRelation { .. } => Work::ForceRelation { relation: RelationId(2) },
+        "force-storage": Work::ForceStorage { .. } => Work::ForceStorage { storage: parse("data/3") },
+        "provide-storage": Work::ProvideStorage { .. } => Work::ProvideStorage { application: parse("mysql") },
         "force-model": Work::ForceModel => Work::ForceModel,
         "remove-bags": Work::RemoveBags { .. } => Work::RemoveBags { relation: RelationId(2) },
     });
@@ -34,7 +37,8 @@ pub(crate) fn items() -> Named<WorkItem> {
         .into_iter()
         .map(|(name, work)| (name, WorkItem { id: WorkId(8), due: Some(time(50)), work }))
         .collect();
-    let unforced = Work::DestroyApplication { application: parse("wordpress"), force: None };
+    let (application, storage) = (parse("wordpress"), UnitStorage::Detach);
+    let unforced = Work::DestroyApplication { application, force: None, storage };
     items.push(("at-once-without-force", WorkItem { id: WorkId(9), due: None, work: unforced }));
     items
 }

@@ -106,6 +106,7 @@ fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
         agent: "host".parse().unwrap(),
         model: ModelUuid(Uuid::from_u128(1)),
         artefacts: CHARM_ON_DISK.directory.path().to_owned(),
+        storage: CHARM_ON_DISK.directory.path().join("storage"),
         artefact_key: KEY,
         hooks: 4,
         idle_after_ms,
@@ -229,6 +230,7 @@ impl Stage {
                 self.answer(id, self.done(answer)).await;
                 return self.publish().await;
             }
+            RunnerCommand::Storage { .. } => panic!("the stage's charm has no storage"),
             RunnerCommand::Claim(_) => RunnerAnswer::Held { holder: "app/9".parse().unwrap() },
             RunnerCommand::Early { unit, incarnation, items } => {
                 assert_eq!(incarnation, Incarnation(7));

@@ -59,8 +59,10 @@ impl Executor {
                     self.flight = Flight::Committing { commit, about, taken: true };
                 } else {
                     self.needs = commit.record.seq;
-                    if let About::Begin(run) = about {
-                        self.flight = Flight::Begun(run);
+                    match about {
+                        About::Begin(run) => self.flight = Flight::Begun(run),
+                        About::BeginHook(view, run) => self.start(world.clock.now(), view, run),
+                        About::Hook(_) | About::Passed(_) | About::Bookkeeping => {}
                     }
                     world.agent.catch_up(world.controller)?;
                 }
@@ -139,7 +141,7 @@ impl Executor {
         match about {
             About::Hook(flown) => world.trace.decide(flown.traced, fate),
             About::Passed(traced) => world.trace.decide(*traced, fate),
-            About::Begin(_) | About::Bookkeeping => {}
+            About::Begin(_) | About::BeginHook(..) | About::Bookkeeping => {}
         }
     }
 }
@@ -148,7 +150,7 @@ impl Executor {
 fn accepted(about: &About) -> Fate {
     match about {
         About::Hook(flown) if matches!(flown.end, HookEnd::Failed { .. }) => Fate::Failed,
-        About::Hook(_) | About::Begin(_) | About::Bookkeeping => Fate::Committed,
+        About::Hook(_) | About::Begin(_) | About::BeginHook(..) | About::Bookkeeping => Fate::Committed,
         About::Passed(_) => Fate::PassedOver,
     }
 }

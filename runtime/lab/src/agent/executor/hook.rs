@@ -28,7 +28,8 @@ impl Executor {
                 Step::Rest { wake_at: None }
             }
             Some(seq) if seq == run.run.record.seq => {
-                let run = HookRun { snapshot: view.revision, ..run.run };
+                let mut run = run.run;
+                run.snapshot = view.revision;
                 self.leave(world.clock.now(), periapt_uniter::before_hook(&run));
                 self.flight = Flight::Started { view: Box::new(view), run: Box::new(run) };
                 Step::Acted

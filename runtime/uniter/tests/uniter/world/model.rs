@@ -104,6 +104,7 @@ impl World {
                 component: reference.digest,
                 revision: version,
                 meta: CharmMeta {
+                    storage: BTreeMap::new(),
                     name: "a".to_owned(),
                     summary: String::new(),
                     description: String::new(),

@@ -1,0 +1,176 @@
+//! Storage: added, attached, detached, removed.
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ErrorCode, Refusal, StorageId, UnitName,
+    command::{Answer, Force},
+    status::Life,
+    storage::{StorageDirective, StorageDirectives, StorageEnd},
+};
+
+use super::model::require_alive;
+use crate::{
+    entity::{Storage, Unit, Work},
+    life::storage::{self, Wanted},
+    transaction::Transaction,
+};
+
+pub(crate) fn add(
+    tx: &mut Transaction<'_>,
+    name: &UnitName,
+    directives: &StorageDirectives,
+) -> Result<Answer, Refusal> {
+    let unit = alive(tx, name, "cannot add storage")?;
+    Ok(Answer::Storage { storage: add_to(tx, &unit.name, directives)? })
+}
+
+/// Adds instances to a unit that is alive: of each one, unless a count is given.
+pub(crate) fn add_to(
+    tx: &mut Transaction<'_>,
+    unit: &UnitName,
+    directives: &StorageDirectives,
+) -> Result<Vec<StorageId>, Refusal> {
+    require_alive(tx)?;
+    let application = tx.application(unit.application())?;
+    let meta = tx.charm_meta(&application)?;
+    let mut counted = directives.clone();
+    for directive in counted.values_mut() {
+        directive.count.get_or_insert(1);
+    }
+    storage::check(meta, &counted, |name| storage::count_of(&tx.state, unit, name))?;
+    let more = counted.values().filter_map(|directive| directive.count).fold(0_u32, u32::saturating_add);
+    storage::check_total(storage::total_of(&tx.state, unit).saturating_add(more))?;
+    let mut added = Vec::new();
+    for (name, directive) in counted {
+        // The operator's word at deploy holds for what is added later, too.
+        let before = application.storage.get(&name).cloned().unwrap_or_default();
+        let directive = StorageDirective {
+            pool: directive.pool.or(before.pool),
+            size: directive.size.or(before.size),
+            count: directive.count,
+        };
+        if let Some(declared) = meta.storage.get(&name) {
+            added.extend(storage::make(tx, unit, &Wanted::of(&name, declared, &directive))?);
+        }
+    }
+    Ok(added)
+}
+
+pub(crate) fn attach(tx: &mut Transaction<'_>, name: &UnitName, id: &StorageId) -> Result<Answer, Refusal> {
+    let what = format!("cannot attach storage {id}");
+    let unit = alive(tx, name, &what)?;
+    let found = find(tx, id)?;
+    let cannot = |code, reason: String| {
+        Err(Refusal::new(code, format!("{what}: {reason}")).about(format!("storage {id}")))
+    };
+    if let Some(holder) = found.unit() {
+        return cannot(ErrorCode::Conflict, format!("unit {holder} has it"));
+    }
+    if found.life() != Life::Alive {
+        return cannot(ErrorCode::NotAlive, "it is being removed".to_owned());
+    }
+    let (here, there) = (tx.state.agent_of(&unit), found.agent.as_ref());
+    if here != there {
+        let place = |agent: Option<&periapt_host_api::AgentName>| {
+            agent.map_or_else(|| "no agent".to_owned(), |agent| format!("agent {agent}"))
+        };
+        let (there, here) = (place(there), place(here));
+        return cannot(ErrorCode::Conflict, format!("it lies on {there}, and unit {name} is on {here}"));
+    }
+    let application = tx.application(name.application())?;
+    let meta = tx.charm_meta(&application)?;
+    let Some(declared) = meta.storage.get(id.name()) else {
+        let text = format!("charm {:?} has no store called {:?}", meta.name, id.name().as_str());
+        return cannot(ErrorCode::NotFound, text);
+    };
+    let count = storage::count_of(&tx.state, name, id.name()).saturating_add(1);
+    if let Some(most) = declared.count.max.filter(|most| count > *most) {
+        return cannot(
+            ErrorCode::QuotaExceeded,
+            format!("at most {most} instances supported, {count} specified"),
+        );
+    }
+    if found.size < declared.minimum_size {
+        return cannot(ErrorCode::BadRequest, "it is smaller than the charm's minimum".to_owned());
+    }
+    storage::check_total(storage::total_of(&tx.state, name).saturating_add(1))?;
+    let attachment = Some(storage::attachment(name, id, declared));
+    let since = tx.now();
+    tx.put(Storage { attachment, since, ..Storage::clone(&found) });
+    Ok(Answer::Done)
+}
+
+pub(crate) fn detach(
+    tx: &mut Transaction<'_>,
+    id: &StorageId,
+    force: Option<Force>,
+) -> Result<Answer, Refusal> {
+    let found = find(tx, id)?;
+    let Some(holder) = found.unit() else {
+        let text = format!("cannot detach storage {id}: no unit has it");
+        return Err(Refusal::conflict(text).about(format!("storage {id}")));
+    };
+    let application = tx.application(holder.application())?;
+    let least = tx.charm_meta(&application)?.storage.get(id.name()).map_or(0, |declared| declared.count.min);
+    let left = storage::count_of(&tx.state, holder, id.name()).saturating_sub(1);
+    let unit_stays = tx.state.unit(holder).is_some_and(|unit| unit.life == Life::Alive);
+    if left < least && unit_stays && force.is_none() {
+        let text = format!(
+            "cannot detach storage {id}: the charm of unit {holder} requires {least} of it; remove the unit, or use \
+             force"
+        );
+        return Err(Refusal::conflict(text).about(format!("storage {id}")));
+    }
+    storage::begin_detach(tx, &found);
+    schedule(tx, id, force);
+    Ok(answer(tx, id))
+}
+
+pub(crate) fn remove(
+    tx: &mut Transaction<'_>,
+    id: &StorageId,
+    end: StorageEnd,
+    force: Option<Force>,
+) -> Result<Answer, Refusal> {
+    let found = find(tx, id)?;
+    if let Some(holder) = found.unit().filter(|_| force.is_none()) {
+        let text = format!("cannot remove storage {id}: unit {holder} has it; detach it first, or use force");
+        return Err(Refusal::conflict(text).about(format!("storage {id}")));
+    }
+    storage::remove(tx, &found, end);
+    schedule(tx, id, force);
+    Ok(answer(tx, id))
+}
+
+/// With force, what is still to come is not waited for longer than `max-wait`.
+fn schedule(tx: &mut Transaction<'_>, id: &StorageId, force: Option<Force>) {
+    if let Some(force) = force.filter(|_| tx.state.storage(id).is_some()) {
+        let due = tx.force_due(force);
+        tx.add_work(Work::ForceStorage { storage: id.clone() }, Some(due));
+    }
+}
+
+fn answer(tx: &Transaction<'_>, id: &StorageId) -> Answer {
+    match tx.state.storage(id) {
+        None => Answer::Removal { gone: true, waits_for: Vec::new() },
+        Some(found) => Answer::Removal { gone: false, waits_for: storage::waits_for(found) },
+    }
+}
+
+fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>, Refusal> {
+    tx.state.storage(id).cloned().ok_or_else(|| {
+        Refusal::not_found(format!("storage {:?} not found", id.to_string())).about(format!("storage {id}"))
+    })
+}
+
+/// L-6
+fn alive(tx: &Transaction<'_>, name: &UnitName, what: &str) -> Result<Arc<Unit>, Refusal> {
+    let unit = tx.unit(name)?;
+    match unit.life {
+        Life::Alive => Ok(unit),
+        Life::Dying | Life::Dead => {
+            Err(Refusal::not_alive(format!("{what}: unit {name} is not alive")).about(format!("unit {name}")))
+        }
+    }
+}

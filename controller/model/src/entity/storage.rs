@@ -1,0 +1,48 @@
+//! Storage.
+
+use periapt_host_api::{
+    AgentName, StorageId, Timestamp, UnitName, status::Life, storage::StorageEnd, view::StorageAttachment,
+};
+use serde::{Deserialize, Serialize};
+
+/// An instance of storage: a bounded directory on an agent's disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Storage {
+    /// Its id; never reused.
+    pub id: StorageId,
+    /// From where it comes.
+    pub pool: String,
+    /// Its bound, in mebibytes.
+    pub size: u64,
+    /// The agent on whose disk it lies; none until it is provisioned there.
+    pub agent: Option<AgentName>,
+    /// The unit that has it.
+    pub attachment: Option<StorageAttachment>,
+    /// What is to become of it; none: it is wanted.
+    pub end: Option<StorageEnd>,
+    /// Why the agent cannot make or delete it.
+    pub failure: Option<String>,
+    /// Since when it is as it is.
+    pub since: Timestamp,
+}
+
+impl Storage {
+    /// Alive, or dying once somebody wants it gone.
+    pub fn life(&self) -> Life {
+        match self.end {
+            None => Life::Alive,
+            Some(_) => Life::Dying,
+        }
+    }
+
+    /// The unit that has it.
+    pub fn unit(&self) -> Option<&UnitName> {
+        self.attachment.as_ref().map(|attachment| &attachment.unit)
+    }
+
+    /// Whether the agent has still to delete its files, and nobody uses them any more.
+    pub fn is_to_be_deleted(&self) -> bool {
+        self.end == Some(StorageEnd::Destroy) && self.attachment.is_none() && self.agent.is_some()
+    }
+}

@@ -1,0 +1,245 @@
+//! How storage comes and goes (`hook-model.md` 5.8, U-42, L-6).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ErrorCode, Refusal, StorageId, StorageName, UnitName,
+    charm::{CharmMeta, StorageMeta},
+    status::Life,
+    storage::{DEFAULT_POOL, MAX_PER_UNIT, StorageDirective, StorageDirectives, StorageEnd, mebibytes},
+    view::StorageAttachment,
+};
+
+use crate::{
+    entity::{Application, ModelKey, SequenceKey, Storage},
+    root::ModelState,
+    transaction::Transaction,
+};
+
+/// So many instances of one storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted<'a> {
+    name: StorageName,
+    meta: &'a StorageMeta,
+    pool: String,
+    size: u64,
+    pub(crate) count: u32,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a directive asks of what a charm declares.
+    pub(crate) fn of(name: &StorageName, meta: &'a StorageMeta, directive: &StorageDirective) -> Self {
+        Self {
+            name: name.clone(),
+            meta,
+            pool: directive.pool.clone().unwrap_or_else(|| DEFAULT_POOL.to_owned()),
+            size: directive.size.unwrap_or_else(|| meta.default_size()),
+            count: directive.count.unwrap_or(meta.count.min),
+        }
+    }
+}
+
+/// What each new unit of an application gets.
+pub(crate) fn of_new_unit<'a>(meta: &'a CharmMeta, directives: &StorageDirectives) -> Vec<Wanted<'a>> {
+    let none = StorageDirective::default();
+    let wanted = meta
+        .storage
+        .iter()
+        .map(|(name, storage)| Wanted::of(name, storage, directives.get(name).unwrap_or(&none)));
+    wanted.filter(|wanted| wanted.count > 0).collect()
+}
+
+/// Refuses directives that the charm's storage cannot meet. `present`: how many a unit has already.
+pub(crate) fn check(
+    meta: &CharmMeta,
+    directives: &StorageDirectives,
+    present: impl Fn(&StorageName) -> u32,
+) -> Result<(), Refusal> {
+    for (name, directive) in directives {
+        let (charm, store) = (&meta.name, name.as_str());
+        let Some(storage) = meta.storage.get(name) else {
+            return Err(Refusal::not_found(format!("charm {charm:?} has no store called {store:?}")));
+        };
+        let wrong =
+            |code, text: String| Err(Refusal::new(code, format!("charm {charm:?} store {store:?}: {text}")));
+        if let Some(pool) = directive.pool.as_ref().filter(|pool| *pool != DEFAULT_POOL) {
+            return wrong(ErrorCode::NotFound, format!("pool {pool:?} not found; there is {DEFAULT_POOL:?}"));
+        }
+        if let Some(size) = directive.size.filter(|size| *size < storage.minimum_size) {
+            let (least, size) = (mebibytes(storage.minimum_size), mebibytes(size));
+            return wrong(
+                ErrorCode::BadRequest,
+                format!("minimum storage size is {least}, {size} specified"),
+            );
+        }
+        let Some(count) = directive.count else { continue };
+        let count = count.saturating_add(present(name));
+        if count < storage.count.min {
+            let least = storage.count.min;
+            return wrong(ErrorCode::BadRequest, format!("{least} instances required, {count} specified"));
+        }
+        if let Some(most) = storage.count.max.filter(|most| count > *most) {
+            let text = format!("at most {most} instances supported, {count} specified");
+            return wrong(ErrorCode::QuotaExceeded, text);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses more instances than a unit may have.
+pub(crate) fn check_total(count: u32) -> Result<(), Refusal> {
+    match count <= MAX_PER_UNIT {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("a unit would have {count} instances of storage, at most {MAX_PER_UNIT} are allowed"),
+        )),
+    }
+}
+
+/// How many instances of a storage a unit has.
+pub(crate) fn count_of(state: &ModelState, unit: &UnitName, name: &StorageName) -> u32 {
+    let count = state.storages_of(unit).filter(|storage| storage.id.name() == name).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// How many instances of all storages a unit has.
+pub(crate) fn total_of(state: &ModelState, unit: &UnitName) -> u32 {
+    u32::try_from(state.storages_of(unit).count()).unwrap_or(u32::MAX)
+}
+
+/// Makes instances for a unit; its agent provisions them.
+pub(crate) fn make(
+    tx: &mut Transaction<'_>,
+    unit: &UnitName,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<StorageId>, Refusal> {
+    let first = tx.take_numbers(SequenceKey::Storage, wanted.count)?;
+    let ids = (first..first.saturating_add(wanted.count)).map(|number| {
+        let id = StorageId::new(wanted.name.clone(), number);
+        tx.put(Storage {
+            id: id.clone(),
+            pool: wanted.pool.clone(),
+            size: wanted.size,
+            agent: None,
+            attachment: Some(attachment(unit, &id, wanted.meta)),
+            end: None,
+            failure: None,
+            since: tx.now(),
+        });
+        id
+    });
+    Ok(ids.collect())
+}
+
+/// A unit's hold on an instance, as its charm declares the storage.
+pub(crate) fn attachment(unit: &UnitName, id: &StorageId, meta: &StorageMeta) -> StorageAttachment {
+    StorageAttachment {
+        unit: unit.clone(),
+        life: Life::Alive,
+        location: meta.location_of(id),
+        read_only: meta.read_only,
+    }
+}
+
+/// Has a unit let an instance go.
+pub(crate) fn begin_detach(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
+    let mut storage = Storage::clone(storage);
+    if let Some(attachment) = storage.attachment.as_mut().filter(|attachment| attachment.life == Life::Alive)
+    {
+        attachment.life = Life::Dying;
+        storage.since = tx.now();
+        tx.put(storage);
+    }
+}
+
+/// The unit has let it go. What was never provisioned, and what is released, goes; what is to be destroyed goes when
+/// its agent has deleted the files.
+pub(crate) fn detached(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
+    if storage.agent.is_none() || storage.end == Some(StorageEnd::Release) {
+        tx.delete(ModelKey::Storage(storage.id.clone()));
+    } else {
+        let since = tx.now();
+        tx.put(Storage { attachment: None, since, ..Storage::clone(storage) });
+    }
+}
+
+/// Takes all storage from a unit that goes.
+pub(crate) fn detach_all(tx: &mut Transaction<'_>, unit: &UnitName) {
+    let storages: Vec<Arc<Storage>> = tx.state.storages_of(unit).cloned().collect();
+    for storage in storages {
+        detached(tx, &storage);
+    }
+}
+
+/// Has all storage of a unit destroyed once the unit lets it go.
+pub(crate) fn destroy_all(tx: &mut Transaction<'_>, unit: &UnitName) {
+    let storages: Vec<Arc<Storage>> = tx.state.storages_of(unit).cloned().collect();
+    for storage in storages {
+        tx.put(Storage { end: Some(StorageEnd::Destroy), ..Storage::clone(&storage) });
+    }
+}
+
+/// Wants an instance gone: at once if no unit has it and nothing is to be deleted.
+pub(crate) fn remove(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: StorageEnd) {
+    let since = tx.now();
+    let storage = Arc::new(Storage { end: Some(end), since, ..Storage::clone(storage) });
+    tx.put(Storage::clone(&storage));
+    if storage.attachment.is_some() {
+        begin_detach(tx, &storage);
+    } else {
+        detached(tx, &storage);
+    }
+}
+
+/// A forced removal or detachment waits no longer: for the unit's hook, or for the agent that is to delete the files.
+pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId) {
+    let Some(storage) = tx.state.storage(id).cloned() else { return };
+    if storage.end.is_some() {
+        tx.delete(ModelKey::Storage(id.clone()));
+    } else if storage.attachment.as_ref().is_some_and(|attachment| attachment.life != Life::Alive) {
+        detached(tx, &storage);
+    }
+}
+
+/// Gives units of an application what its charm demands at least, as far as the commit has room; true when all have it.
+pub(crate) fn provide_step(
+    tx: &mut Transaction<'_>,
+    application: &Arc<Application>,
+) -> Result<bool, Refusal> {
+    let meta = tx.charm_meta(application)?;
+    let units: Vec<UnitName> = tx
+        .state
+        .units_of(&application.name)
+        .filter(|unit| unit.life == Life::Alive)
+        .map(|unit| unit.name.clone())
+        .collect();
+    for unit in units {
+        for (name, storage) in &meta.storage {
+            let missing = storage.count.min.saturating_sub(count_of(&tx.state, &unit, name));
+            if missing == 0 || total_of(&tx.state, &unit).saturating_add(missing) > MAX_PER_UNIT {
+                continue;
+            }
+            if !tx.has_room(MAX_PER_UNIT as usize + 4) {
+                return Ok(false);
+            }
+            let directive = application.storage.get(name).cloned().unwrap_or_default();
+            let wanted = Wanted::of(name, storage, &StorageDirective { count: Some(missing), ..directive });
+            make(tx, &unit, &wanted)?;
+        }
+    }
+    Ok(true)
+}
+
+/// What an instance that is to go waits for.
+pub(crate) fn waits_for(storage: &Storage) -> Vec<String> {
+    match (&storage.attachment, &storage.agent) {
+        (Some(attachment), _) if attachment.life != Life::Alive || storage.end.is_some() => {
+            vec![format!("unit {} to let it go", attachment.unit)]
+        }
+        (None, Some(agent)) if storage.is_to_be_deleted() => {
+            vec![format!("agent {agent} to delete its files")]
+        }
+        _ => Vec::new(),
+    }
+}

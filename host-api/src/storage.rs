@@ -1,0 +1,269 @@
+//! Storage: how an instance is named, and what operators ask for (`hook-model.md` 5.8, `design.md` section 6).
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{NameError, name::StorageName};
+
+mod size;
+
+pub use size::{SizeError, mebibytes, parse_size};
+
+/// The one pool that there is: a directory of the agent's own disk, as Juju calls it.
+pub const DEFAULT_POOL: &str = "rootfs";
+
+/// What an instance is large if nobody says so, in mebibytes.
+pub const DEFAULT_SIZE: u64 = 1024;
+
+/// The largest instance, in mebibytes (1 PiB): past it sums of bytes could overflow.
+pub const MAX_SIZE: u64 = 1 << 30;
+
+/// How many files each mebibyte of an instance has room for: one for each 16 KiB, as file systems are usually made.
+const FILES_PER_MEBIBYTE: u64 = 64;
+
+/// The bound of an instance in bytes.
+pub fn bytes_of(size: u64) -> u64 {
+    size.saturating_mul(1 << 20)
+}
+
+/// The bound of an instance in files and directories.
+pub fn files_of(size: u64) -> u64 {
+    size.saturating_mul(FILES_PER_MEBIBYTE)
+}
+
+/// The most instances of a unit at a time: each is a directory that every hook of the unit finds open, and they go
+/// with the unit in one commit.
+pub const MAX_PER_UNIT: u32 = 12;
+
+/// One instance of storage: `NAME/NUMBER`. Numbers are counted over a model and never come twice.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct StorageId {
+    name: StorageName,
+    number: u32,
+}
+
+impl StorageId {
+    /// The instance of a storage with a number.
+    pub fn new(name: StorageName, number: u32) -> Self {
+        Self { name, number }
+    }
+
+    /// The storage of the charm that it is an instance of.
+    pub fn name(&self) -> &StorageName {
+        &self.name
+    }
+
+    /// Its number in the model.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl FromStr for StorageId {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let wrong = |reason| NameError { kind: "storage", text: text.chars().take(128).collect(), reason };
+        let (name, number) = text.split_once('/').ok_or_else(|| wrong("it must be NAME/NUMBER"))?;
+        let canonical =
+            number == "0" || (!number.starts_with('0') && number.bytes().all(|b| b.is_ascii_digit()));
+        let number =
+            number.parse().ok().filter(|_| canonical).ok_or_else(|| wrong("no number after the slash"))?;
+        let name = StorageName::new(name).map_err(|error| wrong(error.reason))?;
+        Ok(Self { name, number })
+    }
+}
+
+impl TryFrom<String> for StorageId {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<StorageId> for String {
+    fn from(id: StorageId) -> String {
+        id.to_string()
+    }
+}
+
+impl fmt::Display for StorageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.name, self.number)
+    }
+}
+
+impl fmt::Debug for StorageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// What a storage is to the charm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorageKind {
+    /// A device. Known, and refused: a sandbox has no devices.
+    Block,
+    /// A directory.
+    Filesystem,
+}
+
+impl fmt::Display for StorageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Block => "block",
+            Self::Filesystem => "filesystem",
+        })
+    }
+}
+
+/// What an operator asks for: `[POOL][,COUNT][,SIZE]`, in any order. What is not said is as the charm declares it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageDirective {
+    /// From where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// How large each is, in mebibytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// How many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+}
+
+/// Directives by the charm's storages.
+pub type StorageDirectives = BTreeMap<StorageName, StorageDirective>;
+
+/// Why a text is no directive.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DirectiveError {
+    /// Nothing at all.
+    #[error("a storage directive must not be empty")]
+    Empty,
+    /// A part that is no pool, count or size.
+    #[error("unrecognized storage directive {0:?}: a pool's name, a count and a size such as 2G are known")]
+    Unknown(String),
+    /// The same said twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A count that is none.
+    #[error("cannot parse count: count must be greater than zero, got {0:?}")]
+    Count(String),
+    /// A size that is none.
+    #[error("cannot parse size: {0}")]
+    Size(#[from] SizeError),
+}
+
+impl FromStr for StorageDirective {
+    type Err = DirectiveError;
+    fn from_str(text: &str) -> Result<Self, DirectiveError> {
+        if text.is_empty() {
+            return Err(DirectiveError::Empty);
+        }
+        let mut directive = Self::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let digits = part.strip_prefix('-').unwrap_or(part);
+            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                let count = part.parse().ok().filter(|count| *count > 0);
+                let count = count.ok_or_else(|| DirectiveError::Count(part.to_owned()))?;
+                set(&mut directive.count, count, "the count")?;
+            } else if digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+                set(&mut directive.size, parse_size(part)?, "the size")?;
+            } else if is_pool(part) {
+                set(&mut directive.pool, part.to_owned(), "the pool")?;
+            } else {
+                return Err(DirectiveError::Unknown(part.chars().take(64).collect()));
+            }
+        }
+        Ok(directive)
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: T, what: &'static str) -> Result<(), DirectiveError> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(DirectiveError::Twice(what)),
+    }
+}
+
+fn is_pool(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// What becomes of an instance that is no longer wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorageEnd {
+    /// Its files are deleted.
+    Destroy,
+    /// The model forgets it; its files stay where they are.
+    Release,
+}
+
+/// What becomes of the storage of a unit that is removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnitStorage {
+    /// It stays in the model, to be attached to another unit of the same agent.
+    #[default]
+    Detach,
+    /// It is destroyed with its files.
+    Destroy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Parts = (Option<String>, Option<u64>, Option<u32>);
+
+    fn check(text: &str) -> Result<Parts, String> {
+        let directive: StorageDirective = text.parse().map_err(|error: DirectiveError| error.to_string())?;
+        Ok((directive.pool, directive.size, directive.count))
+    }
+
+    #[test]
+    fn a_directive_names_pool_count_and_size_in_any_order() {
+        assert_eq!(check("1G,2"), Ok((None, Some(1024), Some(2))));
+        assert_eq!(check("rootfs,3,0.5G"), Ok((Some("rootfs".into()), Some(512), Some(3))));
+        assert_eq!(check("100M"), Ok((None, Some(100), None)));
+        assert_eq!(check(",rootfs,"), Ok((Some("rootfs".into()), None, None)));
+    }
+
+    #[test]
+    fn a_wrong_directive_is_told_what_is_wrong_with_it() {
+        assert_eq!(check("").unwrap_err(), "a storage directive must not be empty");
+        for (text, part) in [
+            ("0", "count must be greater than zero"),
+            ("-1", "count must be greater than zero"),
+            ("99999999999", "count must be greater than zero"),
+            ("1,2", "the count is given twice"),
+            ("1G,1M", "the size is given twice"),
+            ("rootfs,ebs", "the pool is given twice"),
+            ("1Q", "cannot parse size"),
+            ("a_b", "unrecognized storage directive"),
+            ("../x", "cannot parse size"),
+        ] {
+            assert!(check(text).unwrap_err().contains(part), "{text}: {:?}", check(text));
+        }
+    }
+
+    #[test]
+    fn ids_are_read_back_as_written() {
+        let (two, ten): (StorageId, StorageId) = ("data/2".parse().unwrap(), "data/10".parse().unwrap());
+        assert!(two < ten);
+        assert_eq!(ten.to_string(), "data/10");
+        for bad in
+            ["data", "data/", "/0", "data/01", "data/-1", "data/0/1", "Data/0", "../0", "data/4294967296"]
+        {
+            assert!(bad.parse::<StorageId>().is_err(), "{bad}");
+        }
+    }
+}

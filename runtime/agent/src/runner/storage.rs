@@ -1,0 +1,213 @@
+//! Storage of the model's units: made and deleted on the agent's disk, and handed to hooks.
+//!
+//! Each instance is a directory `NAME-NUMBER` below the model's own. What the controller does not know is left alone:
+//! it was released, and its files are somebody's.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, ErrorKind},
+    os::unix::fs::DirBuilderExt as _,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use periapt_host_api::{
+    StorageId, UnitName,
+    agent::{RunnerCommand, StorageReport},
+    status::Life,
+    storage::{bytes_of, files_of},
+    view::{StorageView, View},
+};
+use periapt_sandbox::{Bounds, Filesystem, FilesystemError, StorageMount};
+use tokio::time::sleep;
+
+use super::{RunnerError, World};
+use crate::{
+    backoff::Backoff,
+    protocol::{Call, CallOutcome},
+};
+
+/// The longest wait before storage that could not be made or deleted is tried again.
+const TRIED_AGAIN: Duration = Duration::from_secs(30);
+
+/// How often a hook looks whether the runner before this one has let go of its storage, and how long it waits each time.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// The storage on this agent's disk.
+#[derive(Debug)]
+pub(crate) struct Storages {
+    directory: PathBuf,
+    /// What hooks use: counted once, and kept count of while this runner lives.
+    open: Mutex<BTreeMap<StorageId, Arc<Filesystem>>>,
+    /// Whether something is to be made or deleted.
+    busy: AtomicBool,
+}
+
+impl Storages {
+    /// Below a directory that is made when it is needed.
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, open: Mutex::default(), busy: AtomicBool::new(false) }
+    }
+
+    /// Whether nothing is to be made or deleted.
+    pub(crate) fn at_rest(&self) -> bool {
+        !self.busy.load(Ordering::Relaxed)
+    }
+
+    fn place(&self, id: &StorageId) -> PathBuf {
+        self.directory.join(format!("{}-{}", id.name(), id.number()))
+    }
+
+    /// What a unit's hook finds: all storage that it has.
+    pub(crate) async fn mounts(&self, view: &View, unit: &UnitName) -> Result<Vec<StorageMount>, String> {
+        let mut mounts = Vec::new();
+        for storage in view.storages.values().filter(|storage| storage.provisioned) {
+            let Some(attachment) = storage.attachment.as_ref().filter(|it| it.unit == *unit) else {
+                continue;
+            };
+            let filesystem = self.open(storage).await;
+            mounts.push(StorageMount {
+                filesystem: filesystem.map_err(|error| format!("storage {}: {error}", storage.id))?,
+                location: attachment.location.clone(),
+                read_only: attachment.read_only,
+            });
+        }
+        Ok(mounts)
+    }
+
+    async fn open(&self, storage: &StorageView) -> Result<Arc<Filesystem>, FilesystemError> {
+        let known = self.known().get(&storage.id).cloned();
+        if let Some(filesystem) = known {
+            return Ok(filesystem);
+        }
+        let bounds = Bounds { bytes: bytes_of(storage.size), files: files_of(storage.size) };
+        let mut looks = 0;
+        let filesystem = loop {
+            let place = self.place(&storage.id);
+            match blocking(move || Filesystem::open(&place, bounds)).await {
+                // The runner before this one is about to end.
+                Err(FilesystemError::InUse) if looks < LOOKS => looks += 1,
+                opened => break Arc::new(opened?),
+            }
+            sleep(LOOK_AGAIN).await;
+        };
+        self.known().insert(storage.id.clone(), Arc::clone(&filesystem));
+        Ok(filesystem)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<StorageId, Arc<Filesystem>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of what no unit has any more.
+    fn let_go(&self, view: &View) {
+        let held = |id: &StorageId| view.storages.get(id).is_some_and(|storage| storage.attachment.is_some());
+        self.known().retain(|id, _| held(id));
+    }
+}
+
+/// Makes what is to be made and deletes what is to be deleted, for as long as the runner lives.
+pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
+    let mut changes = world.mirror.changes();
+    let mut backoff = Backoff::new(Duration::from_millis(200), TRIED_AGAIN);
+    loop {
+        let view = changes.view();
+        world.storages.let_go(&view);
+        let due: Vec<Step> = view.storages.values().filter_map(Step::of).collect();
+        world.storages.busy.store(!due.is_empty(), Ordering::Relaxed);
+        let mut failed = false;
+        for step in &due {
+            failed |= !step.done(&world).await;
+        }
+        if failed {
+            let wait = backoff.failed();
+            tokio::select! {
+                () = changes.next() => {}
+                () = sleep(wait) => {}
+            }
+        } else {
+            backoff.succeeded();
+            changes.next().await;
+        }
+    }
+}
+
+/// One thing to do on the disk.
+enum Step {
+    Make(StorageId),
+    Delete(StorageId),
+}
+
+impl Step {
+    fn of(storage: &StorageView) -> Option<Self> {
+        match (storage.provisioned, &storage.attachment) {
+            (false, Some(_)) => Some(Self::Make(storage.id.clone())),
+            (true, None) if storage.life != Life::Alive => Some(Self::Delete(storage.id.clone())),
+            _ => None,
+        }
+    }
+
+    /// Does it, and tells what became of it; false if it is to be tried again.
+    async fn done(&self, world: &World) -> bool {
+        let (id, done) = match self {
+            Self::Make(id) => (id, make(world, id).await.map(|()| StorageReport::Provisioned)),
+            Self::Delete(id) => (id, delete(world, id).await.map(|()| StorageReport::Deleted)),
+        };
+        let worked = done.is_ok();
+        let report = done.unwrap_or_else(|message| {
+            tracing::warn!(storage = %id, message, "storage could not be made or deleted");
+            StorageReport::Failed { message }
+        });
+        let (storage, incarnation) = (id.clone(), world.incarnation);
+        let command = RunnerCommand::Storage { storage, incarnation, report };
+        match world.link.call(Call::Command(Box::new(command))).await {
+            CallOutcome::Answered { revision, .. } => {
+                world.mirror.wait_for(|view| view.revision >= revision).await;
+                worked
+            }
+            // The model has changed: the next view tells how.
+            CallOutcome::Refused(refusal) => {
+                tracing::info!(storage = %id, %refusal, "what was told of storage was refused");
+                false
+            }
+            CallOutcome::Charm(_) | CallOutcome::Away { .. } => false,
+        }
+    }
+}
+
+async fn make(world: &World, id: &StorageId) -> Result<(), String> {
+    let (parent, place) = (world.storages.directory.clone(), world.storages.place(id));
+    let made = blocking(move || -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
+        match fs::DirBuilder::new().mode(0o700).create(&place) {
+            // It was made before, and its report was lost.
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // What was told to be there must be there after a power cut.
+        fs::File::open(&parent)?.sync_all()
+    });
+    made.await.map_err(|error| format!("cannot make its directory: {error}"))
+}
+
+async fn delete(world: &World, id: &StorageId) -> Result<(), String> {
+    let place = world.storages.place(id);
+    let deleted = blocking(move || Filesystem::delete(&place));
+    deleted.await.map_err(|error| format!("cannot delete its files: {error}"))
+}
+
+/// Work on the disk that may take long.
+async fn blocking<T: Send + 'static, E: From<io::Error> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(io::Error::other(error).into()),
+    }
+}

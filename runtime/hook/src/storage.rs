@@ -1,0 +1,79 @@
+//! Storage as the charm sees it (`hook-model.md` 5.8). Its files are no business of this room.
+
+use periapt_host_api::{StorageId, StorageName, storage::StorageKind, view::StorageView};
+use serde::Serialize;
+
+use crate::{CallError, run::HookRun};
+
+/// The most instances that one call may ask for: far more than any unit may have.
+const MAX_COUNT: u32 = 1_000;
+
+/// What a charm may know of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StorageInfo {
+    /// Always a filesystem.
+    pub kind: StorageKind,
+    /// Where it is found.
+    pub location: String,
+}
+
+impl HookRun {
+    /// What the unit has, of one storage or of all: what is not provisioned, or about to go, included.
+    pub(crate) fn storage_ids(&self, name: Option<&str>) -> Vec<StorageId> {
+        let own = self.own_storage().map(|storage| storage.id.clone());
+        own.filter(|id| name.is_none_or(|name| id.name().as_str() == name)).collect()
+    }
+
+    /// An instance of the unit's own. What is another's is not told from what does not exist.
+    pub(crate) fn find_storage(&self, text: &str) -> Result<&StorageView, CallError> {
+        let id: Option<StorageId> = text.parse().ok();
+        let found = self.own_storage().find(|storage| Some(&storage.id) == id.as_ref());
+        found.ok_or_else(|| CallError::NotFound(format!("storage {text:?} not found")))
+    }
+
+    /// What there is to know of an instance that can be used.
+    pub(crate) fn storage_info(&self, storage: &StorageView) -> Result<StorageInfo, CallError> {
+        match storage.attachment.as_ref().filter(|_| storage.provisioned) {
+            Some(attachment) => {
+                Ok(StorageInfo { kind: StorageKind::Filesystem, location: attachment.location.clone() })
+            }
+            None => {
+                Err(CallError::NotReady(format!("storage {:?} is not provisioned", storage.id.to_string())))
+            }
+        }
+    }
+
+    /// The instance that the hook is about.
+    pub(crate) fn hook_storage(&self) -> Option<&StorageId> {
+        self.event.storage().map(|context| &context.storage)
+    }
+
+    /// Asks for more instances. How many there may be is the controller's to say, when the hook is committed.
+    pub(crate) fn add_storage(&mut self, requests: &[(StorageName, u32)]) -> Result<(), CallError> {
+        for (name, count) in requests {
+            let name = name.as_str();
+            if !self.snapshot.meta().storage.keys().any(|declared| declared.as_str() == name) {
+                return Err(CallError::NotFound(format!("charm storage {name:?} not found")));
+            }
+            if *count == 0 {
+                return Err(CallError::invalid(
+                    "cannot parse count: count must be greater than zero, got \"0\"",
+                ));
+            }
+            if *count > MAX_COUNT {
+                let text =
+                    format!("{count} instances of storage {name:?} at once; at most {MAX_COUNT} are allowed");
+                return Err(CallError::LimitExceeded(text));
+            }
+        }
+        self.effects.add_storage(requests, &self.limits)
+    }
+
+    fn own_storage(&self) -> impl Iterator<Item = &StorageView> {
+        let unit = &self.snapshot.unit;
+        self.snapshot.view.storages.values().filter(move |storage| {
+            storage.attachment.as_ref().is_some_and(|attachment| attachment.unit == *unit)
+        })
+    }
+}

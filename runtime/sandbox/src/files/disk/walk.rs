@@ -1,0 +1,76 @@
+//! Going through all of a directory, however deep it is: without recursion, and with two descriptors at a time.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+
+/// Something that lies in the directory. A directory is seen after all that it holds.
+pub(super) enum Seen<'a> {
+    /// A file, or what else is no directory.
+    File { parent: BorrowedFd<'a>, name: &'a CStr, size: u64 },
+    /// A directory.
+    Directory { parent: BorrowedFd<'a>, name: &'a CStr },
+}
+
+/// Shows all that lies in a directory, but the directory itself.
+pub(super) fn all(root: BorrowedFd<'_>, mut visit: impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<()> {
+    let mut here = open(root, c".")?;
+    // Where we are, and what is still to be gone into at each level.
+    let mut path: Vec<CString> = Vec::new();
+    let mut waiting = vec![look(&here, &mut visit)?];
+    while let Some(level) = waiting.last_mut() {
+        if let Some(name) = level.pop() {
+            here = open(here.as_fd(), &name)?;
+            path.push(name);
+            waiting.push(look(&here, &mut visit)?);
+        } else {
+            waiting.pop();
+            let Some(name) = path.pop() else { break };
+            here = openat(here.as_fd(), c"..", flags(), Mode::empty())?;
+            visit(Seen::Directory { parent: here.as_fd(), name: &name })?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was seen.
+pub(super) fn remove(seen: &Seen<'_>) -> io::Result<()> {
+    let (parent, name, flags) = match seen {
+        Seen::File { parent, name, .. } => (parent, name, AtFlags::empty()),
+        Seen::Directory { parent, name } => (parent, name, AtFlags::REMOVEDIR),
+    };
+    Ok(unlinkat(parent, *name, flags)?)
+}
+
+fn flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn open(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    Ok(openat(parent, name, flags(), Mode::empty())?)
+}
+
+/// Shows the files of one directory, and answers its directories.
+fn look(directory: &OwnedFd, visit: &mut impl FnMut(Seen<'_>) -> io::Result<()>) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    let mut directories = Vec::new();
+    for name in names {
+        let stat = statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            directories.push(name);
+        } else {
+            visit(Seen::File { parent: directory.as_fd(), name: &name, size: super::size_of(&stat) })?;
+        }
+    }
+    Ok(directories)
+}

@@ -1,0 +1,83 @@
+//! Storage: attached, detached, waited for (`hook-model.md` 1.7 rule 13).
+
+use periapt_host_api::{
+    StorageId, Timestamp,
+    event::{Event, StorageContext},
+    record::{HookStep, Operation, UnitRecord},
+    status::Life,
+    view::{StorageAttachment, StorageView},
+};
+
+use crate::{Decision, Progress, subject::Subject};
+
+/// Tells of storage that came or goes. A unit that is not installed yet waits until all that it has is there
+/// (1.8, L01); an installed one is held up by nothing (L06).
+pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    if !applies(record) {
+        return None;
+    }
+    drop_untold(subject).or_else(|| hook(subject, now)).or_else(|| {
+        let waits = !record.installed
+            && subject.alive()
+            && subject.storages().any(|(storage, _)| !storage.provisioned);
+        waits.then_some(Decision::Wait { wake_at: None })
+    })
+}
+
+/// At rest, or before the install hook that is queued; never before there is a charm to run.
+fn applies(record: &UnitRecord) -> bool {
+    match &record.operation {
+        Operation::Continue => record.charm.is_some(),
+        Operation::Hook { step: HookStep::Queued, .. } => !record.installed,
+        Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. } => false,
+    }
+}
+
+/// What goes before the charm heard of it goes in silence (U-42), and so does all storage of a unit that never
+/// installed (U-40); what was taken away by force is forgotten.
+fn drop_untold(subject: &Subject<'_>) -> Option<Decision> {
+    let record = subject.record();
+    let mut progress = Progress::after(record);
+    for (storage, attachment) in subject.storages() {
+        let told = record.storages.contains(&storage.id);
+        if is_going(subject, attachment) && (!told || !record.installed) {
+            progress.record.storages.remove(&storage.id);
+            progress.transitions.detach_storage.insert(storage.id.clone());
+        }
+    }
+    let gone: Vec<&StorageId> =
+        record.storages.iter().filter(|id| subject.attachment(id).is_none()).collect();
+    for id in &gone {
+        progress.record.storages.remove(*id);
+    }
+    let something = !gone.is_empty() || !progress.transitions.detach_storage.is_empty();
+    something.then(|| Decision::Commit(Box::new(progress)))
+}
+
+fn hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    let record = subject.record();
+    let event = subject.storages().find_map(|(storage, attachment)| {
+        let told = record.storages.contains(&storage.id);
+        let context = || context(storage, attachment);
+        match (told, is_going(subject, attachment)) {
+            (true, true) => Some(Event::StorageDetaching(context())),
+            (false, false) if storage.provisioned => Some(Event::StorageAttached(context())),
+            _ => None,
+        }
+    })?;
+    Some(subject.run(event, now))
+}
+
+fn is_going(subject: &Subject<'_>, attachment: &StorageAttachment) -> bool {
+    !subject.alive() || attachment.life != Life::Alive
+}
+
+fn context(storage: &StorageView, attachment: &StorageAttachment) -> StorageContext {
+    StorageContext { storage: storage.id.clone(), location: attachment.location.clone() }
+}
+
+/// Whether a hook about storage has lost its meaning: the unit has it no more.
+pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
+    event.storage().is_some_and(|context| subject.attachment(&context.storage).is_none())
+}
