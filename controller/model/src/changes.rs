@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::entity::{Entity, EntityKey};
 
-/// The most that one command writes, in bytes of keys and values.
-pub const MAX_BYTES: usize = 1 << 20;
-
 /// The most entities that one command writes.
 pub const MAX_KEYS: usize = 100;
 

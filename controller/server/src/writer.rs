@@ -116,7 +116,7 @@ impl Writer {
     ) -> Result<Arc<Published>, StoreError> {
         let speculated = speculation.finish();
         let mut changed = before.changed.clone();
-        let root = match speculated.batch? {
+        let root = match speculated.batch {
             None => speculated.root,
             Some(batch) => {
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;

@@ -5,6 +5,8 @@
 //! gets a type of its own here and is converted when it is read; `tests/forms` holds values of every kind in
 //! every released form, which must be readable for ever.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::Revision;
 use periapt_model::{
     changes::{Changes, RecordAppend, RecordBody},
@@ -12,7 +14,7 @@ use periapt_model::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Batch, Loaded, NewRecord, Record, key};
+use crate::{Batch, Loaded, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
 
 /// The form that is written, and the newest that is read.
 pub const FORM: u8 = 1;
@@ -47,41 +49,62 @@ pub enum CodecError {
     Misplaced(String),
 }
 
-/// One batch for the writes of several commands, in their order: of two writes to one entity the later counts.
-///
-/// # Errors
-/// [`CodecError::Encode`]
-pub fn batch<'a>(
-    expected: Revision,
-    commands: impl IntoIterator<Item = &'a Changes>,
-) -> Result<Batch, CodecError> {
-    let mut entities = std::collections::BTreeMap::new();
-    let mut records = Vec::new();
-    for changes in commands {
-        for (key, entity) in &changes.puts {
-            entities.insert(key, entity.as_ref());
-        }
-        for append in &changes.records {
-            records.push(record(append)?);
-        }
-    }
-    let entities = entities
-        .into_iter()
-        .map(|(key, entity)| Ok((key::entity(key)?, entity.map(encode).transpose()?)))
-        .collect::<Result<_, CodecError>>()?;
-    Ok(Batch { expected, entities, records })
+/// What one command writes, in stored form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writes {
+    entities: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    records: Vec<NewRecord>,
 }
 
-/// The size of one command's writes in a store: bytes of keys and values.
-///
-/// # Errors
-/// [`CodecError::Encode`]
-pub fn size(changes: &Changes) -> Result<usize, CodecError> {
-    let batch = batch(Revision(0), [changes])?;
-    let entities: usize =
-        batch.entities.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum();
-    let records: usize = batch.records.iter().map(|record| record.prefix.len() + record.body.len()).sum();
-    Ok(entities + records)
+impl Writes {
+    /// The stored form of a command's writes.
+    ///
+    /// # Errors
+    /// [`CodecError::Encode`]
+    pub fn of(changes: &Changes) -> Result<Self, CodecError> {
+        let entities = changes.puts.iter();
+        let entities = entities
+            .map(|(key, entity)| Ok((key::entity(key)?, entity.as_ref().map(encode).transpose()?)))
+            .collect::<Result<_, CodecError>>()?;
+        let records = changes.records.iter().map(record).collect::<Result<_, _>>()?;
+        Ok(Self { entities, records })
+    }
+
+    /// Whether a store takes them in one commit: entities count with their keys, records do not.
+    ///
+    /// # Errors
+    /// [`TooLarge`] says by how much they do not fit.
+    pub fn fit(&self) -> Result<(), TooLarge> {
+        let keys = self.entities.len();
+        let bytes =
+            |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| key.len() + value.as_ref().map_or(0, Vec::len);
+        match self.entities.iter().map(bytes).sum() {
+            _ if keys > MAX_COMMIT_KEYS => Err(TooLarge::Keys(keys)),
+            bytes if bytes > MAX_COMMIT_BYTES => Err(TooLarge::Bytes(bytes)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes of one command that no store takes in one commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// Too many entities.
+    #[error("this would write {0} entities at once, at most {MAX_COMMIT_KEYS} are allowed")]
+    Keys(usize),
+    /// Too many bytes of keys and values.
+    #[error("this would write {0} bytes at once, at most {MAX_COMMIT_BYTES} are allowed")]
+    Bytes(usize),
+}
+
+/// One batch for the writes of several commands, in their order: of two writes to one entity the later counts.
+pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> Batch {
+    let (mut entities, mut records) = (BTreeMap::new(), Vec::new());
+    for writes in commands {
+        entities.extend(writes.entities);
+        records.extend(writes.records);
+    }
+    Batch { expected, entities: entities.into_iter().collect(), records }
 }
 
 /// All entities of a store.

@@ -10,13 +10,19 @@ use periapt_host_api::{
     command::{Caller, ControllerCommand},
 };
 use periapt_model::{Changes, Environment, Input, Output, Root, WorkerCommand, entity::EntityKey, evaluate};
-use periapt_store::{Batch, StoreError, codec};
+use periapt_store::{
+    Batch,
+    codec::{self, Writes},
+};
 
 /// The state after the commands so far, and their writes.
 pub(super) struct Speculation {
     root: Root,
     expected: Revision,
-    changes: Vec<Changes>,
+    differs: bool,
+    writes: Vec<Writes>,
+    models: BTreeSet<ModelUuid>,
+    outside: bool,
 }
 
 /// A batch that is ready to be written.
@@ -24,7 +30,7 @@ pub(super) struct Speculated {
     /// The state afterwards; its revision is still the old one.
     pub(super) root: Root,
     /// What is to be written; none: nothing.
-    pub(super) batch: Result<Option<Batch>, StoreError>,
+    pub(super) batch: Option<Batch>,
     /// Whether the state differs at all.
     pub(super) differs: bool,
     /// The models that are written.
@@ -35,7 +41,14 @@ pub(super) struct Speculated {
 
 impl Speculation {
     pub(super) fn new(durable: &Root) -> Self {
-        Self { root: durable.clone(), expected: durable.revision(), changes: Vec::new() }
+        Self {
+            root: durable.clone(),
+            expected: durable.revision(),
+            differs: false,
+            writes: Vec::new(),
+            models: BTreeSet::new(),
+            outside: false,
+        }
     }
 
     /// Evaluates one command on top of those before. One that is refused leaves nothing.
@@ -51,34 +64,31 @@ impl Speculation {
             tracing::error!(?caller, ?input, "evaluating a command panicked");
             Err(Refusal::new(ErrorCode::Internal, "the controller has a defect here; its log tells more"))
         })?;
-        if changes != Changes::default() {
-            self.root = self.root.apply(&changes, self.expected);
-            self.changes.push(changes);
+        if changes == Changes::default() {
+            return Ok(output);
         }
+        // What no store would take is refused here, alone: later it would take the whole batch with it.
+        if !changes.stores_nothing() {
+            let writes =
+                Writes::of(&changes).map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))?;
+            writes.fit().map_err(|error| Refusal::new(ErrorCode::QuotaExceeded, error.to_string()))?;
+            self.writes.push(writes);
+        }
+        for key in changes.puts.keys() {
+            match key {
+                EntityKey::InModel(model, _) => drop(self.models.insert(*model)),
+                _ => self.outside = true,
+            }
+        }
+        self.root = self.root.apply(&changes, self.expected);
+        self.differs = true;
         Ok(output)
     }
 
     pub(super) fn finish(self) -> Speculated {
-        let mut models = BTreeSet::new();
-        let mut outside = false;
-        for changes in &self.changes {
-            for key in changes.puts.keys() {
-                match key {
-                    EntityKey::InModel(model, _) => {
-                        models.insert(*model);
-                    }
-                    _ => outside = true,
-                }
-            }
-        }
-        let stores = self.changes.iter().any(|changes| !changes.stores_nothing());
-        let batch = match stores {
-            true => codec::batch(self.expected, &self.changes)
-                .map(Some)
-                .map_err(|error| StoreError::Refused(error.to_string())),
-            false => Ok(None),
-        };
-        Speculated { root: self.root, batch, differs: !self.changes.is_empty(), models, outside }
+        let Self { root, expected, differs, writes, models, outside } = self;
+        let batch = (!writes.is_empty()).then(|| codec::batch(expected, writes));
+        Speculated { root, batch, differs, models, outside }
     }
 }
 

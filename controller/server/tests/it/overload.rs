@@ -1,9 +1,18 @@
 //! More commands than the writer can take: they share syncs, and past the bound they are refused.
 
-use periapt_host_api::{ErrorCode, command::Command};
+use periapt_host_api::{
+    ErrorCode,
+    agent::RunnerCommand,
+    command::{Command, CommandResult},
+    commit::{HookEffects, UnitCommit},
+    record::UnitRecord,
+};
 use tokio::task::JoinSet;
 
-use crate::fixture::{Fixture, PATIENCE, application, code_of};
+use crate::{
+    fixture::{Fixture, PATIENCE, application, code_of, unit},
+    logs::Logging,
+};
 
 /// Waits until the writer is within a write that it may not finish.
 async fn hold(fixture: &Fixture) -> JoinSet<()> {
@@ -74,5 +83,40 @@ async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
         assert_eq!(bulk.unwrap().results.len(), 1_000);
     }
     held.join_all().await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_that_writes_more_than_a_store_takes_is_refused_alone() {
+    let fixture = Fixture::start().await;
+    let logging = Logging::new(&fixture).await;
+    let commit = |seq, value: String| {
+        // Bytes that take six each in stored form: within what a hook may keep, past what a commit may write.
+        let state = (0..4).map(|key| (format!("k{key}"), Some(value.clone()))).collect();
+        RunnerCommand::Commit(Box::new(UnitCommit {
+            unit: unit("tiny/0"),
+            seq,
+            incarnation: logging.incarnation,
+            record: UnitRecord { seq: seq + 1, ..UnitRecord::default() },
+            effects: HookEffects { state, ..HookEffects::default() },
+            transitions: Default::default(),
+            leader_term: None,
+            early: vec![],
+            journal: None,
+        }))
+    };
+    let (small, large) = ("a".to_owned(), "\u{1}".repeat(60 << 10));
+    let commands = vec![commit(0, small.clone()), commit(1, large), commit(1, small)];
+    let deployed = &logging.deployed;
+    let sent = deployed.agent.client.runner_commands(&deployed.agent.name, &deployed.model.uuid, commands);
+    let results = sent.await.unwrap().results;
+    let [CommandResult::Ok(_), CommandResult::Error(refusal), CommandResult::Ok(_)] = results.as_slice()
+    else {
+        panic!("{results:?}");
+    };
+    assert_eq!(refusal.code, ErrorCode::QuotaExceeded);
+    assert!(refusal.message.ends_with("bytes at once, at most 1048576 are allowed"), "{refusal}");
+    let shown = fixture.client.unit(&deployed.model.selector(), &unit("tiny/0")).await.unwrap();
+    assert_eq!(shown.record.seq, 2);
     fixture.stop().await;
 }

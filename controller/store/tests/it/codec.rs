@@ -6,8 +6,8 @@ use periapt_model::{
     entity::{Entity, EntityKey},
 };
 use periapt_store::{
-    Loaded, Record, RecordPosition,
-    codec::{self, CodecError},
+    Loaded, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, Record, RecordPosition,
+    codec::{self, CodecError, TooLarge, Writes},
     key,
 };
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn body(bytes: &[u8]) -> Result<RecordBody, CodecError> {
 }
 
 fn bytes_of(sample: &Sample) -> (Vec<u8>, Vec<u8>) {
-    let mut batch = codec::batch(Revision(0), [&sample.changes()]).unwrap();
+    let mut batch = codec::batch(Revision(0), [Writes::of(&sample.changes()).unwrap()]);
     match batch.entities.pop() {
         Some((key, value)) => (key, value.unwrap()),
         None => batch.records.pop().map(|record| (record.prefix, record.body)).unwrap(),
@@ -156,7 +156,7 @@ fn a_batch_holds_the_later_of_two_writes_and_all_records_in_order() {
         put(vec![(key.clone(), Some(second.clone())), (other.clone(), Some(third.clone()))], record("error")),
         put(vec![(other.clone(), None)], vec![]),
     ];
-    let batch = codec::batch(Revision(9), &commands).unwrap();
+    let batch = codec::batch(Revision(9), commands.iter().map(|changes| Writes::of(changes).unwrap()));
     assert_eq!(batch.expected, Revision(9));
 
     let kept = |(raw, value): &(Vec<u8>, Option<Vec<u8>>)| {
@@ -173,26 +173,32 @@ fn a_batch_holds_the_later_of_two_writes_and_all_records_in_order() {
 }
 
 #[test]
-fn the_size_of_a_command_is_the_bytes_of_all_that_it_writes() {
-    assert_eq!(codec::size(&Changes::default()).unwrap(), 0);
-    let mut changes = Changes::default();
-    let mut sum = 0;
-    for sample in samples::all() {
-        let one = codec::size(&sample.changes()).unwrap();
-        let (key, value) = bytes_of(&sample);
-        assert_eq!(one, key.len() + value.len(), "{} {}", sample.kind, sample.name);
-        match sample.content {
-            Content::Entity(key, _) if changes.puts.contains_key(&key) => continue,
-            Content::Entity(key, entity) => drop(changes.puts.insert(key, Some(entity))),
-            Content::Record(append) => changes.records.push(append),
+fn a_command_fits_up_to_the_bounds_of_a_store_and_not_past_them() {
+    let filled = |bytes: usize, keys: usize| {
+        let Content::Entity(at, Entity::Application(application)) = sample("application", "full").content
+        else {
+            panic!("an application is an entity");
+        };
+        let mut application = (*application).clone();
+        application.leader_settings.insert("fill".into(), "x".repeat(bytes));
+        let mut changes = Changes::default();
+        changes.puts.insert(at, Some(Entity::from(application)));
+        for number in 1..keys {
+            changes.puts.insert(samples::unit_key(&format!("gone/{number}")), None);
         }
-        sum += one;
-    }
-    assert_eq!(codec::size(&changes).unwrap(), sum);
-
-    let gone = samples::unit_key("wordpress/12");
-    let deletion = Changes { puts: [(gone.clone(), None)].into(), ..Changes::default() };
-    assert_eq!(codec::size(&deletion).unwrap(), key::entity(&gone).unwrap().len(), "a deletion is its key");
+        changes.records = sample("record-log", "info").changes().records;
+        Writes::of(&changes).unwrap()
+    };
+    let Err(TooLarge::Bytes(over)) = filled(MAX_COMMIT_BYTES, 1).fit() else {
+        panic!("it is larger than that")
+    };
+    let room = MAX_COMMIT_BYTES - (over - MAX_COMMIT_BYTES);
+    assert_eq!(filled(room, 1).fit(), Ok(()), "to the last byte, and records do not count");
+    assert_eq!(filled(room + 1, 1).fit(), Err(TooLarge::Bytes(MAX_COMMIT_BYTES + 1)));
+    assert_eq!(filled(1, MAX_COMMIT_KEYS).fit(), Ok(()));
+    assert_eq!(filled(1, MAX_COMMIT_KEYS + 1).fit(), Err(TooLarge::Keys(MAX_COMMIT_KEYS + 1)));
+    let deletions = filled(room, 2).fit();
+    assert!(matches!(deletions, Err(TooLarge::Bytes(_))), "a deletion is its key");
 }
 
 proptest! {

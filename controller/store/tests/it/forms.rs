@@ -124,7 +124,7 @@ fn kept_and_new(released: bool, kept: Fixture, today: &Fixture) -> Fixture {
 }
 
 fn written(sample: &Sample) -> Stored {
-    let batch = codec::batch(Revision(0), [&sample.changes()]).unwrap();
+    let batch = codec::batch(Revision(0), [codec::Writes::of(&sample.changes()).unwrap()]);
     let (key, bytes) = match (&*batch.entities, &*batch.records) {
         ([(key, Some(value))], []) => (key, value),
         ([], [record]) => (&record.prefix, &record.body),
