@@ -123,8 +123,9 @@ fn n04_parameters_against_the_schema_are_refused_when_they_are_given() {
     assert_eq!(lab.state().unwrap().tasks().count(), 0);
 }
 
+/// M-12.
 #[test]
-fn m12_the_handler_sees_what_was_given_and_the_defaults_of_the_rest() {
+fn the_handler_sees_what_was_given_and_the_defaults_of_the_rest() {
     let mut lab = started(ACTING, 1);
     let reads = Action::run(|hook| {
         let read =
@@ -211,8 +212,9 @@ fn i07_an_action_that_says_that_it_failed_and_returns_ok_is_committed() {
     assert_eq!(Value::Object(results(&lab, id).values), json!({"part": "1"}));
 }
 
+/// C-8.
 #[test]
-fn c8_an_action_that_fails_commits_nothing_but_its_results() {
+fn an_action_that_fails_commits_nothing_but_its_results() {
     let mut lab = related();
     let heard = changes_heard(&lab);
     let script = vec![
@@ -277,8 +279,9 @@ fn q06_pending_actions_of_a_unit_that_is_removed_are_cancelled() {
     }
 }
 
+/// U-22.
 #[test]
-fn u22_an_action_runs_while_a_hook_is_in_error_and_leaves_the_error() {
+fn an_action_runs_while_a_hook_is_in_error_and_leaves_the_error() {
     let mut lab = started(ACTING, 1);
     lab.configure_model(&[("automatically-retry-hooks", "false")]).unwrap();
     lab.script("a/0", "config-changed", fails()).unwrap();
