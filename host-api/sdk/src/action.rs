@@ -117,7 +117,8 @@ fn text(json: &str) -> Option<String> {
             Some('\\') => match letters.next()? {
                 'u' => {
                     let digits: String = letters.by_ref().take(4).collect();
-                    u16::from_str_radix(&digits, 16).ok()?
+                    let whole = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                    u16::from_str_radix(&digits, 16).ok().filter(|_| whole)?
                 }
                 'n' => u16::from(b'\n'),
                 'r' => u16::from(b'\r'),
