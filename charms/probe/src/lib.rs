@@ -5,8 +5,8 @@ mod context;
 mod script;
 
 use periapt_sdk::{
-    ActionEvent, Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result, Status, Unit,
-    info, tool,
+    ActionEvent, Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result,
+    Status, Unit, info, tool,
 };
 use script::{Action, Word, parse};
 

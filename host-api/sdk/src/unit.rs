@@ -2,7 +2,8 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, OpenedPorts, Ports, Relation, Result, State, Status, Workload, host,
+    Config, Error, FromConfig, GoalState, OpenedPorts, Ports, Relation, Result, State, Status, Storage,
+    Workload, host,
 };
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 use super::state::{Action, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
-    ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken, RelationChanged,
-    RelationDeparted, RelationJoined, Status, Value, charm,
+    ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken,
+    RelationChanged, RelationDeparted, RelationJoined, Status, Value, charm,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
