@@ -47,7 +47,7 @@ fn check_counts(trace: &[Traced]) -> Result<usize, TestCaseError> {
 }
 
 /// Units whose hook or charm has failed.
-fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
+pub(crate) fn failed(lab: &Lab) -> Result<Vec<String>, LabError> {
     let has_failed = |operation: &Operation| {
         matches!(
             operation,

@@ -12,7 +12,7 @@ use periapt_host_api::{
 use periapt_lab::{Action, Charm, Ending, Fate, Hook, Lab, LabError, Weather, laws};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
-use crate::bench::charm;
+use crate::{bench::charm, promises::failed};
 
 const WEB: &str = "
 name: web
@@ -77,6 +77,8 @@ pub(crate) enum Act {
     RemoveRelation(usize, Option<u32>),
     RemoveApplication(usize),
     Configure(usize, u8),
+    /// Principals and their subordinates, on one machine each, are configured alike, and run their hooks at one time.
+    Clash(u8),
     Refresh(usize, u8, bool),
     Fail(usize, usize),
     Fix(usize),
@@ -104,6 +106,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         2 => (nth(), force()).prop_map(|(relation, force)| Act::RemoveRelation(relation, force)),
         1 => (0..3_usize).prop_map(Act::RemoveApplication),
         2 => (0..3_usize, any::<u8>()).prop_map(|(application, value)| Act::Configure(application, value)),
+        1 => any::<u8>().prop_map(Act::Clash),
         1 => (0..3_usize, 0..3_u8, any::<bool>()).prop_map(|(application, note, force)| Act::Refresh(application, note, force)),
         4 => (nth(), 0..HOOKS.len()).prop_map(|(unit, hook)| Act::Fail(unit, hook)),
         2 => nth().prop_map(Act::Fix),
@@ -138,7 +141,8 @@ fn handler(hook: &mut Hook<'_>) -> Result<(), String> {
     if *hook.event() == Event::ConfigChanged {
         // A principal and its subordinate live on one machine: one of them gets it, be it told so by the tool or,
         // if both ask at the same time, by the refusal of its commit.
-        let _ = hook.tool("open-port 8080/tcp");
+        let number = colour.trim_start_matches('c').parse::<u8>().unwrap_or_default();
+        let _ = hook.tool(&format!("open-port {}/tcp", 8_000 + u32::from(number)));
     }
     let leads = hook.tool("is-leader")?.trim() == "True";
     for endpoint in endpoints {
@@ -231,6 +235,20 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
         Act::Configure(application, value) => {
             lab.configure(APPLICATIONS[*application], &[("colour", &format!("c{value}"))])
         }
+        Act::Clash(value) => {
+            let colour = format!("c{value}");
+            for application in APPLICATIONS {
+                // One of them may be gone.
+                let _ = lab.configure(application, &[("colour", &colour)]);
+            }
+            let pairs = lab.state()?.units().filter_map(|unit| Some((unit.principal.clone()?, &unit.name)));
+            let pairs: Vec<_> = pairs.map(|(principal, unit)| (principal, unit.clone())).collect();
+            for (principal, unit) in pairs {
+                lab.start_hook(&principal.to_string())?;
+                lab.start_hook(&unit.to_string())?;
+            }
+            Ok(())
+        }
         Act::Refresh(application, note, force) => {
             let charm = of(*application).revised(&note.to_string());
             match force {
@@ -248,8 +266,8 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
         },
         Act::Resolve(place, retry) => {
             let mode = if *retry { ResolveMode::Retry } else { ResolveMode::NoRetry };
-            match nth(units(lab)?, *place) {
-                Some(unit) => lab.resolve(&unit.to_string(), mode),
+            match nth(failed(lab)?, *place) {
+                Some(unit) => lab.resolve(&unit, mode),
                 None => Ok(()),
             }
         }
