@@ -41,16 +41,26 @@ async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_hook_that_computes_lets_others_run_on_the_same_thread() {
-    let hostile = prepared("hostile", "hostile");
+    let (hostile, probe) = (prepared("hostile", "hostile"), prepared("probe", "probe"));
     let spin = Hook::new(Event::Start).option("mode", "endless_loop");
-    let spin = spin.budgets(|budgets| budgets.fuel = Budgets::cpu(Duration::from_secs(3600)));
-    let spinning = tokio::spawn(async move {
-        spin.run(&hostile, "hostile").await;
-    });
-    let probe = prepared("probe", "probe");
+    // Half a second and more of computing, which is a hundred turns.
+    let mut spinning = Box::pin(spin.run(&hostile, "hostile"));
+    // It has the thread first, computes, and gives it back although it has not ended. A hook that kept it would
+    // come back from here only at the end of its budget.
+    assert!(futures_poll(spinning.as_mut()).await.is_none(), "the hook kept its thread");
     let ran = Hook::new(Event::Install).run(&probe, "probe").await;
     assert_eq!(ran.report.outcome, Outcome::Handled);
-    spinning.abort();
+    // It was computing indeed: turn by turn it goes on from where it was, until its budget ends it.
+    let mut turns = 1;
+    let ran = loop {
+        turns += 1;
+        if let Some(ran) = futures_poll(spinning.as_mut()).await {
+            break ran;
+        }
+    };
+    let Outcome::Failed(error) = ran.report.outcome else { panic!("{:?}", ran.report.outcome) };
+    assert_eq!(error.kind, HookErrorKind::CpuBudget, "{error}");
+    assert!(turns > 3, "it gave way in {turns} turns only");
 }
 
 #[tokio::test]
