@@ -101,6 +101,7 @@ pub(crate) enum Command {
     ShowApplication(commands::show::ShowApplication),
     ShowStatusLog(commands::show_status_log::ShowStatusLog),
     Hooks(commands::hooks::Hooks),
+    Usage(commands::usage::Usage),
     DebugLog(commands::debug_log::DebugLog),
     WaitFor(commands::wait_for::WaitFor),
     #[command(visible_alias = "resolve")]

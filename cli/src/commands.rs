@@ -26,6 +26,7 @@ pub(crate) mod status;
 pub(crate) mod storage;
 pub(crate) mod switch;
 pub(crate) mod units;
+pub(crate) mod usage;
 pub(crate) mod version;
 pub(crate) mod wait_for;
 
@@ -81,6 +82,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::ShowApplication(command) => command.run(context).await,
         Command::ShowStatusLog(command) => command.run(context).await,
         Command::Hooks(command) => command.run(context).await,
+        Command::Usage(command) => command.run(context).await,
         Command::DebugLog(command) => command.run(context).await,
         Command::WaitFor(command) => command.run(context).await,
         Command::Resolved(command) => command.run(context).await,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
     RelationId, Revision, StoreId, UnitName,
+    budget::BudgetKey,
     charm::OptionType,
     command::ResolveMode,
     journal::JournalRecord,
@@ -269,6 +270,31 @@ pub struct ApplicationDetails {
     pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
     /// Its charm's options with their values.
     pub settings: BTreeMap<String, SettingDetails>,
+    /// What its hooks may use.
+    #[serde(default)]
+    pub budgets: BTreeMap<BudgetKey, BudgetDetails>,
+}
+
+/// What a budget is, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct BudgetDetails {
+    /// In bytes, seconds, or calls.
+    pub value: u64,
+    /// Where it comes from.
+    pub source: BudgetSource,
+}
+
+/// Where a budget comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BudgetSource {
+    /// The application's own setting.
+    Application,
+    /// The model's configuration.
+    Model,
+    /// Nobody set it.
+    Default,
 }
 
 /// An endpoint and what it is related to.

@@ -15,6 +15,7 @@ use crate::{
     record::{CharmRef, UnitRecord},
     relation::Settings,
     status::{AgentStatus, WorkloadStatus},
+    usage::Usage,
 };
 
 /// What a hook asked for, deferred until it returned ok.
@@ -125,6 +126,9 @@ pub struct UnitCommit {
     /// The run's record; none for commits in which no hook ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<JournalRecord>,
+    /// What hooks used that had nothing to commit (an update-status that changed nothing).
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub uncommitted_usage: Usage,
 }
 
 /// What takes effect whatever becomes of the hook (`design.md` section 3, item 7). The controller drops what

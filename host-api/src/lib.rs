@@ -7,6 +7,7 @@ pub mod action;
 pub mod agent;
 pub mod api;
 pub mod bundle;
+pub mod budget;
 pub mod charm;
 pub mod command;
 pub mod commit;
@@ -26,6 +27,7 @@ pub mod settings;
 pub mod state;
 pub mod status;
 pub mod storage;
+pub mod usage;
 pub mod view;
 pub mod yaml;
 

@@ -7,6 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ApplicationName, EndpointName, InterfaceName, RelationId, UnitName};
 
+/// Bytes of one key of a bag or of the leader settings, at least 1: a key is a name, and each reader gets it with
+/// each value. Checked in the hook at the call, and again at commit, as the bounds below are.
+pub const MAX_KEY_BYTES: usize = 256;
+
+/// Bytes of one value of a bag or of the leader settings. Larger ones are to travel as blobs.
+pub const MAX_VALUE_BYTES: usize = 64 << 10;
+
+/// Bytes of all keys and values of one bag, or of the leader settings: all who see a bag hold it in memory.
+pub const MAX_BAG_BYTES: usize = 256 << 10;
+
 /// Which side of an interface an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

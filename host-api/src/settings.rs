@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::BudgetSettings;
+
 /// The value of one charm option.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +66,9 @@ pub struct ModelConfig {
     pub max_status_history_age: u32,
     /// How much status history is kept, in MiB.
     pub max_status_history_size: u32,
+    /// What hooks may use, of applications that do not say otherwise.
+    #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
+    pub budgets: BudgetSettings,
 }
 
 impl Default for ModelConfig {
@@ -75,6 +80,30 @@ impl Default for ModelConfig {
             max_action_results_size: 5 << 10,
             max_status_history_age: 336 * 3600,
             max_status_history_size: 5 << 10,
+            budgets: BudgetSettings::default(),
         }
     }
+}
+
+/// Reads a duration as people write it in settings, in seconds: `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
+pub fn seconds(text: &str) -> Option<u32> {
+    if text == "0" {
+        return Some(0);
+    }
+    let (mut total, mut number) = (0_u32, String::new());
+    for letter in text.chars() {
+        if letter.is_ascii_digit() {
+            number.push(letter);
+            continue;
+        }
+        let factor = match letter {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            _ => return None,
+        };
+        total = total.checked_add(number.parse::<u32>().ok()?.checked_mul(factor)?)?;
+        number.clear();
+    }
+    (number.is_empty() && !text.is_empty()).then_some(total)
 }

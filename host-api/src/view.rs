@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, CharmDigest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
+    budget::BudgetSettings,
     relation::BagKey, state::StateKey,
 };
 
@@ -43,6 +44,17 @@ pub struct View {
     pub tasks: OrdMap<TaskId, TaskView>,
     /// Storage of these units, and other storage on the agent's disk.
     pub storages: OrdMap<StorageId, StorageView>,
+}
+
+impl View {
+    /// What hooks of an application may use: its own settings, and for the rest the model's.
+    pub fn budgets(&self, application: &ApplicationName) -> BudgetSettings {
+        let model = self.model.as_ref().map(|model| model.config.budgets.clone()).unwrap_or_default();
+        match self.applications.get(application) {
+            Some(application) => application.budgets.or(&model),
+            None => model,
+        }
+    }
 }
 
 macro_rules! entities {

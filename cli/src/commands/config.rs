@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use clap::Args;
 use periapt_host_api::{
     ApplicationName,
-    api::{ApplicationDetails, SettingDetails, SettingSource},
+    api::{ApplicationDetails, BudgetDetails, BudgetSource, SettingDetails, SettingSource},
+    budget::BudgetKey,
     command::Command,
 };
 use serde::Serialize;
@@ -30,6 +31,7 @@ Examples:
   periapt config wordpress blog-title=Cats port=8080
   periapt config wordpress --reset port,debug
   periapt config wordpress update-status-hook-interval=15m
+  periapt config wordpress hook-memory-limit=512M hook-timeout=10m
   periapt config wordpress --file settings.yaml")]
 pub(crate) struct Config {
     /// The application
@@ -37,7 +39,7 @@ pub(crate) struct Config {
     /// A key to show, or KEY=VALUE to set (KEY=@FILE for a file's content)
     #[arg(value_name = "KEY[=VALUE]")]
     arguments: Vec<String>,
-    /// Options that go back to their defaults
+    /// Options that go back to their defaults, and budgets that are the model's again
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     /// A YAML file of settings
@@ -67,9 +69,21 @@ pub(crate) struct Trust {
 #[serde(rename_all = "kebab-case")]
 struct Listing {
     application: String,
-    application_config: BTreeMap<&'static str, Setting>,
+    application_config: BTreeMap<&'static str, ApplicationSetting>,
     charm: String,
     settings: BTreeMap<String, Setting>,
+}
+
+/// What is the application's and not its charm's.
+#[derive(Debug, Serialize)]
+struct ApplicationSetting {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    default: Value,
+    description: String,
+    source: &'static str,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    value: Value,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,6 +130,10 @@ impl Config {
         let model = context.model(&self.model)?;
         let details = model.client().application(&model.selector, &self.application).await?;
         match key {
+            Some(key) if budget_named(&details, key).is_some() => {
+                let text = budget_named(&details, key).unwrap_or_default();
+                Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
+            }
             Some(key) => {
                 let setting = details.settings.get(key).ok_or_else(|| {
                     Failure::new(format!("application {} has no option {key}", self.application))
@@ -146,29 +164,51 @@ impl Trust {
 }
 
 fn listing(details: ApplicationDetails) -> Listing {
-    let trust = Setting {
-        default: Some(false.into()),
+    let trust = ApplicationSetting {
+        default: false.into(),
         description: "Does this application have access to what its charm asks for".to_owned(),
-        source: if details.trust { SettingSource::User } else { SettingSource::Default },
+        source: if details.trust { "user" } else { "default" },
         r#type: "boolean",
-        value: Some(details.trust.into()),
+        value: details.trust.into(),
     };
-    let interval = Setting {
-        default: None,
+    let interval = ApplicationSetting {
+        default: Value::Null,
         description: "Seconds between update-status hooks, 0 for none; the model's if unset".to_owned(),
-        source: if details.update_status_hook_interval.is_some() {
-            SettingSource::User
-        } else {
-            SettingSource::Unset
-        },
+        source: if details.update_status_hook_interval.is_some() { "user" } else { "unset" },
         r#type: "int",
-        value: details.update_status_hook_interval.map(Value::from),
+        value: details.update_status_hook_interval.map_or(Value::Null, Value::from),
     };
+    let budgets = details.budgets.iter().map(|(key, budget)| (key.as_str(), budget_setting(*key, *budget)));
+    let others = [("trust", trust), ("update-status-hook-interval", interval)];
+    let application_config = budgets.chain(others).collect();
     Listing {
         application: details.name.to_string(),
-        application_config: BTreeMap::from([("trust", trust), ("update-status-hook-interval", interval)]),
+        application_config,
         charm: details.charm_name,
         settings: details.settings.into_iter().map(|(key, setting)| (key, shown(setting))).collect(),
+    }
+}
+
+/// The value of a budget, unless the charm has an option of that name.
+fn budget_named(details: &ApplicationDetails, key: &str) -> Option<String> {
+    if details.settings.contains_key(key) {
+        return None;
+    }
+    let key: BudgetKey = key.parse().ok()?;
+    details.budgets.get(&key).map(|budget| key.show(budget.value))
+}
+
+fn budget_setting(key: BudgetKey, budget: BudgetDetails) -> ApplicationSetting {
+    ApplicationSetting {
+        default: key.show(key.default_value()).into(),
+        description: key.description().to_owned(),
+        source: match budget.source {
+            BudgetSource::Application => "user",
+            BudgetSource::Model => "model",
+            BudgetSource::Default => "default",
+        },
+        r#type: "string",
+        value: key.show(budget.value).into(),
     }
 }
 

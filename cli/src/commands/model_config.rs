@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use periapt_host_api::{command::Command, settings::ModelConfig as Config};
+use periapt_host_api::{
+    budget::{BudgetKey, BudgetSettings},
+    command::Command,
+    settings::ModelConfig as Config,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,6 +24,7 @@ use crate::{
 Examples:
   periapt model-config
   periapt model-config update-status-hook-interval=5m automatically-retry-hooks=false
+  periapt model-config hook-memory-limit=64M hook-cpu-budget=10s
   periapt model-config --reset update-status-hook-interval")]
 pub(crate) struct ModelConfig {
     /// A key to show, or KEY=VALUE to set
@@ -81,7 +86,15 @@ fn attributes(config: &Config) -> Result<BTreeMap<String, Attribute>> {
         let source = if defaults.get(&key) == Some(&value) { "default" } else { "model" };
         (key, Attribute { value, source })
     };
-    Ok(as_object(config)?.into_iter().map(attribute).collect())
+    let own = as_object(&Config { budgets: BudgetSettings::default(), ..config.clone() })?;
+    let budgets = BudgetKey::ALL.map(|key| {
+        let (value, source) = match config.budgets.get(key) {
+            Some(value) => (value, "model"),
+            None => (key.default_value(), "default"),
+        };
+        (key.to_string(), Attribute { value: key.show(value).into(), source })
+    });
+    Ok(own.into_iter().map(attribute).chain(budgets).collect())
 }
 
 fn plain(value: &Value) -> String {
@@ -105,12 +118,20 @@ mod tests {
 
     #[test]
     fn each_attribute_says_whether_it_was_set() {
-        let config = Config { automatically_retry_hooks: false, ..Config::default() };
+        let mut config = Config { automatically_retry_hooks: false, ..Config::default() };
+        config.budgets.set(BudgetKey::HookTimeout, "90s").unwrap();
         let text = anstream::adapter::strip_str(&table(&attributes(&config).unwrap())).to_string();
         assert_eq!(
             text,
             "Attribute                    From     Value\n\
+             action-timeout               default  1h\n\
              automatically-retry-hooks    model    false\n\
+             hook-call-limit              default  1000000\n\
+             hook-cpu-budget              default  30s\n\
+             hook-log-limit               default  1M\n\
+             hook-memory-limit            default  256M\n\
+             hook-timeout                 model    90s\n\
+             hook-tmp-limit               default  64M\n\
              max-action-results-age       default  1209600\n\
              max-action-results-size      default  5120\n\
              max-status-history-age       default  1209600\n\

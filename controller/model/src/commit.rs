@@ -112,6 +112,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     early::take(tx, &mut unit, &commit.early)?;
     let before = std::mem::replace(&mut unit.record, commit.record.clone());
     unit.last_commit = Some(mark);
+    count(&mut unit, commit);
     if commit.transitions.clear_resolved {
         unit.resolved = None;
     }
@@ -149,6 +150,14 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
         terminate(tx, &unit.name)?;
     }
     Ok(RunnerAnswer::Done)
+}
+
+/// What the unit has used by now.
+fn count(unit: &mut Unit, commit: &UnitCommit) {
+    unit.usage.add(&commit.uncommitted_usage);
+    if let Some(journal) = &commit.journal {
+        unit.usage.count(&journal.outcome, &journal.costs);
+    }
 }
 
 fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     ErrorCode, Refusal,
+    budget::{BudgetKey, BudgetSettings},
     charm::{CharmMeta, OptionMeta, OptionType},
     hash,
     record::CharmRef,
-    settings::{ModelConfig, OptionValue, OptionValues},
+    settings::{self, ModelConfig, OptionValue, OptionValues},
 };
 
 use crate::entity::Application;
@@ -88,6 +89,7 @@ pub(crate) fn change_application(
             application.trust_hash = trust_hash(application.trust);
         }
     }
+    application.budgets = change_budgets(meta, &application.budgets, &mut set, &mut reset)?;
     Ok((set, reset))
 }
 
@@ -134,13 +136,6 @@ pub(crate) fn change_model(
     reset: &[String],
 ) -> Result<ModelConfig, Refusal> {
     let (mut next, defaults) = (present.clone(), ModelConfig::default());
-    let unknown = |key: &str| {
-        Err(Refusal::bad_request(format!(
-            "unknown model configuration key {key:?}; known are {RETRY_HOOKS}, {RESULTS_AGE}, {RESULTS_SIZE}, \
-             {HISTORY_AGE}, {HISTORY_SIZE} and \
-             {UPDATE_STATUS}"
-        )))
-    };
     for key in reset {
         if set.contains_key(key) {
             return Err(Refusal::bad_request(format!("cannot set and reset key {key:?} simultaneously")));
@@ -152,7 +147,7 @@ pub(crate) fn change_model(
             RESULTS_SIZE => next.max_action_results_size = defaults.max_action_results_size,
             HISTORY_AGE => next.max_status_history_age = defaults.max_status_history_age,
             HISTORY_SIZE => next.max_status_history_size = defaults.max_status_history_size,
-            _ => return unknown(key),
+            key => next.budgets.reset(model_budget(key)?),
         }
     }
     for (key, text) in set {
@@ -163,14 +158,55 @@ pub(crate) fn change_model(
             RETRY_HOOKS => next.automatically_retry_hooks = truth(key, text)?,
             HISTORY_AGE => next.max_status_history_age = age(key, text)?,
             HISTORY_SIZE => next.max_status_history_size = mebibytes(key, text)?,
-            _ => return unknown(key),
+            key => set_budget(&mut next.budgets, model_budget(key)?, text)?,
+        }
+    }
+    Ok(next)
+}
+
+fn model_budget(key: &str) -> Result<BudgetKey, Refusal> {
+    key.parse().map_err(|_| {
+        let mut known = vec![RETRY_HOOKS, RESULTS_AGE, RESULTS_SIZE, HISTORY_AGE, HISTORY_SIZE, UPDATE_STATUS];
+        known.extend(BudgetKey::ALL.map(BudgetKey::as_str));
+        let known = known.join(", ");
+        Refusal::bad_request(format!("unknown model configuration key {key:?}; known are {known}"))
+    })
+}
+
+fn set_budget(budgets: &mut BudgetSettings, key: BudgetKey, text: &str) -> Result<(), Refusal> {
+    budgets.set(key, text).map_err(|error| Refusal::bad_request(error.to_string()))
+}
+
+/// Takes out of changes to an application's settings those that are about its budgets, and makes them. A charm's own
+/// option of such a name is the charm's.
+pub(crate) fn change_budgets(
+    meta: &CharmMeta,
+    present: &BudgetSettings,
+    set: &mut BTreeMap<String, String>,
+    reset: &mut Vec<String>,
+) -> Result<BudgetSettings, Refusal> {
+    let mut next = present.clone();
+    for key in BudgetKey::ALL.into_iter().filter(|key| !meta.options.contains_key(key.as_str())) {
+        let text = set.remove(key.as_str());
+        let before = reset.len();
+        reset.retain(|name| name != key.as_str());
+        match (text, reset.len() < before) {
+            (Some(_), true) => {
+                let name = key.as_str();
+                return Err(Refusal::bad_request(format!(
+                    "cannot set and reset key {name:?} simultaneously"
+                )));
+            }
+            (Some(text), false) => set_budget(&mut next, key, &text)?,
+            (None, true) => next.reset(key),
+            (None, false) => {}
         }
     }
     Ok(next)
 }
 
 fn interval(text: &str) -> Result<u32, Refusal> {
-    match seconds(text) {
+    match settings::seconds(text) {
         Some(seconds) if seconds == 0 || (60..=3600).contains(&seconds) => Ok(seconds),
         _ => Err(Refusal::bad_request(format!(
             "{UPDATE_STATUS} expected 0 (off) or a duration from 1m to 60m, got {text:?}"
@@ -180,7 +216,7 @@ fn interval(text: &str) -> Result<u32, Refusal> {
 
 /// At least an hour: what is shorter would prune what people still look at.
 fn age(key: &str, text: &str) -> Result<u32, Refusal> {
-    seconds(text).filter(|seconds| *seconds >= 3600).ok_or_else(|| {
+    settings::seconds(text).filter(|seconds| *seconds >= 3600).ok_or_else(|| {
         Refusal::bad_request(format!("{key} expected a duration of at least 1h, such as 336h, got {text:?}"))
     })
 }
@@ -200,29 +236,6 @@ fn mebibytes(key: &str, text: &str) -> Result<u32, Refusal> {
     size().ok_or_else(|| {
         Refusal::bad_request(format!("{key} expected a size in M, G or T, such as 5G, got {text:?}"))
     })
-}
-
-/// `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
-fn seconds(text: &str) -> Option<u32> {
-    if text == "0" {
-        return Some(0);
-    }
-    let (mut total, mut number) = (0_u32, String::new());
-    for letter in text.chars() {
-        if letter.is_ascii_digit() {
-            number.push(letter);
-            continue;
-        }
-        let factor = match letter {
-            's' => 1,
-            'm' => 60,
-            'h' => 3600,
-            _ => return None,
-        };
-        total = total.checked_add(number.parse::<u32>().ok()?.checked_mul(factor)?)?;
-        number.clear();
-    }
-    (number.is_empty() && !text.is_empty()).then_some(total)
 }
 
 #[cfg(test)]

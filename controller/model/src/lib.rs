@@ -17,6 +17,7 @@ mod root;
 mod status;
 mod summary;
 mod transaction;
+mod usage;
 mod view;
 mod worker;
 
@@ -31,5 +32,6 @@ pub use status::{
     StatusContext, combined_storage, full_status, machine_history, shown_application_status, shown_statuses,
 };
 pub use summary::{agent_summaries, model_summary};
+pub use usage::model_usage;
 pub use view::{follow, view};
 pub use worker::due_work;

@@ -9,6 +9,7 @@ use crate::{
     AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
     RelationId, StorageId, TaskId, Timestamp, UnitName,
     action::{Parameters, TaskStatus},
+    budget::BudgetSettings,
     charm::CharmMeta,
     command::ResolveMode,
     ports::OpenedPorts,
@@ -66,6 +67,9 @@ pub struct ApplicationView {
     pub status: Option<StatusInfo<WorkloadStatus>>,
     /// Whether its ports are reachable from outside.
     pub exposed: bool,
+    /// What its hooks may use; for the rest the model's configuration says it ([`super::View::budgets`]).
+    #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
+    pub budgets: BudgetSettings,
 }
 
 /// Who leads an application.

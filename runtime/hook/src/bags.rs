@@ -7,7 +7,10 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::{CallError, CallTime, effects::Target, lease::Halt, relations::OwnRelation, run::HookRun};
+use crate::{
+    CallError, CallTime, effects::Target, lease::Halt, relations::OwnRelation, run::HookRun,
+    snapshot::Snapshot,
+};
 
 /// Whose bag is read, as the charm names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -73,12 +76,18 @@ impl HookRun {
     ) -> Result<(), Halt> {
         self.relation(relation)?;
         match bag {
-            OwnBag::Unit => self.effects.write(Target::UnitBag(relation), changes, &self.limits)?,
+            OwnBag::Unit => {
+                let owner = BagOwner::Unit(self.snapshot.unit.clone());
+                let stored = stored(&self.snapshot, relation, owner);
+                self.effects.write(Target::UnitBag(relation), stored, changes, &self.limits)?;
+            }
             OwnBag::Application => {
                 let Some(term) = self.leader_term(now)? else {
                     return Err(CallError::NotLeader("cannot write relation settings".to_owned()).into());
                 };
-                self.effects.write(Target::ApplicationBag(relation), changes, &self.limits)?;
+                let owner = BagOwner::Application(self.snapshot.unit.application().clone());
+                let stored = stored(&self.snapshot, relation, owner);
+                self.effects.write(Target::ApplicationBag(relation), stored, changes, &self.limits)?;
                 self.effects.rest_on(term);
             }
         }
@@ -142,6 +151,11 @@ impl HookRun {
     }
 
     fn stored(&self, relation: RelationId, owner: BagOwner) -> Option<&Settings> {
-        self.snapshot.view.bags.get(&BagKey { relation, owner }).map(|bag| &bag.settings)
+        stored(&self.snapshot, relation, owner)
     }
+}
+
+/// A bag as the snapshot has it.
+fn stored(snapshot: &Snapshot, relation: RelationId, owner: BagOwner) -> Option<&Settings> {
+    snapshot.view.bags.get(&BagKey { relation, owner }).map(|bag| &bag.settings)
 }

@@ -89,16 +89,18 @@ impl Effects {
         value.filter(|value| !value.is_empty()).cloned()
     }
 
-    /// Writes to a target, all or nothing.
+    /// Writes to a target, which held `base` before the hook: all or nothing.
     pub(crate) fn write(
         &mut self,
         target: Target,
+        base: Option<&Settings>,
         changes: Settings,
         limits: &Limits,
     ) -> Result<(), CallError> {
         for (key, value) in &changes {
             check_entry(key, value, limits)?;
         }
+        self.check_whole(target, base, &changes, limits)?;
         let before = self.written(target);
         let mut after = self.taken;
         if !changes.is_empty() && before.is_none_or(Settings::is_empty) {
@@ -144,6 +146,30 @@ impl Effects {
         }
         self.take(after, limits)?;
         self.state.extend(changes);
+        Ok(())
+    }
+
+    /// Refuses what would make the whole of a bag too large for the controller.
+    fn check_whole(
+        &self,
+        target: Target,
+        base: Option<&Settings>,
+        changes: &Settings,
+        limits: &Limits,
+    ) -> Result<(), CallError> {
+        let written = self.written(target);
+        // Each key counts once, with its newest value; one that is deleted counts for nothing.
+        let older =
+            base.into_iter().flatten().filter(|(key, _)| written.is_none_or(|map| !map.contains_key(*key)));
+        let kept = older.chain(written.into_iter().flatten()).filter(|(key, _)| !changes.contains_key(*key));
+        let present = kept.chain(changes).filter(|(_, value)| !value.is_empty());
+        let bytes: usize = present.map(|(key, value)| key.len() + value.len()).sum();
+        if bytes > limits.bag_bytes {
+            return Err(CallError::LimitExceeded(format!(
+                "the settings would take {bytes} bytes; at most {} are allowed",
+                limits.bag_bytes
+            )));
+        }
         Ok(())
     }
 
@@ -273,9 +299,10 @@ mod tests {
         let target = Target::UnitBag(RelationId(7));
         let values = ["x", "", "quote \" back \\ line\n bell \u{7} é", &"y".repeat(1_000)];
         for value in values {
-            effects.write(target, Settings::from([("k\t".into(), value.into())]), &limits).unwrap();
+            effects.write(target, None, Settings::from([("k\t".into(), value.into())]), &limits).unwrap();
         }
-        effects.write(Target::LeaderSettings, Settings::from([("a".into(), "b".into())]), &limits).unwrap();
+        let changes = Settings::from([("a".into(), "b".into())]);
+        effects.write(Target::LeaderSettings, None, changes, &limits).unwrap();
         for value in [Some("z".repeat(1_000)), Some(String::new()), None] {
             effects.write_state([("key".into(), value)].into(), &limits).unwrap();
         }
@@ -292,9 +319,28 @@ mod tests {
         let mut effects = Effects::new(PortTable::default());
         let target = Target::UnitBag(RelationId(0));
         let changes = Settings::from([("a".into(), "1".into()), ("b".into(), "x".repeat(200))]);
-        let error = effects.write(target, changes, &limits).unwrap_err();
+        let error = effects.write(target, None, changes, &limits).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("at most 200 fit"), "{error}");
         assert!(effects.finish().0.is_empty());
+    }
+
+    #[test]
+    fn a_bag_is_measured_as_it_would_be_with_what_is_overwritten_and_deleted_left_out() {
+        let limits = Limits { bag_bytes: 10, ..Limits::default() };
+        let base = Settings::from([("a".into(), "1234".into()), ("b".into(), "12".into())]);
+        let mut effects = Effects::new(PortTable::default());
+        let mut write = |key: &str, value: &str| {
+            let changes = Settings::from([(key.into(), value.into())]);
+            effects.write(Target::UnitBag(RelationId(0)), Some(&base), changes, &limits).is_ok()
+        };
+        assert!(write("c", "1"), "5 and 3 and 2 are 10");
+        assert!(!write("c", "12"));
+        assert!(!write("d", "1"));
+        assert!(write("a", ""), "5 are given back");
+        assert!(write("c", "123456"), "and taken");
+        assert!(!write("a", "1"));
+        assert!(write("b", ""));
+        assert!(write("a", "12"));
     }
 }

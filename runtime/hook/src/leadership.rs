@@ -27,7 +27,8 @@ impl HookRun {
             let text = "cannot write leadership settings: cannot write settings: not the leader";
             return Err(CallError::NotLeader(text.to_owned()).into());
         };
-        self.effects.write(Target::LeaderSettings, changes, &self.limits)?;
+        let stored = Some(&self.snapshot.application().leader_settings);
+        self.effects.write(Target::LeaderSettings, stored, changes, &self.limits)?;
         self.effects.rest_on(term);
         Ok(())
     }

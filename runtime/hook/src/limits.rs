@@ -1,5 +1,10 @@
 //! How much one hook may ask of the host.
 
+use periapt_host_api::{
+    budget::{BudgetKey, BudgetSettings},
+    relation::{MAX_BAG_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES},
+};
+
 /// The bounds of one hook run. The defaults are those of the design; a host may set others per model or
 /// application.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,10 +17,12 @@ pub struct Limits {
     /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the
     /// ports, the leader settings.
     pub effect_keys: usize,
-    /// Bytes of one value of a bag. Larger values are to travel as blobs, which are not offered yet.
+    /// Bytes of one value of a bag or of the leader settings; the controller takes no larger ones.
     pub value_bytes: usize,
-    /// Bytes of one key of a bag: a key is a name, and each reader gets it with each value.
+    /// Bytes of one of their keys; the same.
     pub key_bytes: usize,
+    /// Bytes of all keys and values of one bag, or of the leader settings; the same.
+    pub bag_bytes: usize,
     /// Ranges that a unit may have open: each is compared with each request.
     pub port_ranges: usize,
     /// Bytes of all log lines, with a fixed price for each line, so that empty ones are bounded, too.
@@ -36,14 +43,23 @@ pub struct Limits {
     pub journal_bytes: usize,
 }
 
+impl Limits {
+    /// The usual ones, but for what an application or its model says otherwise.
+    pub fn within(settings: &BudgetSettings) -> Self {
+        let log_bytes = settings.value(BudgetKey::HookLogLimit);
+        Self { log_bytes: usize::try_from(log_bytes).unwrap_or(usize::MAX), ..Self::default() }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             call_bytes: 1 << 20,
             effect_bytes: 1 << 20,
             effect_keys: 100,
-            value_bytes: 64 << 10,
-            key_bytes: 1 << 10,
+            value_bytes: MAX_VALUE_BYTES,
+            key_bytes: MAX_KEY_BYTES,
+            bag_bytes: MAX_BAG_BYTES,
             port_ranges: 1_000,
             log_bytes: 1 << 20,
             log_line_bytes: 16 << 10,

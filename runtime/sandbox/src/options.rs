@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use periapt_host_api::budget::{BudgetKey, BudgetSettings};
+
 use crate::fuel::FUEL_PER_SECOND;
 
 /// Settings of the engine; they hold for all hooks of the process.
@@ -51,27 +53,73 @@ pub struct Budgets {
 }
 
 impl Default for Budgets {
+    /// Those of a hook whose application and model say nothing else.
     fn default() -> Self {
-        Self {
-            memory: 256 << 20,
-            fuel: Self::cpu(Duration::from_secs(30)),
-            wall: Duration::from_secs(5 * 60),
-            host_calls: 1_000_000,
-            tmp_bytes: 64 << 20,
-            tmp_files: 10_000,
-        }
+        Self::of_hook(&BudgetSettings::default())
     }
 }
 
+/// Files and directories in `/tmp`: each takes some hundred bytes of the host's memory beside its content.
+const TMP_FILES: u64 = 10_000;
+
 impl Budgets {
-    /// What an action may use: as a hook, but for its wall time of an hour; an operator can stop it.
-    pub fn of_action() -> Self {
-        Self { wall: Duration::from_secs(60 * 60), ..Self::default() }
+    /// Those of a hook.
+    pub fn of_hook(settings: &BudgetSettings) -> Self {
+        Self::within(settings, BudgetKey::HookTimeout)
+    }
+
+    /// Those of an action, which may take longer.
+    pub fn of_action(settings: &BudgetSettings) -> Self {
+        Self::within(settings, BudgetKey::ActionTimeout)
+    }
+
+    fn within(settings: &BudgetSettings, timeout: BudgetKey) -> Self {
+        Self {
+            memory: settings.value(BudgetKey::HookMemoryLimit),
+            fuel: Self::cpu(Duration::from_secs(settings.value(BudgetKey::HookCpuBudget))),
+            wall: Duration::from_secs(settings.value(timeout)),
+            host_calls: settings.value(BudgetKey::HookCallLimit),
+            tmp_bytes: settings.value(BudgetKey::HookTmpLimit),
+            tmp_files: TMP_FILES,
+        }
     }
 
     /// CPU time as fuel.
     pub fn cpu(time: Duration) -> u64 {
         let fuel = time.as_nanos() * u128::from(FUEL_PER_SECOND) / 1_000_000_000;
         u64::try_from(fuel).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_set_is_as_the_design_says() {
+        let budgets = Budgets::default();
+        assert_eq!((budgets.memory, budgets.tmp_bytes), (256 << 20, 64 << 20));
+        assert_eq!((budgets.fuel, budgets.host_calls), (30 * FUEL_PER_SECOND, 1_000_000));
+        assert_eq!(budgets.wall, Duration::from_secs(300));
+        assert_eq!(Budgets::of_action(&BudgetSettings::default()).wall, Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn what_was_set_counts() {
+        let mut settings = BudgetSettings::default();
+        for (key, text) in [
+            (BudgetKey::HookMemoryLimit, "32M"),
+            (BudgetKey::HookCpuBudget, "2s"),
+            (BudgetKey::HookTimeout, "20s"),
+            (BudgetKey::ActionTimeout, "40s"),
+            (BudgetKey::HookCallLimit, "5000"),
+            (BudgetKey::HookTmpLimit, "0"),
+        ] {
+            settings.set(key, text).unwrap();
+        }
+        let (hook, action) = (Budgets::of_hook(&settings), Budgets::of_action(&settings));
+        assert_eq!((hook.memory, hook.fuel), (32 << 20, 2 * FUEL_PER_SECOND));
+        assert_eq!((hook.wall.as_secs(), action.wall.as_secs()), (20, 40));
+        assert_eq!((hook.host_calls, hook.tmp_bytes), (5_000, 0));
     }
 }

@@ -155,6 +155,7 @@ impl Model {
             leader_term: None,
             early: Vec::new(),
             journal,
+            uncommitted_usage: Default::default(),
         };
         let command = RunnerCommand::Commit(Box::new(commit));
         self.client.runner_command(&self.agent, &self.uuid, command).await?;

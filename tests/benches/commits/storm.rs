@@ -58,6 +58,7 @@ impl Storm {
                 leader_term: None,
                 early: Vec::new(),
                 journal: Some(JournalRecord { seq, ..journal.clone() }),
+                uncommitted_usage: Default::default(),
             };
             let (client, agent) = (controller.connect()?, model.agent.clone());
             Ok(Committer { client, agent, model: model.uuid, unit, relation: model.relation, next })

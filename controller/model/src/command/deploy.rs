@@ -2,6 +2,7 @@
 
 use periapt_host_api::{
     ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId,
+    budget::BudgetSettings,
     charm::CharmMeta,
     command::{Answer, Deploy},
     record::CharmRef,
@@ -9,6 +10,7 @@ use periapt_host_api::{
     settings::OptionValues,
     status::Life,
     storage::StorageDirectives,
+    usage::Usage,
 };
 
 use super::{model::require_alive, unit};
@@ -38,7 +40,9 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     }
     unit::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
-    let settings = config::change(meta, &OptionValues::new(), &deploy.config, &[])?;
+    let mut options = deploy.config.clone();
+    let budgets = config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
+    let settings = config::change(meta, &OptionValues::new(), &options, &[])?;
     check_storage(meta, &deploy.storage).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
 
     use_charm(tx, &deploy.charm, meta)?;
@@ -52,6 +56,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         config_hash: config::config_hash(meta, &settings, charm),
         config: settings,
         storage: deploy.storage.clone(),
+        budgets,
+        removed_usage: Usage::default(),
         trust: deploy.trust,
         trust_hash: config::trust_hash(deploy.trust),
         update_status_interval: None,

@@ -8,6 +8,7 @@ use periapt_host_api::{
     settings::ModelConfig,
     status::Life,
     storage::StorageEnd,
+    usage::Usage,
 };
 
 use crate::{
@@ -43,6 +44,7 @@ pub(crate) fn add(
         life: Life::Alive,
         config: ModelConfig::default(),
         storage_end: None,
+        removed_usage: Usage::default(),
         created_at: env.now,
         life_since: env.now,
     };

@@ -6,6 +6,7 @@ use periapt_host_api::{
     record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     storage::UnitStorage,
+    usage::Usage,
 };
 
 use super::model::require_alive;
@@ -149,6 +150,7 @@ pub(crate) fn new_unit(tx: &mut Transaction<'_>, name: UnitName, placement: Opti
         workload_status,
         agent_status,
         refreshed: Refreshed::default(),
+        usage: Usage::default(),
         ports: Vec::new(),
         created_at: now,
     }

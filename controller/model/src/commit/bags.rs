@@ -4,7 +4,7 @@ use periapt_host_api::{
     ErrorCode, Refusal,
     commit::HookEffects,
     record::UnitRecord,
-    relation::{BagKey, BagOwner, Settings},
+    relation::{BagKey, BagOwner, MAX_BAG_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, Settings},
     status::Life,
 };
 
@@ -14,12 +14,6 @@ use crate::{
     life,
     transaction::Transaction,
 };
-
-/// What a bag or the leader settings may hold: all who see a bag hold it in memory, and a commit must fit into
-/// a store's transaction. Larger values travel as blobs.
-const MAX_VALUE_BYTES: usize = 64 << 10;
-const MAX_KEY_BYTES: usize = 256;
-const MAX_BAG_BYTES: usize = 256 << 10;
 
 /// Applies writes. `before` is the record that the hook ran with.
 pub(super) fn apply(

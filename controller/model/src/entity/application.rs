@@ -2,11 +2,13 @@
 
 use periapt_host_api::{
     ApplicationName, LeaderTerm, Timestamp,
+    budget::BudgetSettings,
     record::CharmRef,
     relation::Settings,
     settings::OptionValues,
     status::{Life, StatusInfo, WorkloadStatus},
     storage::StorageDirectives,
+    usage::Usage,
     view::Leader,
 };
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,12 @@ pub struct Application {
     pub subordinate: bool,
     /// What was set.
     pub config: OptionValues,
+    /// What its hooks may use; for the rest the model's configuration says it.
+    #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
+    pub budgets: BudgetSettings,
+    /// What units used that are gone.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub removed_usage: Usage,
     /// Over the effective settings and the charm.
     pub config_hash: String,
     /// What storage its units get, where it is other than the charm declares.

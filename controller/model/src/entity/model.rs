@@ -2,6 +2,7 @@
 
 use periapt_host_api::{
     ModelName, ModelUuid, Timestamp, UserName, settings::ModelConfig, status::Life, storage::StorageEnd,
+    usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Model {
     /// What becomes of its storage when it is destroyed.
     #[serde(default)]
     pub storage_end: Option<StorageEnd>,
+    /// What applications used that are gone.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub removed_usage: Usage,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when it is as alive as it is.

@@ -6,6 +6,7 @@ use periapt_host_api::{
     ports::OpenedPorts,
     record::UnitRecord,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub struct Unit {
     /// When the statuses were said again (ST-3).
     #[serde(default, skip_serializing_if = "Refreshed::is_empty")]
     pub refreshed: Refreshed,
+    /// What its hooks have used.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// What it has open.
     pub ports: Vec<OpenedPorts>,
     /// When it was made.

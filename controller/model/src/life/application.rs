@@ -6,7 +6,7 @@ use periapt_host_api::{ApplicationName, command::Force, status::Life, storage::U
 
 use super::{charm, relation, unit};
 use crate::{
-    entity::{Application, ModelKey, Relation, Work, WorkId},
+    entity::{Application, ModelKey, Relation, Unit, Work, WorkId},
     root::ModelState,
     transaction::Transaction,
 };
@@ -93,6 +93,18 @@ fn drop_planned_units(tx: &mut Transaction<'_>, name: &ApplicationName) {
     }
 }
 
+/// What a unit used stays with its application when it goes, and with the model when that goes.
+pub(super) fn keep_usage(tx: &mut Transaction<'_>, unit: &Unit) {
+    if unit.usage.is_empty() {
+        return;
+    }
+    if let Some(application) = tx.state.application(unit.name.application()) {
+        let mut application = Application::clone(application);
+        application.removed_usage.add(&unit.usage);
+        tx.put(application);
+    }
+}
+
 /// A dying application goes with its last unit or relation; true if it is gone.
 pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -> bool {
     let Some(application) = tx.state.application(name).cloned() else { return true };
@@ -102,6 +114,9 @@ pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -
         return false;
     }
     tx.delete(ModelKey::Application(name.clone()));
+    let mut model = tx.state.model().clone();
+    model.removed_usage.add(&application.removed_usage);
+    tx.put(model);
     tx.set_lease(name, None);
     charm::release(tx, &application.charm.digest);
     true

@@ -130,6 +130,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     if tx.state.open_task_count(&unit.name) > 0 {
         tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
     }
+    application::keep_usage(tx, unit);
     for id in unit.record.relations.keys() {
         relation::forget_if_done(tx, id);
     }

@@ -38,6 +38,7 @@ pub(super) fn application(application: &Application) -> ApplicationView {
         update_status_interval: application.update_status_interval,
         status: application.status.clone(),
         exposed: application.exposed,
+        budgets: application.budgets.clone(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{Refusal, command::Command, settings::OptionValue};
+use periapt_host_api::{Refusal, budget::BudgetKey, command::Command, settings::OptionValue};
 
 use crate::world::World;
 
@@ -99,4 +99,50 @@ fn model_configuration_is_read_by_its_keys() {
     let reset = vec!["update-status-hook-interval".to_owned()];
     world.run(Command::SetModelConfig { set: BTreeMap::new(), reset }).unwrap();
     assert_eq!(world.state().model().config.update_status_hook_interval, 300);
+}
+
+#[test]
+fn budgets_of_an_application_are_its_own_and_for_the_rest_the_models() {
+    let mut world = world();
+    let model = |world: &mut World, set: &[(&str, &str)], reset: &[&str]| {
+        let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        world.run(Command::SetModelConfig { set, reset: reset.iter().map(ToString::to_string).collect() })
+    };
+    let told = |world: &World, key: BudgetKey| {
+        let view = periapt_model::view(&world.root, &world.runner("a1"));
+        view.budgets(&"app".parse().unwrap()).value(key)
+    };
+    world
+        .run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] })
+        .unwrap();
+    world.settle();
+    let before = world.application("app").config_hash.clone();
+    model(&mut world, &[("hook-memory-limit", "64M"), ("hook-timeout", "1m")], &[]).unwrap();
+    set(&mut world, &[("hook-timeout", "10s"), ("port", "81")], &[]).unwrap();
+    assert_eq!(told(&world, BudgetKey::HookMemoryLimit), 64 << 20);
+    assert_eq!(told(&world, BudgetKey::HookTimeout), 10);
+    assert_eq!(told(&world, BudgetKey::HookCpuBudget), 30);
+    set(&mut world, &[("port", "80")], &["hook-timeout"]).unwrap();
+    assert_eq!(told(&world, BudgetKey::HookTimeout), 60);
+    model(&mut world, &[], &["hook-memory-limit", "hook-timeout"]).unwrap();
+    assert_eq!(told(&world, BudgetKey::HookTimeout), 300);
+    assert_eq!(world.application("app").config_hash, before, "a charm is not told of what it may use");
+}
+
+#[test]
+fn a_budget_that_cannot_be_is_refused_with_what_can_and_changes_nothing() {
+    let mut world = world();
+    let before = world.application("app").clone();
+    let refusal = set(&mut world, &[("port", "81"), ("hook-memory-limit", "2G")], &[]).unwrap_err();
+    assert_eq!(refusal.message, "hook-memory-limit expected a size from 1M to 1G, got \"2G\"");
+    assert_eq!(refusal.subject.as_deref(), Some("application app"));
+    let refusal = set(&mut world, &[("hook-timeout", "1m")], &["hook-timeout"]).unwrap_err();
+    assert_eq!(refusal.message, "cannot set and reset key \"hook-timeout\" simultaneously");
+    let refusal = set(&mut world, &[("hook-timeout", "1m"), ("nothing", "1")], &[]).unwrap_err();
+    assert_eq!(refusal.message, "unknown option \"nothing\"");
+    assert_eq!(*world.application("app"), before);
+    let wrong = BTreeMap::from([("hook-cpu-budget".to_owned(), "30".to_owned())]);
+    let refusal = world.run(Command::SetModelConfig { set: wrong, reset: vec![] }).unwrap_err();
+    assert_eq!(refusal.message, "hook-cpu-budget expected a duration from 1s to 1h, got \"30\"");
+    assert!(world.state().model().config.budgets.is_empty());
 }

@@ -20,5 +20,6 @@ mod removal;
 mod scopes;
 mod state;
 mod status;
+mod usage;
 mod views;
 mod world;

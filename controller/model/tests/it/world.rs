@@ -318,6 +318,7 @@ impl World {
             leader_term: None,
             early: Vec::new(),
             journal: None,
+            uncommitted_usage: periapt_host_api::usage::Usage::default(),
         }
     }
 

@@ -16,8 +16,9 @@ use periapt_host_api::{
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus},
+    usage::ModelUsage,
 };
-use periapt_model::{Input, ModelState, combined_storage, model_summary};
+use periapt_model::{Input, ModelState, combined_storage, model_summary, model_usage};
 
 use crate::{
     api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, streams},
@@ -156,4 +157,13 @@ pub(crate) async fn config(
 ) -> Answer<Json<ModelConfig>> {
     let (_, state) = readable(&engine, &who, &model)?;
     Ok(Json(state.model().config.clone()))
+}
+
+pub(crate) async fn usage(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<ModelUsage>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    Ok(Json(model_usage(&state)))
 }

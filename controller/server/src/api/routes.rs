@@ -19,6 +19,7 @@ use periapt_host_api::{
     logs::LogLine,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
+    usage::ModelUsage,
     view::Frame,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -253,6 +254,10 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/config").on(
             Operation::get("modelConfig", "A model's configuration.", json::<ModelConfig>()),
             models::config,
+        ),
+        Route::new("/v1/models/{model}/usage").on(
+            Operation::get("usage", "What a model's units have used, gone ones included.", json::<ModelUsage>()),
+            models::usage,
         ),
         Route::new("/v1/models/{model}/logs").on(
             Operation::get("logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),

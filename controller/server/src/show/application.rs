@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     ApplicationName, EndpointName, Refusal,
-    api::{ApplicationDetails, EndpointDetails, SettingDetails, SettingSource},
+    api::{ApplicationDetails, BudgetDetails, BudgetSource, EndpointDetails, SettingDetails, SettingSource},
+    budget::BudgetKey,
     charm::{CharmMeta, OptionMeta},
     settings::OptionValue,
     status::Life,
@@ -41,7 +42,18 @@ pub(crate) fn application(
         units: state.units_of(name).map(|unit| unit.name.clone()).collect(),
         endpoints: meta.map(|meta| endpoints(state, name, meta)).unwrap_or_default(),
         settings: meta.map(|meta| settings(application, meta)).unwrap_or_default(),
+        budgets: BudgetKey::ALL.map(|key| (key, budget(application, state, key))).into(),
     })
+}
+
+fn budget(application: &Application, state: &ModelState, key: BudgetKey) -> BudgetDetails {
+    let (own, model) = (application.budgets.get(key), state.model().config.budgets.get(key));
+    let (value, source) = match (own, model) {
+        (Some(value), _) => (value, BudgetSource::Application),
+        (None, Some(value)) => (value, BudgetSource::Model),
+        (None, None) => (key.default_value(), BudgetSource::Default),
+    };
+    BudgetDetails { value, source }
 }
 
 fn endpoints(

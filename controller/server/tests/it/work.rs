@@ -33,6 +33,7 @@ impl Deployed {
             leader_term: None,
             early: vec![],
             journal: None,
+            uncommitted_usage: Default::default(),
         }
     }
 }

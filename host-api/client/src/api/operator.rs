@@ -15,6 +15,7 @@ use periapt_host_api::{
     logs::LogLine,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
+    usage::ModelUsage,
 };
 
 use crate::{Client, NdJson, Result};
@@ -102,6 +103,11 @@ impl Client {
     /// A model's configuration.
     pub async fn model_config(&self, model: &ModelSelector) -> Result<ModelConfig> {
         self.get(format!("/v1/models/{model}/config")).value().await
+    }
+
+    /// What a model's units have used.
+    pub async fn usage(&self, model: &ModelSelector) -> Result<ModelUsage> {
+        self.get(format!("/v1/models/{model}/usage")).value().await
     }
 
     /// Log lines of a model, the oldest first; ends unless `follow` is asked for.

@@ -218,14 +218,21 @@ fn values_and_commits_are_bounded_at_the_call() {
         other => panic!("{other:?}"),
     };
     assert!(limit(set("big", "x".repeat(65_537))).contains("at most 65536"));
-    assert!(limit(set(&"k".repeat(1_025), String::new())).contains("at most 1024"));
-    for index in 0..15 {
-        assert_eq!(set(&format!("key{index}"), "x".repeat(65_000)), Ok(()));
+    assert!(limit(set(&"k".repeat(257), String::new())).contains("at most 256"));
+    // As JSON each takes six times its length.
+    for key in ["key0", "key1"] {
+        assert_eq!(set(key, "\u{1}".repeat(65_000)), Ok(()));
     }
-    assert!(limit(set("last", "\n".repeat(65_000))).contains("at most 1048576 fit into one commit"));
+    assert!(limit(set("key2", "\u{1}".repeat(65_000))).contains("at most 1048576 fit into one commit"));
     assert_eq!(set("key0", "y".repeat(65_000)), Ok(()), "overwriting takes nothing more");
+    for key in ["key2", "key3"] {
+        assert_eq!(set(key, "x".repeat(65_000)), Ok(()));
+    }
+    // With the address that was there before, and which nobody else can take away.
+    let whole = limit(set("key4", "x".repeat(5_000)));
+    assert!(whole.starts_with("the settings would take 265043 bytes; at most 262144"), "{whole}");
     let bag = &hook.finish().effects.bags[&DB].unit;
-    assert_eq!(bag.len(), 15);
+    assert_eq!(bag.len(), 4);
 }
 
 #[test]

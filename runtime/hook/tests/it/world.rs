@@ -279,6 +279,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         update_status_interval: None,
         status: None,
         exposed: false,
+        budgets: periapt_host_api::budget::BudgetSettings::default(),
     }
 }
 

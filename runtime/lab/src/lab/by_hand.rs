@@ -139,6 +139,7 @@ impl ByHand<'_> {
             leader_term: None,
             early: self.first_words(unit),
             journal: None,
+            uncommitted_usage: periapt_host_api::usage::Usage::default(),
         };
         change(&mut commit);
         let input = Input::Runner(self.lab.model, RunnerCommand::Commit(Box::new(commit)));

@@ -144,7 +144,7 @@ mod endings {
     }
 
     pub(super) async fn oversized_effects(hook: Hook) {
-        ends(hook, HookErrorKind::Failed, "bag of u/0 in peer:1: the hook's changes would take ").await;
+        ends(hook, HookErrorKind::Failed, "bag of u/0 in peer:1: the settings would take ").await;
     }
 
     pub(super) async fn oversized_key(hook: Hook) {

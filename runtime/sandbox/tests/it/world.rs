@@ -259,6 +259,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         update_status_interval: None,
         status: None,
         exposed: false,
+        budgets: periapt_host_api::budget::BudgetSettings::default(),
     };
     view.applications.insert(application.name.clone(), application);
     let peers = meta.endpoints_of(Role::Peer).next().map_or("peer", |(name, _)| name.as_str());

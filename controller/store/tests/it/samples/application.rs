@@ -9,10 +9,12 @@ use periapt_host_api::{
 };
 use periapt_model::entity::Application;
 
-use super::{Named, awkward_text, charm, digest, parse, time};
+use super::{Named, awkward_text, charm, digest, infrastructure, parse, time};
 
 pub(crate) fn applications() -> Named<Application> {
-    vec![("full", full()), ("just-deployed", just_deployed())]
+    let (budgets, removed_usage) = (infrastructure::budgets(), infrastructure::usage());
+    let with_budgets = Application { budgets, removed_usage, ..just_deployed() };
+    vec![("full", full()), ("just-deployed", just_deployed()), ("with-budgets-and-usage", with_budgets)]
 }
 
 fn full() -> Application {
@@ -23,6 +25,8 @@ fn full() -> Application {
         force_charm: true,
         subordinate: false,
         config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        budgets: Default::default(),
+        removed_usage: Default::default(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
         storage: [(
             parse("data"),
@@ -57,6 +61,8 @@ fn just_deployed() -> Application {
         force_charm: false,
         subordinate: true,
         config: [].into(),
+        budgets: Default::default(),
+        removed_usage: Default::default(),
         config_hash: String::new(),
         storage: [].into(),
         trust: false,

@@ -1,7 +1,13 @@
 //! The controller, its agents, models, machines and counters.
 
 use periapt_host_api::{
-    Incarnation, MachineId, agent::Register, settings::ModelConfig, status::Life, storage::StorageEnd,
+    Incarnation, MachineId,
+    agent::Register,
+    budget::{BudgetKey, BudgetSettings},
+    settings::ModelConfig,
+    status::Life,
+    storage::StorageEnd,
+    usage::Usage,
 };
 use periapt_model::entity::{Agent, Controller, Machine, Model, Runner, Sequence, SequenceKey};
 use uuid::Uuid;
@@ -42,12 +48,34 @@ pub(crate) fn models() -> Named<Model> {
             max_action_results_size: 2048,
             max_status_history_age: 7200,
             max_status_history_size: 1024,
+            budgets: BudgetSettings::default(),
         },
         storage_end: Some(StorageEnd::Release),
+        removed_usage: Usage::default(),
         created_at: time(2),
         life_since: time(3),
     };
-    lives().into_iter().map(|(name, life)| (name, model(life))).collect()
+    let mut models: Named<Model> = lives().into_iter().map(|(name, life)| (name, model(life))).collect();
+    let config = ModelConfig { budgets: budgets(), ..ModelConfig::default() };
+    models.push(("with-budgets-and-usage", Model { config, removed_usage: usage(), ..model(Life::Alive) }));
+    models
+}
+
+/// Each budget, in the order of the list.
+pub(crate) fn budgets() -> BudgetSettings {
+    BudgetSettings((1..).zip(BudgetKey::ALL).map(|(value, key)| (key, value)).collect())
+}
+
+pub(crate) fn usage() -> Usage {
+    Usage {
+        hooks: 12,
+        failed: 3,
+        fuel: u64::MAX,
+        wall_us: 4_500_000,
+        peak_memory: 17 << 20,
+        host_calls: 345,
+        log_bytes: 6_789,
+    }
 }
 
 pub(crate) fn machines() -> Named<Machine> {

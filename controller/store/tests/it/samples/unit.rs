@@ -29,6 +29,8 @@ pub(crate) fn units() -> Named<Unit> {
     units.extend(operations().into_iter().map(|(name, operation)| (name, full(operation))));
     units.extend(resolved.into_iter().map(|(name, mode)| (name, Unit { resolved: Some(mode), ..new() })));
     units.extend(placed.into_iter().map(|(name, place)| (name, Unit { placement: Some(place), ..new() })));
+    let usage = super::infrastructure::usage();
+    units.push(("with-usage", Unit { usage, ..new() }));
     units
 }
 
@@ -106,6 +108,7 @@ fn full(operation: Operation) -> Unit {
             since: time(33),
         },
         refreshed: Refreshed { workload: Some(time(35)), agent: Some(time(36)) },
+        usage: Default::default(),
         ports: [("80/tcp", vec!["website", "admin"]), ("8000-8999/udp", vec![]), ("icmp", vec![])]
             .map(|(range, endpoints)| OpenedPorts {
                 range: parse(range),
@@ -159,6 +162,7 @@ fn new() -> Unit {
         workload_status: StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", time(35)),
         agent_status: StatusInfo::new(AgentStatus::Allocating, "", time(36)),
         refreshed: Refreshed { workload: None, agent: None },
+        usage: Default::default(),
         ports: vec![],
         created_at: time(37),
     }

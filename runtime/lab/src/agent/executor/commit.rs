@@ -35,6 +35,7 @@ impl Executor {
             leader_term: outcome.leader_term,
             early: self.outbox.take(),
             journal: outcome.journal,
+            uncommitted_usage: periapt_host_api::usage::Usage::default(),
         };
         self.flight = Flight::Committing { commit: Box::new(commit), about, taken: false };
     }

@@ -44,6 +44,7 @@ impl Executor {
         let context_id = hex(&world.chance.bytes::<16>());
         let seed = world.chance.bytes();
         let lease: LeaseState = world.agent.lease(&self.name);
+        let limits = Limits::within(&view.budgets(self.name.application()));
         let inputs = HookInputs {
             view,
             unit: self.name.clone(),
@@ -52,7 +53,7 @@ impl Executor {
             lease,
             context_id,
             api_addresses: Vec::new(),
-            limits: Limits::default(),
+            limits,
         };
         let stopped = is_stopping(&inputs);
         let ran = match (HookContext::new(inputs), world.charms.get(&run.charm.digest)) {

@@ -35,6 +35,7 @@ impl World {
                 update_status_interval: None,
                 status: None,
                 exposed: false,
+                budgets: periapt_host_api::budget::BudgetSettings::default(),
             },
         );
     }

@@ -1,0 +1,22 @@
+//! What a model's units have used, added up.
+
+use periapt_host_api::usage::{ApplicationUsage, ModelUsage};
+
+use crate::root::ModelState;
+
+/// Of a model, its applications and their units, those that are gone included.
+pub fn model_usage(state: &ModelState) -> ModelUsage {
+    let mut model = ModelUsage { removed: state.model().removed_usage, ..ModelUsage::default() };
+    model.total = model.removed;
+    for application in state.applications() {
+        let removed = application.removed_usage;
+        let mut used = ApplicationUsage { total: removed, removed, ..ApplicationUsage::default() };
+        for unit in state.units_of(&application.name) {
+            used.total.add(&unit.usage);
+            used.units.insert(unit.name.clone(), unit.usage);
+        }
+        model.total.add(&used.total);
+        model.applications.insert(application.name.clone(), used);
+    }
+    model
+}

@@ -1,0 +1,332 @@
+//! What one hook may use: settings that a controller's operator, a model's and an application's may each give, the
+//! nearest of which counts (`design.md` section 5).
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings that bound a hook, by the keys that `model-config` and `config` take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BudgetKey {
+    /// Linear memory of all of an instance's memories, in bytes.
+    HookMemoryLimit,
+    /// CPU time, in seconds; counted in fuel, so that it is the same on every machine.
+    HookCpuBudget,
+    /// Wall time of a hook, in seconds.
+    HookTimeout,
+    /// Wall time of an action, in seconds.
+    ActionTimeout,
+    /// Calls to the host.
+    HookCallLimit,
+    /// Log, in bytes; what is beyond is dropped, and the hook goes on.
+    HookLogLimit,
+    /// Files in `/tmp`, in bytes.
+    HookTmpLimit,
+}
+
+/// What kind of number a setting is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `256M`
+    Bytes,
+    /// `5m`
+    Seconds,
+    /// `1000000`
+    Count,
+}
+
+/// A setting's kind, its default, and between what it must lie.
+struct Rule {
+    name: &'static str,
+    kind: Kind,
+    default: u64,
+    least: u64,
+    most: u64,
+    description: &'static str,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const HOUR: u64 = 3600;
+
+impl BudgetKey {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::HookMemoryLimit,
+        Self::HookCpuBudget,
+        Self::HookTimeout,
+        Self::ActionTimeout,
+        Self::HookCallLimit,
+        Self::HookLogLimit,
+        Self::HookTmpLimit,
+    ];
+
+    fn rule(self) -> Rule {
+        let rule = |name, kind, default, (least, most), description| Rule {
+            name,
+            kind,
+            default,
+            least,
+            most,
+            description,
+        };
+        match self {
+            // The least that an interpreter starts in; the engine reserves addresses for 1 GiB.
+            Self::HookMemoryLimit => rule(
+                "hook-memory-limit",
+                Kind::Bytes,
+                256 * MIB,
+                (MIB, 1024 * MIB),
+                "Memory that a hook may use",
+            ),
+            Self::HookCpuBudget => {
+                rule("hook-cpu-budget", Kind::Seconds, 30, (1, HOUR), "CPU time that a hook may use")
+            }
+            Self::HookTimeout => {
+                rule("hook-timeout", Kind::Seconds, 300, (1, 24 * HOUR), "Time that a hook may take")
+            }
+            Self::ActionTimeout => {
+                rule("action-timeout", Kind::Seconds, HOUR, (1, 24 * HOUR), "Time that an action may take")
+            }
+            Self::HookCallLimit => rule(
+                "hook-call-limit",
+                Kind::Count,
+                1_000_000,
+                (1_000, 100_000_000),
+                "Calls to the host that a hook may make",
+            ),
+            // What leaves a hook is one request to the controller, which takes 8 MiB.
+            Self::HookLogLimit => rule(
+                "hook-log-limit",
+                Kind::Bytes,
+                MIB,
+                (4 * KIB, 4 * MIB),
+                "Log that a hook may write before lines are dropped",
+            ),
+            Self::HookTmpLimit => rule(
+                "hook-tmp-limit",
+                Kind::Bytes,
+                64 * MIB,
+                (0, 1024 * MIB),
+                "Files that a hook may have in /tmp",
+            ),
+        }
+    }
+
+    /// As people write it.
+    pub fn as_str(self) -> &'static str {
+        self.rule().name
+    }
+
+    /// What it is for, in one line.
+    pub fn description(self) -> &'static str {
+        self.rule().description
+    }
+
+    /// What holds where nobody set it.
+    pub fn default_value(self) -> u64 {
+        self.rule().default
+    }
+
+    /// Reads a value; an error says what would be right.
+    pub fn parse(self, text: &str) -> Result<u64, BudgetError> {
+        let rule = self.rule();
+        let value = match rule.kind {
+            Kind::Bytes => bytes(text),
+            Kind::Seconds => crate::settings::seconds(text).map(u64::from),
+            Kind::Count => text.parse().ok(),
+        };
+        match value {
+            Some(value) if (rule.least..=rule.most).contains(&value) => Ok(value),
+            _ => Err(BudgetError { key: self, text: text.to_owned() }),
+        }
+    }
+
+    /// A value as people write it: what [`BudgetKey::parse`] reads.
+    pub fn show(self, value: u64) -> String {
+        match self.rule().kind {
+            Kind::Count => value.to_string(),
+            Kind::Bytes => in_units(value, &[(1 << 30, "G"), (MIB, "M"), (KIB, "K")], "B"),
+            Kind::Seconds => in_units(value, &[(HOUR, "h"), (60, "m")], "s"),
+        }
+    }
+}
+
+impl fmt::Display for BudgetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that is no budget's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such budget")]
+pub struct UnknownBudget;
+
+impl FromStr for BudgetKey {
+    type Err = UnknownBudget;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|key| key.as_str() == text).ok_or(UnknownBudget)
+    }
+}
+
+/// A value that a budget cannot have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetError {
+    key: BudgetKey,
+    text: String,
+}
+
+impl std::error::Error for BudgetError {}
+
+impl fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key, rule) = (self.key, self.key.rule());
+        let what = match rule.kind {
+            Kind::Bytes => "a size",
+            Kind::Seconds => "a duration",
+            Kind::Count => "a number",
+        };
+        let (least, most) = (key.show(rule.least), key.show(rule.most));
+        write!(f, "{key} expected {what} from {least} to {most}, got {:?}", self.text)
+    }
+}
+
+/// Budgets that somebody set; the others are inherited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct BudgetSettings(pub BTreeMap<BudgetKey, u64>);
+
+impl BudgetSettings {
+    /// Whether none was set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was set.
+    pub fn get(&self, key: BudgetKey) -> Option<u64> {
+        self.0.get(&key).copied()
+    }
+
+    /// Sets one from text, or leaves all as they are.
+    pub fn set(&mut self, key: BudgetKey, text: &str) -> Result<(), BudgetError> {
+        self.0.insert(key, key.parse(text)?);
+        Ok(())
+    }
+
+    /// One goes back to what is inherited.
+    pub fn reset(&mut self, key: BudgetKey) {
+        self.0.remove(&key);
+    }
+
+    /// These, and for what is not set here what `outer` says.
+    pub fn or(&self, outer: &Self) -> Self {
+        let mut both = outer.clone();
+        both.0.extend(&self.0);
+        both
+    }
+
+    /// What holds: what was set here, or else the default.
+    pub fn value(&self, key: BudgetKey) -> u64 {
+        self.get(key).unwrap_or_else(|| key.default_value())
+    }
+}
+
+/// `512K`, `256M`, `1G`, `100B`; in powers of 1,024. A bare `0`, but no other number without its unit.
+fn bytes(text: &str) -> Option<u64> {
+    if text == "0" {
+        return Some(0);
+    }
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let factor = match unit {
+        "B" => 1,
+        "K" => KIB,
+        "M" => MIB,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// In the largest unit that leaves no rest.
+fn in_units(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
+    let fits = units.iter().find(|(size, _)| value != 0 && value.is_multiple_of(*size));
+    match fits {
+        Some((size, name)) => format!("{}{name}", value / size),
+        None if value == 0 => "0".to_owned(),
+        None => format!("{value}{smallest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_read_back_and_so_is_each_bound_and_default() {
+        for key in BudgetKey::ALL {
+            let rule = key.rule();
+            assert_eq!(key.as_str().parse(), Ok(key));
+            assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
+            assert!((rule.least..=rule.most).contains(&rule.default), "{key}");
+            for value in [rule.least, rule.default, rule.most] {
+                assert_eq!(key.parse(&key.show(value)), Ok(value), "{key}");
+            }
+        }
+        assert_eq!("hook-memory".parse::<BudgetKey>(), Err(UnknownBudget));
+    }
+
+    #[test]
+    fn values_have_their_units() {
+        let memory = BudgetKey::HookMemoryLimit;
+        for (text, value) in
+            [("1G", 1 << 30), ("64M", 64 << 20), ("1536K", 1536 << 10), ("2097152B", 2 << 20)]
+        {
+            assert_eq!(memory.parse(text), Ok(value), "{text}");
+        }
+        assert_eq!(memory.show(1536 << 10), "1536K");
+        assert_eq!(BudgetKey::HookTimeout.parse("1m30s"), Ok(90));
+        assert_eq!(BudgetKey::HookTimeout.show(90), "90s");
+        assert_eq!(BudgetKey::HookTmpLimit.parse("0"), Ok(0));
+        for (key, texts) in [
+            (
+                memory,
+                vec!["", "256", "0", "M", "-1M", "+1M", "1.5G", "1T", "2G", "1023K", "99999999999G", "1é"],
+            ),
+            (BudgetKey::HookTimeout, vec!["", "0", "5", "-5m", "25h", "5d"]),
+            (BudgetKey::HookCallLimit, vec!["", "999", "1k", "-1", "100000001"]),
+        ] {
+            for text in texts {
+                assert!(key.parse(text).is_err(), "{key} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_told_what_can() {
+        let error = BudgetKey::HookMemoryLimit.parse("2G").unwrap_err().to_string();
+        assert_eq!(error, "hook-memory-limit expected a size from 1M to 1G, got \"2G\"");
+        let error = BudgetKey::ActionTimeout.parse("0s").unwrap_err().to_string();
+        assert_eq!(error, "action-timeout expected a duration from 1s to 24h, got \"0s\"");
+    }
+
+    #[test]
+    fn the_nearest_setting_counts() {
+        let (cpu, wall) = (BudgetKey::HookCpuBudget, BudgetKey::HookTimeout);
+        let mut model = BudgetSettings::default();
+        model.set(cpu, "1m").unwrap();
+        model.set(wall, "2m").unwrap();
+        let mut application = BudgetSettings::default();
+        application.set(cpu, "5s").unwrap();
+        let both = application.or(&model);
+        assert_eq!((both.value(cpu), both.value(wall)), (5, 120));
+        assert_eq!(both.value(BudgetKey::ActionTimeout), 3600);
+        application.reset(cpu);
+        assert_eq!(application.or(&model).value(cpu), 60);
+    }
+}
