@@ -23,6 +23,8 @@ pub(crate) struct HelperLimits {
     cpu_seconds: u64,
     component: u64,
     output: u64,
+    /// The process that starts it.
+    keeper: u32,
 }
 
 /// Why a helper did not compile its component.
@@ -31,6 +33,9 @@ pub enum HelperError {
     /// It was not started by a keeper.
     #[error("the last argument must be the limits, as an agent gives them to its compile helper")]
     Limits(#[source] serde_json::Error),
+    /// Its keeper is gone already.
+    #[error("the keeper that started it is gone")]
+    Orphan,
     /// The kernel does not take a limit.
     #[error("a limit cannot be set")]
     Limit(#[source] rustix::io::Errno),
@@ -55,6 +60,7 @@ impl From<&CompileLimits> for HelperLimits {
             cpu_seconds: limits.cpu_seconds,
             component: limits.component,
             output: limits.output,
+            keeper: std::process::id(),
         }
     }
 }
@@ -64,6 +70,19 @@ impl HelperLimits {
     pub(crate) fn to_argument(self) -> String {
         // A struct of numbers always has a JSON form; without one the helper says that it got no limits.
         serde_json::to_string(&self).unwrap_or_default()
+    }
+
+    /// Sees to it that this process ends with its keeper, whenever that does.
+    fn end_with_keeper(self) -> Result<(), HelperError> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(HelperError::Limit)?;
+        // The keeper may have been gone before it was asked for: then somebody else is the parent by now, for whose
+        // end nobody waits.
+        self.require_keeper(rustix::process::getppid())
+    }
+
+    fn require_keeper(self, parent: Option<rustix::process::Pid>) -> Result<(), HelperError> {
+        let parent = parent.and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
+        if parent == Some(self.keeper) { Ok(()) } else { Err(HelperError::Orphan) }
     }
 
     /// Binds this process.
@@ -106,7 +125,7 @@ pub fn run_compile_helper(limits: &str) -> ExitCode {
 
 fn compile(limits: &str) -> Result<(), HelperError> {
     let limits: HelperLimits = serde_json::from_str(limits).map_err(HelperError::Limits)?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(HelperError::Limit)?;
+    limits.end_with_keeper()?;
     limits.bind()?;
     let mut component = Vec::new();
     io::stdin().lock().take(limits.component + 1).read_to_end(&mut component).map_err(HelperError::Io)?;
@@ -119,4 +138,21 @@ fn compile(limits: &str) -> Result<(), HelperError> {
     let compiled = sandbox.compile(&component).map_err(|error| HelperError::Component(error.to_string()))?;
     let mut output = io::stdout().lock();
     output.write_all(&compiled).and_then(|()| output.flush()).map_err(HelperError::Io)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getpid, getppid};
+
+    use super::*;
+
+    #[test]
+    fn a_helper_whose_keeper_is_gone_compiles_nothing() {
+        let limits = HelperLimits::from(&CompileLimits::default());
+        limits.require_keeper(Some(getpid())).unwrap();
+        for other in [getppid(), None] {
+            let error = limits.require_keeper(other).unwrap_err();
+            assert!(matches!(error, HelperError::Orphan), "{error}");
+        }
+    }
 }

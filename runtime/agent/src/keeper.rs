@@ -141,27 +141,30 @@ impl Agent {
         process::keep_descriptors();
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
+        let api_addresses = vec![host_and_port(&self.options.controller)];
         let compiler =
             CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
-        let charms = Arc::new(Charms::new(
-            controller.clone(),
-            Arc::clone(&directories),
-            Arc::new(compiler),
-            self.engine,
-        ));
+        let charms = Arc::new(Charms::new(controller.clone(), directories, Arc::new(compiler), self.engine));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,
             charms,
             directories,
+            api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
-            hooks: self.options.hooks.get(),
+            places: self.options.hooks,
             idle_after: self.options.idle_after,
         });
         Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }
             .run(self.register, cancel)
             .await
     }
+}
+
+/// What of a URL is an address.
+fn host_and_port(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.trim_end_matches('/').to_owned()
 }
 
 /// One line of a file of the kernel's.
@@ -251,6 +254,8 @@ impl<C: Controller> Keeper<C> {
                 });
             }
         }
+        let wanted = assignments.models.values().flat_map(|model| model.charms.iter().copied()).collect();
+        self.shared.charms.forget_others(&wanted);
         for (model, assignment) in assignments.models {
             let charms: BTreeSet<_> = assignment.charms.into_iter().collect();
             for charm in &charms {

@@ -9,6 +9,7 @@
 mod backoff;
 mod clock;
 mod helper;
+mod host;
 mod keeper;
 mod options;
 mod protocol;
@@ -16,6 +17,6 @@ mod runner;
 
 pub use helper::{HelperError, run_compile_helper};
 pub use keeper::{Agent, AgentError, AgentState, DirectoryError, Handle};
-pub use options::{CompileLimits, Options, Program};
+pub use options::{CompileLimits, HookPlaces, Options, Program};
 pub use protocol::LinkError;
 pub use runner::{RunnerError, run_runner};

@@ -4,6 +4,8 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use periapt_host_api::AgentName;
 
+use crate::host;
+
 /// How an agent is set up. Nothing else is read from the environment.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -21,11 +23,43 @@ pub struct Options {
     /// How the other processes are started.
     pub program: Program,
     /// How many hooks of one model may run at the same time on this agent.
-    pub hooks: NonZeroUsize,
+    pub hooks: HookPlaces,
     /// After how long without anything due a runner ends, to be started again when something is.
     pub idle_after: Duration,
     /// The fences around compiling one component.
     pub compiling: CompileLimits,
+}
+
+/// How many hooks of one model may be in flight. One that waits keeps its memory and therefore its place, so it is
+/// memory that bounds them; those that compute share the cores by turns, however many they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookPlaces {
+    /// The most instances, whatever they may use.
+    pub hooks: NonZeroUsize,
+    /// The most that their budgets of memory may add up to, in bytes. A hook that may use more than this runs alone.
+    pub memory: u64,
+}
+
+impl Default for HookPlaces {
+    /// Without looking at the host: four hooks of the usual budget.
+    fn default() -> Self {
+        Self { hooks: MAX_INSTANCES, memory: LEAST_MEMORY }
+    }
+}
+
+/// An engine's pool of this size takes some hundred GiB of addresses, of 128 TiB; more hooks in flight would only
+/// take longer each.
+const MAX_INSTANCES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// Four hooks of the usual budget: most use a hundredth of it, and on a small machine slow hooks are not to hold all
+/// others up.
+const LEAST_MEMORY: u64 = 1 << 30;
+
+impl HookPlaces {
+    /// Three quarters of what memory this process may use, the rest being for all that is no hook.
+    pub fn of_this_host() -> Self {
+        Self { memory: (host::memory() / 4 * 3).max(LEAST_MEMORY), ..Self::default() }
+    }
 }
 
 /// How a runner and a compile helper are started: a program that calls [`crate::run_runner`] or
@@ -81,16 +115,9 @@ impl Options {
             addresses: vec!["127.0.0.1".to_owned()],
             availability_zone: String::new(),
             program,
-            hooks: default_hooks(),
+            hooks: HookPlaces::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),
         }
     }
-}
-
-/// Twice the cores: a hook that waits for its lease leaves its core to others; at least four, so that on a small
-/// machine slow hooks do not hold all others up.
-fn default_hooks() -> NonZeroUsize {
-    let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-    NonZeroUsize::new((cores * 2).max(4)).unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,8 +1,11 @@
 //! What a keeper and its runner say to each other: one closed enum each way, as length-delimited JSON over an
 //! inherited socketpair. The socket is the runner's identity; neither agent nor model is named by a runner, the
-//! keeper stamps both on what it forwards.
+//! keeper stamps both on what it forwards. Compiled components go to a runner as descriptors beside the messages.
 
-use std::path::PathBuf;
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::PathBuf,
+};
 
 use periapt_host_api::{
     AgentName, CharmDigest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
@@ -11,14 +14,17 @@ use periapt_host_api::{
     commit::EarlyItem,
     view::Frame,
 };
+use periapt_sandbox::SealedArtifact;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::BootTime;
 
 mod codec;
+mod descriptors;
 mod weight;
 
 pub use codec::LinkError;
+use codec::Message;
 pub(crate) use codec::{Incoming, Outgoing, split};
 pub(crate) use weight::early_bytes;
 
@@ -66,14 +72,14 @@ pub(crate) struct Start {
     pub(crate) agent: AgentName,
     /// The model that it runs.
     pub(crate) model: ModelUuid,
-    /// Where compiled components lie, read-only.
-    pub(crate) artefacts: PathBuf,
     /// Where the storage of its units lies; made when it is needed.
     pub(crate) storage: PathBuf,
-    /// The key of their MACs.
-    pub(crate) artefact_key: [u8; 32],
+    /// Host and port of the controller, as hooks are told.
+    pub(crate) api_addresses: Vec<String>,
     /// How many hooks may run at the same time.
     pub(crate) hooks: usize,
+    /// How much memory the budgets of these may add up to, in MiB.
+    pub(crate) hook_memory_mib: u32,
     /// After how long without anything due it offers to exit, in milliseconds.
     pub(crate) idle_after_ms: u64,
     /// Hooks that were in flight when the runner before it died.
@@ -200,4 +206,39 @@ pub(crate) struct ReadyCharm {
     pub(crate) component: CharmDigest,
     /// The charm's own files, read-only.
     pub(crate) directory: PathBuf,
+    /// The compiled component, which the keeper has checked. It goes beside the message, as a descriptor: there is
+    /// none only in what somebody else than a keeper sends.
+    #[serde(skip)]
+    pub(crate) artefact: Option<SealedArtifact>,
+}
+
+impl Message for ToKeeper {}
+
+impl Message for ToRunner {
+    const TAKES_DESCRIPTORS: bool = true;
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Answer { outcome: CallOutcome::Charm(ready), .. } => {
+                ready.artefact.as_ref().map(AsFd::as_fd)
+            }
+            _ => None,
+        }
+    }
+
+    fn attach(&mut self, next: &mut dyn FnMut() -> Option<OwnedFd>) {
+        if let Self::Answer { outcome: CallOutcome::Charm(ready), .. } = self {
+            ready.artefact = next().and_then(received);
+        }
+    }
+}
+
+fn received(descriptor: OwnedFd) -> Option<SealedArtifact> {
+    #[expect(
+        unsafe_code,
+        reason = "only the keeper writes to this end's socket, which this process inherited from it; its code runs \
+                  here anyway, and it checks each MAC"
+    )]
+    let artefact = unsafe { SealedArtifact::received(descriptor) };
+    artefact.map_err(|error| tracing::warn!(%error, "a compiled component cannot be used")).ok()
 }

@@ -6,12 +6,11 @@ use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
 };
-use periapt_sandbox::{ArtifactKey, Sandbox};
+use periapt_sandbox::Sandbox;
 use rustix::process::Signal;
 use tokio::{
     net::UnixStream,
     signal::unix::{SignalKind, signal},
-    sync::Semaphore,
     task::JoinSet,
     time::sleep,
 };
@@ -34,6 +33,7 @@ mod leases;
 mod link;
 mod mirror;
 mod outbox;
+mod places;
 mod quarantine;
 mod storage;
 #[cfg(test)]
@@ -47,6 +47,7 @@ use groups::Groups;
 use leases::LeaseBook;
 use link::Link;
 use mirror::Mirror;
+use places::Places;
 use storage::Storages;
 
 /// How often a runner says that it lives.
@@ -82,8 +83,7 @@ struct World {
     sandbox: Sandbox,
     charms: PreparedCharms,
     storages: Storages,
-    /// One permit for each hook that may run; all of them for one that is to run alone.
-    hooks: Arc<Semaphore>,
+    hooks: Places,
     board: Board,
     groups: Groups,
 }
@@ -208,15 +208,10 @@ async fn look_after(
         hooks_in_flight: u32::try_from(start.hooks).unwrap_or(u32::MAX),
         ..periapt_sandbox::Options::default()
     })?;
-    let charms = PreparedCharms::new(
-        sandbox.clone(),
-        link.clone(),
-        start.artefacts.clone(),
-        ArtifactKey::new(&start.artefact_key),
-    );
+    let charms = PreparedCharms::new(sandbox.clone(), link.clone());
     let incarnation = attach(&link).await?;
     mirror.filled().await;
-    let hooks = Arc::new(Semaphore::new(start.hooks.max(1)));
+    let hooks = Places::new(start.hooks, start.hook_memory_mib);
     let (board, groups) = (Board::default(), Groups::default());
     let storages = Storages::new(start.storage.clone());
     let world = Arc::new(World {

@@ -1,16 +1,20 @@
-//! Compiled components on disk. One is native code, so nothing is mapped whose origin is not proven: each file
-//! ends with a MAC over its content and over what it was made from, checked before the engine sees a byte.
+//! Compiled components. One is native code, so nothing is mapped whose origin is not proven: on the disk each file
+//! ends with a MAC over its content and over what it was made from. Whoever holds the key checks it while copying
+//! the code into sealed memory ([`open`]); that memory, which nobody can change any more, is what is handed to the
+//! processes that run it, and what they map. They need no key, so one that was taken over can forge nothing.
 
 use std::{
     fmt,
     fs::File,
     io::{self, Read as _, Write as _},
-    os::fd::AsRawFd as _,
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use periapt_host_api::CharmDigest;
 use ring::{digest, hmac};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use wasmtime::component::Component;
 
 use crate::{CompatibilityHash, Sandbox};
@@ -76,6 +80,9 @@ pub enum ArtifactError {
     /// It is cut short, changed, or somebody else's: have it compiled anew.
     #[error("its authentication failed")]
     Forged,
+    /// It can still be changed, so that it proves nothing that it was checked.
+    #[error("it is not in sealed memory")]
+    NotSealed,
     /// The file cannot be read or written.
     #[error("its file cannot be used")]
     Io(#[from] io::Error),
@@ -109,40 +116,79 @@ pub fn write(
     Ok(path)
 }
 
-/// Checks a compiled component without mapping it, for whoever decides whether to have it made anew.
-pub fn verify(directory: &Path, id: &ArtifactId, key: &ArtifactKey) -> Result<(), ArtifactError> {
-    check(&mut open(directory, id)?, id, key)
+/// What keeps sealed memory as it is: nothing may write to it, cut it, extend it, or unseal it.
+const SEALS: SealFlags =
+    SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A compiled component that was checked, in memory that nobody can change any more: what is mapped is what was
+/// checked. Cloning is cheap, and so is handing the descriptor to another process; all share the memory.
+#[derive(Debug, Clone)]
+pub struct SealedArtifact(Arc<OwnedFd>);
+
+impl SealedArtifact {
+    /// From the descriptor that another process got from [`open`]. An error if its memory is not sealed.
+    ///
+    /// # Safety
+    ///
+    /// The bytes become code of this process: the descriptor must come from a process that is trusted as this one
+    /// is, and that has checked the MAC.
+    #[expect(unsafe_code, reason = "who sent the descriptor is for the caller to know")]
+    pub unsafe fn received(descriptor: OwnedFd) -> Result<Self, ArtifactError> {
+        match fcntl_get_seals(&descriptor) {
+            Ok(seals) if seals.contains(SEALS) => Ok(Self(Arc::new(descriptor))),
+            _ => Err(ArtifactError::NotSealed),
+        }
+    }
 }
 
-fn open(directory: &Path, id: &ArtifactId) -> Result<File, ArtifactError> {
-    File::open(id.path_in(directory)).map_err(|error| match error.kind() {
+impl AsFd for SealedArtifact {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Two are equal if they are the same memory.
+impl PartialEq for SealedArtifact {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SealedArtifact {}
+
+/// Reads a compiled component into sealed memory, and checks its MAC over what stands there.
+pub fn open(directory: &Path, id: &ArtifactId, key: &ArtifactKey) -> Result<SealedArtifact, ArtifactError> {
+    let mut file = File::open(id.path_in(directory)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ArtifactError::Missing,
         _ => ArtifactError::Io(error),
-    })
+    })?;
+    let memory = memfd_create("periapt-artefact", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
+    let mut memory = File::from(memory.map_err(io::Error::from)?);
+    copy_checked(&mut file, &mut memory, id, key)?;
+    fcntl_add_seals(&memory, SEALS).map_err(io::Error::from)?;
+    Ok(SealedArtifact(Arc::new(memory.into())))
 }
 
-/// Checks a compiled component and maps it.
-pub(crate) fn load(
-    sandbox: &Sandbox,
-    directory: &Path,
-    id: &ArtifactId,
-    key: &ArtifactKey,
-) -> Result<Component, ArtifactError> {
-    let mut file = open(directory, id)?;
-    check(&mut file, id, key)?;
-    // Through the descriptor: the file that is mapped is the one that was checked, whatever was renamed since.
-    let checked = format!("/proc/self/fd/{}", file.as_raw_fd());
+/// Maps a checked component.
+pub(crate) fn load(sandbox: &Sandbox, artifact: &SealedArtifact) -> Result<Component, ArtifactError> {
+    // The engine takes components by path only.
+    let sealed = format!("/proc/self/fd/{}", artifact.0.as_raw_fd());
     #[expect(
         unsafe_code,
-        reason = "the MAC proves that the bytes are what `Sandbox::compile` made, unchanged, for this engine; \
-                  the directory is written by the keeper alone, which replaces files and never changes them"
+        reason = "the MAC has proven that the bytes are what `Sandbox::compile` made for this engine, and the \
+                  seals that they have been the same ever since"
     )]
-    let component = unsafe { Component::deserialize_file(sandbox.engine(), checked) };
+    let component = unsafe { Component::deserialize_file(sandbox.engine(), sealed) };
     component.map_err(ArtifactError::Engine)
 }
 
-/// Reads the file once, in pieces, and verifies its MAC.
-fn check(file: &mut File, id: &ArtifactId, key: &ArtifactKey) -> Result<(), ArtifactError> {
+/// Copies the code out of a file, in pieces, and verifies the file's MAC over what was copied.
+fn copy_checked(
+    file: &mut File,
+    copy: &mut File,
+    id: &ArtifactId,
+    key: &ArtifactKey,
+) -> Result<(), ArtifactError> {
     let mut rest = file.metadata()?.len().checked_sub(TRAILER as u64).ok_or(ArtifactError::Forged)?;
     let mut content = digest::Context::new(&digest::SHA256);
     let mut piece = vec![0; 64 << 10];
@@ -152,7 +198,9 @@ fn check(file: &mut File, id: &ArtifactId, key: &ArtifactKey) -> Result<(), Arti
         if read == 0 {
             return Err(ArtifactError::Forged);
         }
-        content.update(piece.get(..read).unwrap_or_default());
+        let bytes = piece.get(..read).unwrap_or_default();
+        content.update(bytes);
+        copy.write_all(bytes)?;
         rest = rest.saturating_sub(read as u64);
     }
     let mut trailer = [0; TRAILER];

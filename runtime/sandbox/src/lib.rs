@@ -1,7 +1,7 @@
 //! Where charms run: wasmtime with every bound set, one fresh instance per hook, deny by default.
 //!
 //! A [`Sandbox`] is built once per process. A component is compiled elsewhere ([`Sandbox::compile`], in a process
-//! for it alone), kept on disk with a MAC ([`artifact`]), mapped ([`Sandbox::load`]), prepared once
+//! for it alone), kept on disk with a MAC ([`artifact`]), checked and mapped ([`Sandbox::load`]), prepared once
 //! ([`Sandbox::prepare`]) and run as often as there are hooks ([`Sandbox::run_hook`]). What a hook's calls do
 //! stands in `periapt-hook`; here is only the way there, and the fence around it.
 
@@ -25,7 +25,7 @@ mod state;
 mod ticker;
 mod wasi;
 
-pub use artifact::{ArtifactError, ArtifactId, ArtifactKey};
+pub use artifact::{ArtifactError, ArtifactId, ArtifactKey, SealedArtifact};
 pub use engine::{CompatibilityHash, engine_version};
 pub use error::{Busy, HookError, HookErrorKind, PrepareError};
 pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, Used};

@@ -8,7 +8,7 @@ use wasmtime::{
 };
 
 use crate::{
-    ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, Options, PrepareError, artifact,
+    ArtifactError, CompatibilityHash, Options, PrepareError, SealedArtifact, artifact,
     contract::{self, CharmPre},
     engine,
     files::CharmFiles,
@@ -71,14 +71,9 @@ impl Sandbox {
         self.shared.engine.precompile_component(component).map_err(CompileError)
     }
 
-    /// Maps a compiled component whose MAC is right.
-    pub fn load(
-        &self,
-        directory: &Path,
-        id: &ArtifactId,
-        key: &ArtifactKey,
-    ) -> Result<Loaded, ArtifactError> {
-        artifact::load(self, directory, id, key).map(Loaded)
+    /// Maps a compiled component that was checked.
+    pub fn load(&self, artifact: &SealedArtifact) -> Result<Loaded, ArtifactError> {
+        artifact::load(self, artifact).map(Loaded)
     }
 
     /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is

@@ -63,6 +63,7 @@ async fn commit(logging: &Logging, name: &str, seq: u64, event: Event, calls: Re
         leader_term: None,
         early: vec![],
         journal: Some(journal),
+        uncommitted_usage: Default::default(),
     };
     let commit = RunnerCommand::Commit(Box::new(commit));
     let (agent, model) = (&logging.deployed.agent, &logging.deployed.model.uuid);

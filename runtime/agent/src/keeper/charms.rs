@@ -11,7 +11,7 @@ use std::{
 };
 
 use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
-use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, artifact};
+use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, artifact};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::{
@@ -21,9 +21,12 @@ use super::{
 };
 use crate::protocol::ReadyCharm;
 
+mod failures;
 mod files;
 #[cfg(test)]
 mod tests;
+
+use failures::Failures;
 
 /// Why a charm is not in place.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -57,6 +60,13 @@ impl From<ControllerError> for CharmError {
     }
 }
 
+/// What is known of one charm.
+#[derive(Debug, Default)]
+struct Known {
+    ready: OnceCell<ReadyCharm>,
+    failures: Failures,
+}
+
 /// The charms of one agent.
 pub(crate) struct Charms<C> {
     controller: C,
@@ -65,7 +75,7 @@ pub(crate) struct Charms<C> {
     engine: CompatibilityHash,
     key: ArtifactKey,
     compiling: Semaphore,
-    ready: Mutex<BTreeMap<CharmDigest, Arc<OnceCell<ReadyCharm>>>>,
+    known: Mutex<BTreeMap<CharmDigest, Arc<Known>>>,
     sequence: AtomicU64,
 }
 
@@ -86,19 +96,37 @@ impl<C: Controller> Charms<C> {
             key,
             // One compilation already uses every core.
             compiling: Semaphore::new(1),
-            ready: Mutex::default(),
+            known: Mutex::default(),
             sequence: AtomicU64::new(0),
         }
     }
 
-    /// Sees that a charm is in place. Several callers at a time share the work; after a failure the next one
-    /// tries anew.
+    /// Sees that a charm is in place. Several callers at a time share the work. After a failure of this host's or of
+    /// the controller's the next caller tries anew; a charm that is to blame itself is tried again later and later,
+    /// and until then each caller is told what was wrong.
     pub(crate) async fn obtain(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
-        let cell = {
-            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(ready.entry(digest).or_default())
+        let known = {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(digest).or_default())
         };
-        cell.get_or_try_init(|| self.make_ready(digest)).await.cloned()
+        known.ready.get_or_try_init(|| self.attempt(digest, &known.failures)).await.cloned()
+    }
+
+    async fn attempt(&self, digest: CharmDigest, failures: &Failures) -> Result<ReadyCharm, CharmError> {
+        if let Some(refusal) = failures.still_counts() {
+            return Err(CharmError::Charm(refusal));
+        }
+        let made = self.make_ready(digest).await;
+        match made {
+            Err(CharmError::Charm(refusal)) => Err(CharmError::Charm(failures.failed(digest, refusal))),
+            other => other,
+        }
+    }
+
+    /// Lets go of charms that no unit needs: of their code in memory, and of what is remembered of their failures.
+    /// Their files stay for as long as this agent runs.
+    pub(crate) fn forget_others(&self, wanted: &BTreeSet<CharmDigest>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|digest, _| wanted.contains(digest));
     }
 
     /// Deletes charms and compiled components that no unit needs. Called before the first runner starts: later
@@ -131,11 +159,16 @@ impl<C: Controller> Charms<C> {
             let directory = directory.clone();
             blocking(move || Ok(files::component_digest(&directory)?)).await?
         };
-        let artefact = ArtifactId { component, engine: self.engine };
-        if !self.is_sound(artefact).await? {
-            self.compile(digest, &files::component(&directory), artefact).await?;
-        }
-        Ok(ReadyCharm { digest, component, directory })
+        let id = ArtifactId { component, engine: self.engine };
+        let artefact = match self.open(id).await? {
+            Some(artefact) => artefact,
+            None => {
+                self.compile(digest, &files::component(&directory), id).await?;
+                let gone = || CharmError::Away("what was just compiled is not there".to_owned());
+                self.open(id).await?.ok_or_else(gone)?
+            }
+        };
+        Ok(ReadyCharm { digest, component, directory, artefact: Some(artefact) })
     }
 
     /// Fetches an archive and extracts it; the charm's directory appears when it is complete.
@@ -152,17 +185,18 @@ impl<C: Controller> Charms<C> {
         .await
     }
 
-    /// Whether a compiled component is there and is what the helper wrote.
-    async fn is_sound(&self, artefact: ArtifactId) -> Result<bool, CharmError> {
+    /// A compiled component, if it is there and is what the helper wrote.
+    async fn open(&self, artefact: ArtifactId) -> Result<Option<SealedArtifact>, CharmError> {
         let (directory, key) = (self.directories.artefacts(), self.key.clone());
-        blocking(move || match artifact::verify(&directory, &artefact, &key) {
-            Ok(()) => Ok(true),
-            Err(ArtifactError::Missing) => Ok(false),
+        blocking(move || match artifact::open(&directory, &artefact, &key) {
+            Ok(sealed) => Ok(Some(sealed)),
+            Err(ArtifactError::Missing) => Ok(None),
+            Err(ArtifactError::Io(error)) => Err(error.into()),
             Err(error) => {
                 let file = artefact.file_name();
                 tracing::warn!(file, %error, "a compiled component cannot be used, and is made anew");
                 files::remove(&directory.join(file))?;
-                Ok(false)
+                Ok(None)
             }
         })
         .await

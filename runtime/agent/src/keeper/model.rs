@@ -21,7 +21,7 @@ use super::{
     suspects::Suspects,
     tails::Tails,
 };
-use crate::{backoff::Backoff, clock, protocol::Start};
+use crate::{backoff::Backoff, clock, options::HookPlaces, protocol::Start};
 
 mod life;
 
@@ -37,8 +37,10 @@ pub(crate) struct Shared<C> {
     pub(crate) controller: C,
     pub(crate) charms: Arc<Charms<C>>,
     pub(crate) directories: Arc<Directories>,
+    /// The controller's, as hooks are told.
+    pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
-    pub(crate) hooks: usize,
+    pub(crate) places: HookPlaces,
     pub(crate) idle_after: Duration,
 }
 
@@ -129,10 +131,10 @@ impl<C: Controller> ModelKeeper<C> {
         Start {
             agent: self.shared.agent.clone(),
             model: self.model,
-            artefacts: self.shared.directories.artefacts(),
             storage: self.shared.directories.storage(&self.model),
-            artefact_key: *self.shared.directories.key(),
-            hooks: self.shared.hooks,
+            api_addresses: self.shared.api_addresses.clone(),
+            hooks: self.shared.places.hooks.get(),
+            hook_memory_mib: u32::try_from(self.shared.places.memory >> 20).unwrap_or(u32::MAX),
             idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),
             suspects: self.suspects.list(),
             grants: self.leases.grants().borrow().values().cloned().collect(),

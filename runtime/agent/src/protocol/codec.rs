@@ -1,15 +1,34 @@
-//! Messages on a stream: a length of four bytes, then JSON.
+//! Messages on a stream: a length of four bytes, then JSON; a descriptor may go beside one.
 
-use std::marker::PhantomData;
+use std::{
+    marker::PhantomData,
+    os::fd::{BorrowedFd, OwnedFd},
+};
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::net::{
-    UnixStream,
-    unix::{OwnedReadHalf, OwnedWriteHalf},
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{UnixStream, unix::OwnedWriteHalf},
 };
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+
+use super::descriptors::{self, Receiver};
+
+/// What goes over a socket.
+pub(crate) trait Message {
+    /// Whether descriptors are taken that come with such messages.
+    const TAKES_DESCRIPTORS: bool = false;
+
+    /// The descriptor that goes with it.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Takes the descriptor that came with it, if it is to have one.
+    fn attach(&mut self, _next: &mut dyn FnMut() -> Option<OwnedFd>) {}
+}
 
 /// Why a link is of no more use.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +55,7 @@ pub enum LinkError {
 /// The end that messages of type `M` come from.
 #[derive(Debug)]
 pub(crate) struct Incoming<M> {
-    frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    frames: FramedRead<Receiver, LengthDelimitedCodec>,
     messages: PhantomData<fn() -> M>,
 }
 
@@ -48,7 +67,7 @@ pub(crate) struct Outgoing<M> {
 }
 
 /// Both directions of a socket, each with its own bound on a message's bytes.
-pub(crate) fn split<I, O>(
+pub(crate) fn split<I: Message, O>(
     socket: UnixStream,
     incoming_limit: usize,
     outgoing_limit: usize,
@@ -56,26 +75,31 @@ pub(crate) fn split<I, O>(
     let codec = |limit| LengthDelimitedCodec::builder().max_frame_length(limit).new_codec();
     let (read, write) = socket.into_split();
     (
-        Incoming { frames: FramedRead::new(read, codec(incoming_limit)), messages: PhantomData },
+        Incoming {
+            frames: FramedRead::new(Receiver::new(read, I::TAKES_DESCRIPTORS), codec(incoming_limit)),
+            messages: PhantomData,
+        },
         Outgoing { frames: FramedWrite::new(write, codec(outgoing_limit)), messages: PhantomData },
     )
 }
 
-impl<M: DeserializeOwned> Incoming<M> {
+impl<M: DeserializeOwned + Message> Incoming<M> {
     /// The next message and its size in bytes; none at the end. Can be cancelled without losing one.
     pub(crate) async fn next(&mut self) -> Result<Option<(M, usize)>, LinkError> {
         match self.frames.next().await {
             None => Ok(None),
             Some(frame) => {
                 let frame = frame?;
-                let message = serde_json::from_slice(&frame).map_err(LinkError::Malformed)?;
+                let mut message: M = serde_json::from_slice(&frame).map_err(LinkError::Malformed)?;
+                let receiver = self.frames.get_mut();
+                message.attach(&mut || receiver.next_descriptor());
                 Ok(Some((message, frame.len())))
             }
         }
     }
 }
 
-impl<M: Serialize> Outgoing<M> {
+impl<M: Serialize + Message> Outgoing<M> {
     /// Writes one message, and waits until the socket took it.
     pub(crate) async fn send(&mut self, message: &M) -> Result<(), LinkError> {
         let bytes = serde_json::to_vec(message).map_err(LinkError::Unwritable)?;
@@ -83,14 +107,33 @@ impl<M: Serialize> Outgoing<M> {
         if bytes.len() > limit {
             return Err(LinkError::TooLarge { bytes: bytes.len(), limit });
         }
-        Ok(self.frames.send(Bytes::from(bytes)).await?)
+        match message.descriptor() {
+            None => Ok(self.frames.send(Bytes::from(bytes)).await?),
+            Some(descriptor) => self.send_beside(&bytes, descriptor).await,
+        }
     }
 }
+
+impl<M> Outgoing<M> {
+    /// Writes one message by hand, with a descriptor beside its first byte: it is there when the message is.
+    async fn send_beside(&mut self, bytes: &[u8], descriptor: BorrowedFd<'_>) -> Result<(), LinkError> {
+        // Each message before it was flushed.
+        let length = u32::try_from(bytes.len()).map_err(std::io::Error::other)?;
+        let frame = [&length.to_be_bytes(), bytes].concat();
+        let socket = self.frames.get_mut();
+        let sent = descriptors::send(socket, &frame, descriptor).await?;
+        Ok(socket.write_all(frame.get(sent..).unwrap_or_default()).await?)
+    }
+}
+
+/// What no process of ours says.
+#[cfg(test)]
+impl Message for &str {}
 
 #[cfg(test)]
 impl<I> Incoming<I> {
     /// The socket, for a test that speaks in other ways.
     pub(crate) fn reunite<O>(self, other: Outgoing<O>) -> UnixStream {
-        self.frames.into_inner().reunite(other.frames.into_inner()).unwrap()
+        self.frames.into_inner().into_inner().reunite(other.frames.into_inner()).unwrap()
     }
 }

@@ -114,7 +114,13 @@ async fn execute(
     };
     let outcome = match handled {
         true => {
-            Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal: Some(*journal) }
+            let journal = Some(*journal);
+            Outcome {
+                effects: gathered.effects,
+                leader_term: gathered.leader_term,
+                journal,
+                ..Outcome::default()
+            }
         }
         false => Outcome { journal: Some(*journal), ..Outcome::default() },
     };

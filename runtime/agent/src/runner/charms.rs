@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use periapt_host_api::CharmDigest;
-use periapt_sandbox::{ArtifactId, ArtifactKey, Prepared, Sandbox};
-use tokio::time::sleep;
+use periapt_sandbox::{Prepared, Sandbox};
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::link::Link;
 use crate::{
@@ -37,15 +36,13 @@ pub(crate) struct Loaded {
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
     link: Link,
-    artefacts: PathBuf,
-    key: ArtifactKey,
     loaded: Mutex<BTreeMap<CharmDigest, Loaded>>,
 }
 
 impl PreparedCharms {
     /// None yet.
-    pub(crate) fn new(sandbox: Sandbox, link: Link, artefacts: PathBuf, key: ArtifactKey) -> Self {
-        Self { sandbox, link, artefacts, key, loaded: Mutex::default() }
+    pub(crate) fn new(sandbox: Sandbox, link: Link) -> Self {
+        Self { sandbox, link, loaded: Mutex::default() }
     }
 
     /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
@@ -58,7 +55,7 @@ impl PreparedCharms {
         let mut backoff = Backoff::new(Duration::from_millis(100), ASKED_AGAIN);
         loop {
             match self.link.call(Call::Charm(digest)).await {
-                CallOutcome::Charm(ready) => return self.load(ready),
+                CallOutcome::Charm(ready) => return self.load(ready).await,
                 CallOutcome::Refused(refusal) => return Err(refusal.message),
                 CallOutcome::Away { message } => {
                     tracing::info!(charm = %digest.short(), message, "a charm is not in place yet");
@@ -69,20 +66,28 @@ impl PreparedCharms {
         }
     }
 
-    fn load(&self, ready: ReadyCharm) -> Result<Loaded, String> {
-        let id = ArtifactId { component: ready.component, engine: self.sandbox.compatibility_hash() };
-        let unusable = |error: String| format!("charm {} cannot be used: {error}", ready.digest.short());
-        let native = self.sandbox.load(&self.artefacts, &id, &self.key);
-        let native = native.map_err(|error| unusable(error.to_string()))?;
-        let prepared = self.sandbox.prepare(&native, Some(&ready.directory));
-        let prepared = prepared.map_err(|error| unusable(error.to_string()))?;
-        let loaded = Loaded { component: ready.component, prepared };
+    async fn load(&self, ready: ReadyCharm) -> Result<Loaded, String> {
+        let (digest, component) = (ready.digest, ready.component);
+        let unusable = |error: String| format!("charm {} cannot be used: {error}", digest.short());
+        let sandbox = self.sandbox.clone();
+        // It maps the code and reads the charm's files: units that run hooks are not to wait for that.
+        let prepared = spawn_blocking(move || prepare(&sandbox, &ready)).await;
+        let prepared = prepared.map_err(|error| unusable(error.to_string()))?.map_err(unusable)?;
+        let loaded = Loaded { component, prepared };
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT {
             // Whoever still needs one loads it again, in well under a millisecond.
             known.clear();
         }
-        known.insert(ready.digest, loaded.clone());
+        known.insert(digest, loaded.clone());
         Ok(loaded)
     }
+}
+
+fn prepare(sandbox: &Sandbox, ready: &ReadyCharm) -> Result<Prepared, String> {
+    let Some(artefact) = &ready.artefact else {
+        return Err("its compiled component did not come".to_owned());
+    };
+    let native = sandbox.load(artefact).map_err(|error| error.to_string())?;
+    sandbox.prepare(&native, Some(&ready.directory)).map_err(|error| error.to_string())
 }

@@ -8,6 +8,7 @@ use periapt_host_api::{
     commit::{HookEffects, UnitCommit},
     journal::JournalRecord,
     record::CharmRef,
+    usage::Usage,
     view::View,
 };
 use periapt_uniter::Progress;
@@ -31,6 +32,8 @@ pub(crate) struct Outcome {
     pub(crate) leader_term: Option<LeaderTerm>,
     /// The run's record.
     pub(crate) journal: Option<JournalRecord>,
+    /// What hooks before it used that had nothing to commit.
+    pub(crate) uncommitted_usage: Usage,
 }
 
 /// What became of a commit.
@@ -69,6 +72,7 @@ pub(crate) async fn commit(
         leader_term: outcome.leader_term,
         early: early.clone(),
         journal: outcome.journal,
+        uncommitted_usage: outcome.uncommitted_usage,
     };
     match deliver(world, commit).await {
         Ok(()) => {

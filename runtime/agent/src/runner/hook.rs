@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
     CharmDigest, TaskId, Timestamp, UnitName,
+    budget::BudgetKey,
     commit::EarlyEffect,
+    event::Event,
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     view::View,
 };
@@ -84,6 +86,7 @@ pub(crate) async fn attempt(
         Err(message) => return Err((journal, message)),
     };
     journal.seed = hex(&seed);
+    let budgets = budgets(&view, &run.unit, &run.event);
     let loaded = match world.charms.get(run.charm.digest).await {
         Ok(loaded) => loaded,
         Err(message) => return Err((journal, message)),
@@ -94,8 +97,8 @@ pub(crate) async fn attempt(
         Err(message) => return Err((journal, message)),
     };
     let report = loop {
-        let inputs = match inputs(world, &view, run) {
-            Ok(inputs) => inputs,
+        let context = match context(world, &view, run) {
+            Ok(context) => context,
             Err(message) => return Err((journal, message)),
         };
         let services = Services {
@@ -104,7 +107,14 @@ pub(crate) async fn attempt(
             task: run.event.task(),
             outbox: Arc::clone(outbox),
         };
-        match execute(world, &loaded, inputs, seed, storage.clone(), services).await {
+        let inputs = RunInputs {
+            context,
+            seed: Seed(seed),
+            budgets: budgets.clone(),
+            storage: storage.clone(),
+            services: Arc::new(services),
+        };
+        match world.sandbox.run_hook(&loaded.prepared, inputs).await {
             Ok(report) => break report,
             // More hooks than the pool has places: wait for one to end; nothing of this one ran.
             Err(_busy) => sleep(BUSY).await,
@@ -131,9 +141,27 @@ pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &
         RunOutcome::Failed(error) => return ended_badly(*journal, error.to_string(), status_set),
     };
     journal.outcome = recorded;
-    let outcome =
-        Outcome { effects: gathered.effects, leader_term: gathered.leader_term, journal: Some(*journal) };
+    let outcome = Outcome {
+        effects: gathered.effects,
+        leader_term: gathered.leader_term,
+        journal: Some(*journal),
+        ..Outcome::default()
+    };
     Ran { end, outcome }
+}
+
+/// What a hook of a unit may use, or an action.
+pub(crate) fn budgets(view: &View, unit: &UnitName, event: &Event) -> Budgets {
+    let settings = view.budgets(unit.application());
+    match event.task() {
+        Some(_) => Budgets::of_action(&settings),
+        None => Budgets::of_hook(&settings),
+    }
+}
+
+/// How much memory each run of a unit may use, in bytes.
+pub(crate) fn memory(view: &View, unit: &UnitName) -> u64 {
+    view.budgets(unit.application()).value(BudgetKey::HookMemoryLimit)
 }
 
 /// The end of a hook that is not run, because it would only end badly.
@@ -180,7 +208,7 @@ fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> Journa
     }
 }
 
-fn inputs(world: &World, view: &View, run: &HookRun) -> Result<HookContext, String> {
+fn context(world: &World, view: &View, run: &HookRun) -> Result<HookContext, String> {
     let inputs = HookInputs {
         view: view.clone(),
         unit: run.unit.clone(),
@@ -188,27 +216,10 @@ fn inputs(world: &World, view: &View, run: &HookRun) -> Result<HookContext, Stri
         attempt: run.attempt,
         lease: world.leases.state(&run.unit),
         context_id: hex(&random::<16>()?),
-        api_addresses: Vec::new(),
-        limits: Limits::default(),
+        api_addresses: world.start.api_addresses.clone(),
+        limits: Limits::within(&view.budgets(run.unit.application())),
     };
     HookContext::new(inputs).map_err(|error| error.to_string())
-}
-
-async fn execute(
-    world: &World,
-    loaded: &Loaded,
-    context: HookContext,
-    seed: [u8; 32],
-    storage: Vec<StorageMount>,
-    services: Services,
-) -> Result<HookReport, periapt_sandbox::Busy> {
-    let budgets = match services.task {
-        Some(_) => Budgets::of_action(),
-        None => Budgets::default(),
-    };
-    let services = Arc::new(services);
-    let inputs = RunInputs { context, seed: Seed(seed), budgets, storage, services };
-    world.sandbox.run_hook(&loaded.prepared, inputs).await
 }
 
 /// Bytes from the operating system, never derived from anything (`design.md` section 9).

@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, view::View};
+use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, usage::Usage, view::View};
 use periapt_uniter::{ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
-use tokio::{sync::Semaphore, time::sleep};
+use tokio::time::sleep;
 
 use super::{
     RunnerError, World,
@@ -61,6 +61,9 @@ pub(crate) struct Unit {
     /// The `seq` at which idle was reported.
     idle_at: Option<u64>,
     refusals: Backoff,
+    /// What hooks used that had nothing to commit. It goes with the next commit; if the runner ends before, nobody is
+    /// charged for it.
+    uncommitted: Usage,
 }
 
 impl Unit {
@@ -70,7 +73,16 @@ impl Unit {
         let outbox = Outbox::new(name.clone(), world.incarnation, world.link.clone(), last_number);
         let changes = world.mirror.changes();
         let refusals = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
-        Self { world, name, outbox, changes, rearmed: None, idle_at: None, refusals }
+        Self {
+            world,
+            name,
+            outbox,
+            changes,
+            rearmed: None,
+            idle_at: None,
+            refusals,
+            uncommitted: Usage::default(),
+        }
     }
 
     /// What leaves its hooks early.
@@ -119,7 +131,7 @@ impl Unit {
         }
         match decision {
             Decision::Stop => Ok(Step::Stopped),
-            Decision::RunHook(_) => self.hook_in_turn().await,
+            Decision::RunHook(run) => self.hook_in_turn(&run).await,
             Decision::RunAction(run) => self.action_in_turn(&view, &run).await,
             Decision::Deploy(run) => self.deploy(&run).await,
             Decision::Commit(progress) => self.bookkeep(&view, &progress).await,
@@ -147,11 +159,18 @@ impl Unit {
     }
 
     /// Waits for a place among the hooks that run, and then runs what is due by then.
-    async fn hook_in_turn(&mut self) -> Result<Step, RunnerError> {
-        let hooks: Arc<Semaphore> = Arc::clone(&self.world.hooks);
-        let Ok(_place) = hooks.acquire_owned().await else { return Ok(Step::Stopped) };
+    async fn hook_in_turn(&mut self, due: &HookRun) -> Result<Step, RunnerError> {
+        // However long a charm takes to be in place, others run meanwhile. What is wrong with it the hook will tell.
+        let _ = self.world.charms.get(due.charm.digest).await;
+        let memory = hook::memory(&self.changes.view(), &self.name);
+        let Some(place) = self.world.hooks.take(memory).await else { return Ok(Step::Stopped) };
         match self.resolve() {
-            (view, Decision::RunHook(run)) => self.hook(view, &run, false).await,
+            (view, Decision::RunHook(run))
+                if place.is_enough_for(hook::memory(&view, &self.name)) =>
+            {
+                self.hook(view, &run, false).await
+            }
+            // It is not due any more, or may use more by now.
             _ => Ok(Step::Acted),
         }
     }
@@ -166,16 +185,21 @@ impl Unit {
                 (Some(machine), Some(group)) => Some(world.groups.enter(machine, group).await),
                 _ => None,
             };
-            (group, Arc::clone(&world.hooks).acquire_owned().await)
+            let _ = world.charms.get(run.run.charm.digest).await;
+            (group, world.hooks.take(hook::memory(view, &self.name)).await)
         };
         let (_group, place) = tokio::select! {
             biased;
             turn = turn => turn,
             () = self.changes.next() => return Ok(Step::Acted),
         };
-        let Ok(_place) = place else { return Ok(Step::Stopped) };
+        let Some(place) = place else { return Ok(Step::Stopped) };
         match self.resolve() {
-            (_, Decision::RunAction(again)) if again.group == run.group => self.action(*again).await,
+            (view, Decision::RunAction(again))
+                if again.group == run.group && place.is_enough_for(hook::memory(&view, &self.name)) =>
+            {
+                self.action(*again).await
+            }
             _ => Ok(Step::Acted),
         }
     }
@@ -222,6 +246,9 @@ impl Unit {
             if progress.only_rearms(run) && ran.outcome.effects.is_empty() {
                 let due = progress.record.update_status_due;
                 self.rearmed = Some(Rearmed { seq: run.record.seq, due });
+                if let Some(journal) = &ran.outcome.journal {
+                    self.uncommitted.count(&journal.outcome, &journal.costs);
+                }
                 return Ok(Step::Acted);
             }
             self.leave(progress.early.clone());
@@ -269,9 +296,11 @@ impl Unit {
         progress: &Progress,
         outcome: Outcome,
     ) -> Result<Committed, RunnerError> {
+        let outcome = Outcome { uncommitted_usage: self.uncommitted, ..outcome };
         let committed = commit(&self.world, &self.name, &self.outbox, seq, progress, outcome).await?;
         if matches!(committed, Committed::Done) {
             self.refusals.succeeded();
+            self.uncommitted = Usage::default();
         }
         Ok(committed)
     }

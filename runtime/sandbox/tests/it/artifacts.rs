@@ -1,9 +1,13 @@
 //! Compiled components on disk: only what the keeper had made is ever mapped.
 
-use std::fs;
+use std::{
+    fs,
+    io::Write as _,
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
+};
 
 use periapt_host_api::{CharmDigest, event::Event};
-use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, Outcome, artifact};
+use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, Outcome, SealedArtifact, artifact};
 use tempfile::TempDir;
 
 use crate::world::{Hook, SANDBOX, component};
@@ -24,8 +28,12 @@ impl Kept {
         Self { directory, id, key }
     }
 
+    fn open(&self) -> Result<SealedArtifact, ArtifactError> {
+        artifact::open(self.directory.path(), &self.id, &self.key)
+    }
+
     fn load(&self) -> Result<(), ArtifactError> {
-        SANDBOX.load(self.directory.path(), &self.id, &self.key).map(drop)
+        SANDBOX.load(&self.open()?).map(drop)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
@@ -39,10 +47,48 @@ impl Kept {
 #[tokio::test]
 async fn what_was_written_is_loaded_and_runs() {
     let kept = Kept::new();
-    let loaded = SANDBOX.load(kept.directory.path(), &kept.id, &kept.key).unwrap();
+    let loaded = SANDBOX.load(&kept.open().unwrap()).unwrap();
     let prepared = SANDBOX.prepare(&loaded, None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
     assert_eq!(ran.report.outcome, Outcome::Handled);
+}
+
+#[tokio::test]
+async fn what_was_checked_is_what_is_mapped_whatever_becomes_of_the_file() {
+    let kept = Kept::new();
+    let sealed = kept.open().unwrap();
+    kept.change(|bytes| bytes.fill(0));
+    let prepared = SANDBOX.prepare(&SANDBOX.load(&sealed).unwrap(), None).unwrap();
+    let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
+    assert_eq!(ran.report.outcome, Outcome::Handled);
+    assert!(matches!(kept.open(), Err(ArtifactError::Forged)));
+}
+
+#[test]
+fn checked_code_cannot_be_changed_by_whoever_holds_it() {
+    let sealed = Kept::new().open().unwrap();
+    let descriptor = || sealed.as_fd().try_clone_to_owned().unwrap();
+    let mut file = fs::File::from(descriptor());
+    assert_eq!(file.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    assert_eq!(file.set_len(0).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    assert_eq!(file.set_len(1 << 30).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    // Opening it anew does not help.
+    let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
+    let mut again = fs::File::options().write(true).open(path).unwrap();
+    assert_eq!(again.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    SANDBOX.load(&received(descriptor()).unwrap()).unwrap();
+}
+
+#[test]
+fn code_that_could_still_be_changed_is_not_taken() {
+    let file = tempfile::tempfile().unwrap();
+    assert!(matches!(received(file.into()), Err(ArtifactError::NotSealed)));
+}
+
+#[expect(unsafe_code, reason = "the descriptors are this test's own")]
+fn received(descriptor: OwnedFd) -> Result<SealedArtifact, ArtifactError> {
+    // SAFETY: nothing but what this process has checked is mapped.
+    unsafe { SealedArtifact::received(descriptor) }
 }
 
 #[test]
@@ -98,6 +144,6 @@ fn the_code_of_another_component_is_forgery() {
     let other = ArtifactId { component: CharmDigest::of(b"other"), ..kept.id };
     let from = kept.directory.path().join(kept.id.file_name());
     fs::copy(from, kept.directory.path().join(other.file_name())).unwrap();
-    let loaded = SANDBOX.load(kept.directory.path(), &other, &kept.key);
-    assert!(matches!(loaded, Err(ArtifactError::Forged)));
+    let opened = artifact::open(kept.directory.path(), &other, &kept.key);
+    assert!(matches!(opened, Err(ArtifactError::Forged)));
 }

@@ -2,6 +2,8 @@
 
 use std::{
     fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    os::fd::AsFd as _,
     path::Path,
     sync::{
         Arc,
@@ -18,6 +20,7 @@ use periapt_host_api::{
     view::Frame,
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
+use tokio::time::{Duration, advance};
 
 use super::{CharmError, Charms};
 use crate::keeper::{
@@ -25,6 +28,7 @@ use crate::keeper::{
     controller::{Answers, Controller, ControllerError},
     directories::Directories,
 };
+use crate::protocol::ReadyCharm;
 
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
@@ -138,6 +142,15 @@ fn digest() -> CharmDigest {
     CharmDigest::of(CHARM)
 }
 
+/// What a runner would map.
+fn code(ready: &ReadyCharm) -> Vec<u8> {
+    let descriptor = ready.artefact.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap();
+    let (mut file, mut bytes) = (fs::File::from(descriptor), Vec::new());
+    file.seek(SeekFrom::Start(0)).unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 #[tokio::test]
 async fn a_charm_is_fetched_and_compiled_once_whoever_asks_and_after_a_restart() {
     let mut bench = Bench::working();
@@ -149,10 +162,12 @@ async fn a_charm_is_fetched_and_compiled_once_whoever_asks_and_after_a_restart()
     let key =
         ArtifactKey::new(&fs::read(bench.data.path().join("artefact.key")).unwrap().try_into().unwrap());
     let id = ArtifactId { component: ready.component, engine: bench.engine };
-    artifact::verify(&bench.data.path().join("artefacts"), &id, &key).unwrap();
+    artifact::open(&bench.data.path().join("artefacts"), &id, &key).unwrap();
+    assert_eq!(code(&ready), b"native code", "what was checked goes with it, and nothing else");
     assert_eq!(bench.leftovers(), 0);
     bench.restart(Ok(CHARM.to_vec()), Ok(()));
-    assert_eq!(bench.charms().obtain(digest()).await.unwrap(), ready);
+    let again = bench.charms().obtain(digest()).await.unwrap();
+    assert_eq!((again.component, &again.directory), (ready.component, &ready.directory));
     assert_eq!(bench.work(), (1, 1));
 }
 
@@ -166,33 +181,64 @@ async fn compiled_code_that_was_changed_is_made_anew() {
     bytes[0] ^= 1;
     fs::write(&path, bytes).unwrap();
     bench.restart(Ok(CHARM.to_vec()), Ok(()));
-    bench.charms().obtain(digest()).await.unwrap();
+    let again = bench.charms().obtain(digest()).await.unwrap();
     assert_eq!(bench.work(), (1, 2));
+    assert_eq!(code(&again), b"native code");
+    // Whoever got it before has it as it was checked.
+    assert_eq!(code(&ready), b"native code");
 }
 
-#[tokio::test]
-async fn failures_say_whose_they_are_and_the_next_try_starts_anew() {
+/// Each way to fail, and whether it is the charm's fault.
+fn failing() -> [(Bench, bool); 5] {
     let refusal = ControllerError::Refused(Refusal::not_found("no such charm"));
     let unreachable = ControllerError::Away("nobody answers".to_owned());
     let bad = CompileError::Component("it is no component".to_owned());
     let host = CompileError::Host("no processes left".to_owned());
     let archive = || Ok(CHARM.to_vec());
-    for (archive, result, charms_fault) in [
-        (Err(refusal), Ok(()), true),
-        (Err(unreachable), Ok(()), false),
-        (Ok(b"no zip".to_vec()), Ok(()), true),
-        (archive(), Err(bad), true),
-        (archive(), Err(host), false),
-    ] {
-        let bench = Bench::new(archive, result);
-        for _ in 0..2 {
+    [
+        (Bench::new(Err(refusal), Ok(())), true),
+        (Bench::new(Err(unreachable), Ok(())), false),
+        (Bench::new(Ok(b"no zip".to_vec()), Ok(())), true),
+        (Bench::new(archive(), Err(bad)), true),
+        (Bench::new(archive(), Err(host)), false),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charm_that_is_to_blame_is_not_tried_again_at_once_and_anything_else_is() {
+    for (bench, charms_fault) in failing() {
+        let mut told = Vec::new();
+        for _ in 0..5 {
             let error = bench.charms().obtain(digest()).await.unwrap_err();
             assert_eq!(matches!(error, CharmError::Charm(_)), charms_fault, "{error}");
+            told.push(error.to_string());
         }
         let (fetched, compiled) = bench.work();
-        assert!(fetched == 2 || compiled == 2, "{fetched} {compiled}");
+        assert_eq!(fetched.max(compiled), if charms_fault { 1 } else { 5 }, "{told:?}");
+        if charms_fault {
+            assert!(told[0].contains("not tried again before"), "{told:?}");
+            told.dedup();
+            assert_eq!(told.len(), 1, "all are told the same");
+        }
         assert_eq!(bench.leftovers(), 0, "nothing of a failure is kept");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hopeless_charm_is_compiled_less_and_less_often() {
+    let bad = CompileError::Component("it is no component".to_owned());
+    let bench = Bench::new(Ok(CHARM.to_vec()), Err(bad));
+    // Asked for each second, an hour long.
+    for _ in 0..3600 {
+        bench.charms().obtain(digest()).await.unwrap_err();
+        advance(Duration::from_secs(1)).await;
+    }
+    // At the first moment, and after 15 s, 30 s, 1 min, ... 16 min.
+    assert_eq!(bench.work(), (1, 8));
+    // A unit that wants another charm and then this one again gets a new attempt.
+    bench.charms().forget_others(&[].into());
+    bench.charms().obtain(digest()).await.unwrap_err();
+    assert_eq!(bench.work(), (1, 9));
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ use crate::{
         model::{ModelKeeper, Shared},
         process::{Launch, Process, Runner},
     },
+    options::HookPlaces,
     protocol::{
         Call, CallId, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner,
         split,
@@ -252,15 +253,15 @@ impl Scene {
         };
         let options = SandboxOptions { hooks_in_flight: 1, ..SandboxOptions::default() };
         let engine = Sandbox::new(options).unwrap().compatibility_hash();
-        let charms =
-            Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
+        let charms = Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
             charms,
             directories,
+            api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
-            hooks: 4,
+            places: HookPlaces::default(),
             idle_after: Duration::from_secs(60),
         });
         let (wanted, charms_wanted) = watch::channel(BTreeSet::new());

@@ -19,7 +19,7 @@ use periapt_host_api::{
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{ApplicationView, CharmView, MachineView, ModelView, UnitView, View},
 };
-use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
+use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -36,6 +36,7 @@ use crate::{
 /// A charm in C of contract 0.1.0, which the sandbox keeps for ever.
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
+/// The keeper's alone.
 const KEY: [u8; 32] = [4; 32];
 
 /// How long a test waits for its runner, by a clock that may be paused.
@@ -49,6 +50,7 @@ struct OnDisk {
     digest: CharmDigest,
     component: CharmDigest,
     meta: CharmMeta,
+    artefact: SealedArtifact,
 }
 
 static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
@@ -61,7 +63,8 @@ static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
     artifact::write(directory.path(), &id, &ArtifactKey::new(&KEY), &compiled).unwrap();
     std::fs::create_dir(directory.path().join("charm")).unwrap();
     let meta = CharmMeta::parse(&archive.charm_files().unwrap()).unwrap();
-    OnDisk { directory, digest: CharmDigest::of(CHARM), component: id.component, meta }
+    let artefact = artifact::open(directory.path(), &id, &ArtifactKey::new(&KEY)).unwrap();
+    OnDisk { directory, digest: CharmDigest::of(CHARM), component: id.component, meta, artefact }
 });
 
 /// How a commit is answered.
@@ -105,10 +108,10 @@ fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
     Start {
         agent: "host".parse().unwrap(),
         model: ModelUuid(Uuid::from_u128(1)),
-        artefacts: CHARM_ON_DISK.directory.path().to_owned(),
         storage: CHARM_ON_DISK.directory.path().join("storage"),
-        artefact_key: KEY,
+        api_addresses: vec!["10.0.0.1:17070".to_owned()],
         hooks: 4,
+        hook_memory_mib: 1024,
         idle_after_ms,
         suspects,
         grants: Vec::new(),
@@ -208,7 +211,12 @@ impl Stage {
                 let charm = &*CHARM_ON_DISK;
                 assert_eq!(digest, charm.digest);
                 let directory: PathBuf = charm.directory.path().join("charm");
-                let ready = ReadyCharm { digest, component: charm.component, directory };
+                let ready = ReadyCharm {
+                    digest,
+                    component: charm.component,
+                    directory,
+                    artefact: Some(charm.artefact.clone()),
+                };
                 self.answer(id, CallOutcome::Charm(ready)).await;
             }
             ToKeeper::HookStarted { unit, operation } => self.did.push(Did::Started(unit, operation.0)),
@@ -351,6 +359,7 @@ fn view(units: &[&str]) -> View {
         update_status_interval: None,
         status: None,
         exposed: false,
+        budgets: periapt_host_api::budget::BudgetSettings::default(),
     };
     view.applications.insert(application.name.clone(), application);
     let charm_view =

@@ -1,0 +1,177 @@
+//! Descriptors that travel beside the bytes of a socket.
+
+use std::{
+    collections::VecDeque,
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{BorrowedFd, OwnedFd},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use tokio::{
+    io::{AsyncRead, Interest, ReadBuf},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+};
+
+/// The most descriptors that are taken with one read. The kernel never joins those of two writes, and each write of
+/// ours brings one.
+const AT_A_TIME: usize = 4;
+
+/// The end that bytes come from, with the descriptors beside them.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    socket: OwnedReadHalf,
+    /// None: the kernel drops them, so that a runner cannot fill its keeper's table of descriptors.
+    received: Option<VecDeque<OwnedFd>>,
+}
+
+impl Receiver {
+    /// With descriptors, if any are to be taken.
+    pub(super) fn new(socket: OwnedReadHalf, takes: bool) -> Self {
+        Self { socket, received: takes.then(VecDeque::new) }
+    }
+
+    /// The descriptor that came first, of those that nobody took.
+    pub(super) fn next_descriptor(&mut self) -> Option<OwnedFd> {
+        self.received.as_mut()?.pop_front()
+    }
+
+    #[cfg(test)]
+    pub(super) fn into_inner(self) -> OwnedReadHalf {
+        self.socket
+    }
+}
+
+impl AsyncRead for Receiver {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let this = &mut *self;
+            let socket: &UnixStream = this.socket.as_ref();
+            ready!(socket.poll_read_ready(context))?;
+            let received = this.received.as_mut();
+            let read = || receive(socket, buffer.initialize_unfilled(), received);
+            match socket.try_io(Interest::READABLE, read) {
+                Ok(read) => {
+                    buffer.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+fn receive(
+    socket: &UnixStream,
+    bytes: &mut [u8],
+    received: Option<&mut VecDeque<OwnedFd>>,
+) -> io::Result<usize> {
+    let Some(received) = received else {
+        let mut nothing = RecvAncillaryBuffer::new(&mut []);
+        let bytes = &mut [IoSliceMut::new(bytes)];
+        return Ok(recvmsg(socket, bytes, &mut nothing, RecvFlags::CMSG_CLOEXEC)?.bytes);
+    };
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_A_TIME))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let read = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            received.extend(descriptors);
+        }
+    }
+    Ok(read.bytes)
+}
+
+/// Writes the first of some bytes, at least one, with a descriptor beside them; says how many.
+pub(super) async fn send(
+    socket: &OwnedWriteHalf,
+    bytes: &[u8],
+    descriptor: BorrowedFd<'_>,
+) -> io::Result<usize> {
+    let socket: &UnixStream = socket.as_ref();
+    socket
+        .async_io(Interest::WRITABLE, || {
+            let descriptors = [descriptor];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut beside = SendAncillaryBuffer::new(&mut space);
+            if !beside.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+                return Err(io::Error::other("there is no room for a descriptor"));
+            }
+            Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
+        })
+        .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::File,
+        io::{Read as _, Seek as _, SeekFrom, Write as _},
+        os::fd::AsFd as _,
+    };
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    fn file(content: &str) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+        file
+    }
+
+    fn content(descriptor: OwnedFd) -> String {
+        let (mut file, mut text) = (File::from(descriptor), String::new());
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn descriptors_come_in_order_and_with_the_bytes_that_they_were_sent_with() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (_, mut outgoing) = ours.into_split();
+        let mut incoming = Receiver::new(theirs.into_split().0, true);
+        for word in ["one", "two", "three"] {
+            outgoing.write_all(b"..").await.unwrap();
+            let sent = send(&outgoing, word.as_bytes(), file(word).as_fd()).await.unwrap();
+            outgoing.write_all(&word.as_bytes()[sent..]).await.unwrap();
+        }
+        drop(outgoing);
+        let mut text = String::new();
+        incoming.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "..one..two..three");
+        let words: Vec<_> = std::iter::from_fn(|| incoming.next_descriptor()).map(content).collect();
+        assert_eq!(words, ["one", "two", "three"]);
+    }
+
+    #[tokio::test]
+    async fn whoever_takes_none_is_given_none() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (_, outgoing) = ours.into_split();
+        let mut incoming = Receiver::new(theirs.into_split().0, false);
+        let (read, write) = std::io::pipe().unwrap();
+        send(&outgoing, b"x", write.as_fd()).await.unwrap();
+        drop((write, outgoing));
+        let mut bytes = Vec::new();
+        incoming.read_to_end(&mut bytes).await.unwrap();
+        assert_eq!((bytes.as_slice(), incoming.next_descriptor().is_none()), (&b"x"[..], true));
+        // The last writer is gone: the kernel has closed what was sent.
+        let mut rest = Vec::new();
+        { read }.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! Which hooks may run at the same time: as many as there is memory for, by their budgets.
+//!
+//! A hook keeps its place while it waits (for a lease, for its own sleep), because its memory stays where it is. So
+//! there are as many places as the machine's memory allows, and not as many as it has cores: those that compute give
+//! way to each other at each tick of the epoch.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The places of one runner. Whoever came first gets one first, however much it needs.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// Instances in the engine's pool.
+    instances: Arc<Semaphore>,
+    /// MiB.
+    memory: Arc<Semaphore>,
+    total: u32,
+}
+
+/// A place among the hooks that run; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    bytes: u64,
+    _instance: OwnedSemaphorePermit,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl Places {
+    /// For so many hooks, whose budgets of memory add up to no more than this.
+    pub(super) fn new(hooks: usize, memory_mib: u32) -> Self {
+        let total = memory_mib.max(1);
+        let permits = usize::try_from(total).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            instances: Arc::new(Semaphore::new(hooks.clamp(1, Semaphore::MAX_PERMITS))),
+            memory: Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),
+            total,
+        }
+    }
+
+    /// A place for a hook that may use so many bytes; one that may use more than there is gets all, alone. None only
+    /// when the runner ends.
+    pub(super) async fn take(&self, bytes: u64) -> Option<Place> {
+        let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.total);
+        let memory = Arc::clone(&self.memory).acquire_many_owned(mib).await.ok()?;
+        let instance = Arc::clone(&self.instances).acquire_owned().await.ok()?;
+        Some(Place { bytes, _instance: instance, _memory: memory })
+    }
+}
+
+impl Place {
+    /// Whether it is large enough for a hook that may use so many bytes.
+    pub(super) fn is_enough_for(&self, bytes: u64) -> bool {
+        bytes <= self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn hooks_run_together_as_far_as_their_budgets_fit() {
+        let places = Places::new(10, 100);
+        let large = places.take(70 * MIB).now_or_never().unwrap().unwrap();
+        let small = places.take(30 * MIB - 1).now_or_never().unwrap().unwrap();
+        assert!(small.is_enough_for(30 * MIB - 1) && !small.is_enough_for(30 * MIB));
+        assert!(places.take(1).now_or_never().is_none());
+        drop(large);
+        assert!(places.take(71 * MIB).now_or_never().is_none());
+        assert!(places.take(70 * MIB).now_or_never().is_some());
+    }
+
+    #[test]
+    fn however_little_they_need_there_are_no_more_than_the_pool_holds() {
+        let places = Places::new(2, 100);
+        let two = [places.take(MIB), places.take(MIB)].map(|place| place.now_or_never().unwrap().unwrap());
+        assert!(places.take(MIB).now_or_never().is_none());
+        drop(two);
+    }
+
+    #[test]
+    fn a_hook_that_may_use_more_than_there_is_runs_alone() {
+        let places = Places::new(10, 100);
+        let all = places.take(1 << 40).now_or_never().unwrap().unwrap();
+        assert!(places.take(1).now_or_never().is_none());
+        drop(all);
+        assert!(places.take(1).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_large_one_that_waits_is_not_passed_by_small_ones() {
+        let places = Places::new(10, 100);
+        let first = places.take(60 * MIB).await.unwrap();
+        let mut large = Box::pin(places.take(90 * MIB));
+        assert!(large.as_mut().now_or_never().is_none());
+        assert!(places.take(MIB).now_or_never().is_none());
+        drop(first);
+        assert!(large.as_mut().now_or_never().is_some());
+    }
+}
