@@ -35,7 +35,8 @@ pub const MAX_COMMANDS_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_COMMANDS: usize = 1_000;
 
 /// The most streams that one connection carries at a time: a host's agent has one open for each model that has
-/// units on it. Flow-control windows of connections are this many times those of streams, so that a stream that
+/// units on it, and up to four calls for each model that is at work, so that it serves some 1,000 models of which 250
+/// may be at work at once; calls beyond wait for others to be answered. Flow-control windows of connections are this many times those of streams, so that a stream that
 /// nobody reads holds up no other.
 pub const MAX_STREAMS: u32 = 1_024;
 

@@ -166,7 +166,8 @@ pub(crate) fn change_model(
 
 fn model_budget(key: &str) -> Result<BudgetKey, Refusal> {
     key.parse().map_err(|_| {
-        let mut known = vec![RETRY_HOOKS, RESULTS_AGE, RESULTS_SIZE, HISTORY_AGE, HISTORY_SIZE, UPDATE_STATUS];
+        let mut known =
+            vec![RETRY_HOOKS, RESULTS_AGE, RESULTS_SIZE, HISTORY_AGE, HISTORY_SIZE, UPDATE_STATUS];
         known.extend(BudgetKey::ALL.map(BudgetKey::as_str));
         let known = known.join(", ");
         Refusal::bad_request(format!("unknown model configuration key {key:?}; known are {known}"))

@@ -34,7 +34,10 @@ pub fn agent_summaries(root: &Root, now: Timestamp) -> Vec<AgentSummary> {
         version: agent.host.version.clone(),
         machines: count(root.models().map(|(_, state)| state.machines_of(&agent.name).count()).sum()),
         units: count(units_of_agent(root, &agent.name)),
-        last_seen: root.presence(&agent.name).map(|presence| presence.last_seen),
+        // One whose connection is open is heard of all the time: connections that went silent are cut.
+        last_seen: root
+            .presence(&agent.name)
+            .map(|presence| if presence.connected { now } else { presence.last_seen }),
     };
     root.agents().map(summary).collect()
 }

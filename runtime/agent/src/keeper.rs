@@ -144,7 +144,12 @@ impl Agent {
         let api_addresses = vec![host_and_port(&self.options.controller)];
         let compiler =
             CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
-        let charms = Arc::new(Charms::new(controller.clone(), directories, Arc::new(compiler), self.engine));
+        let charms = Arc::new(Charms::new(
+            controller.clone(),
+            Arc::clone(&directories),
+            Arc::new(compiler),
+            self.engine,
+        ));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),
             controller,

@@ -165,9 +165,7 @@ impl Unit {
         let memory = hook::memory(&self.changes.view(), &self.name);
         let Some(place) = self.world.hooks.take(memory).await else { return Ok(Step::Stopped) };
         match self.resolve() {
-            (view, Decision::RunHook(run))
-                if place.is_enough_for(hook::memory(&view, &self.name)) =>
-            {
+            (view, Decision::RunHook(run)) if place.is_enough_for(hook::memory(&view, &self.name)) => {
                 self.hook(view, &run, false).await
             }
             // It is not due any more, or may use more by now.

@@ -1,6 +1,6 @@
 //! Bounds that are not about one guest.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use periapt_host_api::event::Event;
 use periapt_sandbox::{Budgets, Busy, HookErrorKind, Options, Outcome, Sandbox};
