@@ -6,8 +6,8 @@
 pub mod action;
 pub mod agent;
 pub mod api;
-pub mod bundle;
 pub mod budget;
+pub mod bundle;
 pub mod charm;
 pub mod command;
 pub mod commit;

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, CharmDigest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
-    budget::BudgetSettings,
-    relation::BagKey, state::StateKey,
+    budget::BudgetSettings, relation::BagKey, state::StateKey,
 };
 
 mod entity;

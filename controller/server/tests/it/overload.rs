@@ -103,6 +103,7 @@ async fn a_command_that_writes_more_than_a_store_takes_is_refused_alone() {
             leader_term: None,
             early: vec![],
             journal: None,
+            uncommitted_usage: Default::default(),
         }))
     };
     let (small, large) = ("a".to_owned(), "\u{1}".repeat(60 << 10));

@@ -11,13 +11,11 @@ use periapt_host_api::{
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     view::View,
 };
-use periapt_sandbox::{
-    BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed, StorageMount,
-};
+use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed};
 use periapt_uniter::{HookEnd, HookRun};
 use tokio::time::sleep;
 
-use super::{World, action, charms::Loaded, commit::Outcome, outbox::Outbox};
+use super::{World, action, commit::Outcome, outbox::Outbox};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.

@@ -253,7 +253,8 @@ impl Scene {
         };
         let options = SandboxOptions { hooks_in_flight: 1, ..SandboxOptions::default() };
         let engine = Sandbox::new(options).unwrap().compatibility_hash();
-        let charms = Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
+        let charms =
+            Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
