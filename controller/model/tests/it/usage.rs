@@ -90,13 +90,21 @@ fn what_was_used_stays_with_the_application_and_then_with_the_model() {
     let before = total(&world);
     assert_eq!(before.hooks, 2);
     let force = Some(periapt_host_api::command::Force { max_wait: 0 });
-    world.run(Command::RemoveUnit { unit: "app/0".parse().unwrap(), force }).unwrap();
+    world
+        .run(Command::RemoveUnit { unit: "app/0".parse().unwrap(), storage: Default::default(), force })
+        .unwrap();
     world.settle();
     let usage = model_usage(world.state());
     let app = &usage.applications[&"app".parse().unwrap()];
     assert_eq!((app.removed.hooks, app.units.len()), (1, 1));
     assert_eq!(usage.total, before);
-    world.run(Command::RemoveApplication { application: "app".parse().unwrap(), force }).unwrap();
+    world
+        .run(Command::RemoveApplication {
+            application: "app".parse().unwrap(),
+            storage: Default::default(),
+            force,
+        })
+        .unwrap();
     world.settle();
     let usage = model_usage(world.state());
     assert!(usage.applications.is_empty());
