@@ -221,7 +221,9 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
             None => Ok(()),
         },
         Act::RemoveJoining(place) => match nth(joining(lab)?, *place) {
-            Some(unit) => lab.command(&Command::RemoveUnit { unit, force: None }).map(|_| ()),
+            Some(unit) => lab
+                .command(&Command::RemoveUnit { unit, force: None, storage: Default::default() })
+                .map(|_| ()),
             None => Ok(()),
         },
         Act::Integrate(place) => lab.integrate(ENDS[*place].0, ENDS[*place].1).map(|_| ()),
