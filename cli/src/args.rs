@@ -95,6 +95,15 @@ pub(crate) enum Command {
     ShowTask(commands::action::ShowTask),
     CancelTask(commands::action::CancelTask),
 
+    // Secrets.
+    AddSecret(commands::secrets::AddSecret),
+    UpdateSecret(commands::secrets::UpdateSecret),
+    GrantSecret(commands::secrets::GrantSecret),
+    RevokeSecret(commands::secrets::RevokeSecret),
+    RemoveSecret(commands::secrets::RemoveSecret),
+    Secrets(commands::secrets::Secrets),
+    ShowSecret(commands::secrets::ShowSecret),
+
     // What is.
     Status(commands::status::Status),
     ShowUnit(commands::show::ShowUnit),

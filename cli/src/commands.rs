@@ -20,6 +20,7 @@ pub(crate) mod model_config;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod resolved;
+pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
 pub(crate) mod status;
@@ -63,6 +64,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Unexpose(command) => command.run(context).await,
         Command::Integrate(command) => command.run(context).await,
         Command::RemoveRelation(command) => command.run(context).await,
+        Command::AddSecret(command) => command.run(context).await,
+        Command::UpdateSecret(command) => command.run(context).await,
+        Command::GrantSecret(command) => command.run(context).await,
+        Command::RevokeSecret(command) => command.run(context).await,
+        Command::RemoveSecret(command) => command.run(context).await,
+        Command::Secrets(command) => command.run(context).await,
+        Command::ShowSecret(command) => command.run(context).await,
         Command::Machines(command) => command.run(context).await,
         Command::RemoveMachine(command) => command.run(context).await,
         Command::Actions(command) => command.run(context).await,

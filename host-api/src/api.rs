@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
-    RelationId, Revision, StoreId, UnitName,
+    RelationId, Revision, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::OptionType,
     command::ResolveMode,
@@ -17,6 +17,7 @@ use crate::{
     ports::OpenedPorts,
     record::UnitRecord,
     relation::{Role, Settings},
+    secret::{RotatePolicy, SecretData, SecretId, SecretOwner, SecretRevision},
     settings::OptionValue,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
@@ -339,6 +340,74 @@ pub struct SettingDetails {
     pub value: Option<OptionValue>,
     /// Where that comes from.
     pub source: SettingSource,
+}
+
+/// A secret, as `secrets` and `show-secret` show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretDetails {
+    /// Its id.
+    pub id: SecretId,
+    /// Whose it is.
+    pub owner: SecretOwner,
+    /// The latest revision, or the one that was asked for.
+    pub revision: SecretRevision,
+    /// The name of a secret of the model's users, the label of any other.
+    pub label: Option<String>,
+    /// For people.
+    pub description: String,
+    /// How often it is to be rotated.
+    pub rotate: RotatePolicy,
+    /// When rotation is due next.
+    pub next_rotate: Option<Timestamp>,
+    /// When that revision expires.
+    pub expire: Option<Timestamp>,
+    /// Whether revisions that nobody reads go by themselves.
+    pub auto_prune: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it changed last.
+    pub updated_at: Timestamp,
+    /// All revisions that are there.
+    pub revisions: BTreeMap<SecretRevision, SecretRevisionDetails>,
+    /// Who may read it.
+    pub access: Vec<SecretAccess>,
+    /// The content of that revision, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<SecretData>,
+}
+
+/// One revision of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretRevisionDetails {
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it changed last.
+    pub updated_at: Timestamp,
+    /// When it expires.
+    pub expire: Option<Timestamp>,
+}
+
+/// Who may read a secret, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretAccess {
+    /// `application-NAME` or `unit-NAME-NUMBER`.
+    pub target: String,
+    /// What it is tied to: `relation-KEY` or `model-UUID`.
+    pub scope: String,
+    /// What may be done: `view`.
+    pub role: String,
+}
+
+/// What is asked of secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretQuery {
+    /// With content. Needs the right to administer the model.
+    pub reveal: bool,
+    /// The content of this revision; none: of the latest.
+    pub revision: Option<SecretRevision>,
 }
 
 #[cfg(test)]

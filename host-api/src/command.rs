@@ -11,6 +11,7 @@ use crate::{
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     problem::Refusal,
     relation::Endpoint,
+    secret::{Confidential, SecretData, SecretId, SecretRevision, SecretUri},
     storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
 
@@ -132,6 +133,36 @@ pub enum RelationSelector {
     Id(RelationId),
     /// By its ends.
     Endpoints(EndpointSelector, EndpointSelector),
+}
+
+/// A secret as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecretSelector {
+    /// By its id.
+    Id(SecretId),
+    /// By its name, of a secret of the model's users.
+    Name(String),
+}
+
+/// What reads as an id or a URI is one; anything else is a name.
+impl From<&str> for SecretSelector {
+    fn from(text: &str) -> Self {
+        match text.parse::<SecretUri>() {
+            Ok(uri) => Self::Id(uri.id),
+            Err(_) => Self::Name(text.to_owned()),
+        }
+    }
+}
+
+/// The id or the name.
+impl fmt::Display for SecretSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
 }
 
 /// A command of an operator to one model.
@@ -279,6 +310,58 @@ pub enum Command {
         /// Which.
         task: TaskId,
     },
+    /// Makes a secret of the model's users.
+    AddSecret {
+        /// Its id, which the controller draws.
+        #[serde(skip)]
+        id: Option<SecretId>,
+        /// Its name, unique among the model's own secrets.
+        name: String,
+        /// What it holds.
+        content: Confidential<SecretData>,
+        /// For people.
+        #[serde(default)]
+        description: String,
+    },
+    /// Changes a secret of the model's users; what is none stays.
+    UpdateSecret {
+        /// Which.
+        secret: SecretSelector,
+        /// A new revision, if it differs from the latest.
+        #[serde(default)]
+        content: Option<Confidential<SecretData>>,
+        /// A new name.
+        #[serde(default)]
+        name: Option<String>,
+        /// For people.
+        #[serde(default)]
+        description: Option<String>,
+        /// Whether revisions that nobody reads any more go by themselves.
+        #[serde(default)]
+        auto_prune: Option<bool>,
+    },
+    /// Lets the units of applications read a secret of the model's users.
+    GrantSecret {
+        /// Which.
+        secret: SecretSelector,
+        /// Whose units.
+        applications: Vec<ApplicationName>,
+    },
+    /// Takes that back.
+    RevokeSecret {
+        /// Which.
+        secret: SecretSelector,
+        /// Whose units.
+        applications: Vec<ApplicationName>,
+    },
+    /// Removes a secret of the model's users, or one revision of it.
+    RemoveSecret {
+        /// Which.
+        secret: SecretSelector,
+        /// Only this one; the secret goes with its last.
+        #[serde(default)]
+        revision: Option<SecretRevision>,
+    },
     /// Changes model configuration; values as text.
     SetModelConfig {
         /// By key.
@@ -358,6 +441,11 @@ pub enum Answer {
         id: TaskId,
         /// Cancelled or aborting.
         status: TaskStatus,
+    },
+    /// A secret was made, or is there.
+    Secret {
+        /// Its id.
+        id: SecretId,
     },
     /// Something is on its way out, or gone.
     Removal {

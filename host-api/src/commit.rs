@@ -14,6 +14,7 @@ use crate::{
     ports::PortRange,
     record::{CharmRef, UnitRecord},
     relation::Settings,
+    secret::{SecretChanges, SecretId, SecretKey, SecretRevision},
     status::{AgentStatus, WorkloadStatus},
     usage::Usage,
 };
@@ -33,6 +34,9 @@ pub struct HookEffects {
     /// How many instances of storage the unit is to get in addition.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub add_storage: BTreeMap<StorageName, u32>,
+    /// Changes of secrets.
+    #[serde(skip_serializing_if = "SecretChanges::is_empty")]
+    pub secrets: SecretChanges,
 }
 
 impl HookEffects {
@@ -87,6 +91,12 @@ pub struct Transitions {
     pub refresh_addresses: bool,
     /// The operator's `resolved` is used up (U-27).
     pub clear_resolved: bool,
+    /// Secrets whose rotation the owner was told of, with the revision that was the latest then (S-9).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rotated: BTreeMap<SecretId, SecretRevision>,
+    /// Revisions whose expiry the owner was told of (S-9).
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub expired: BTreeSet<SecretKey>,
     /// The unit now runs this charm.
     pub charm: Option<CharmRef>,
     /// The task whose action is begun.

@@ -5,7 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApplicationName, EndpointName, RelationId, StorageId, TaskId, UnitName};
+use crate::{
+    ApplicationName, EndpointName, RelationId, StorageId, TaskId, UnitName,
+    secret::{SecretContext, SecretRevision},
+};
 
 /// The relation that an event is about, as this unit sees it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +94,24 @@ pub enum Event {
     StorageAttached(StorageContext),
     /// Storage is about to go.
     StorageDetaching(StorageContext),
+    /// A secret that the unit reads has a newer revision than the one that it tracks (S-2).
+    SecretChanged(SecretContext),
+    /// Rotation of a secret of the unit's, or of the application that it leads, is due (S-9).
+    SecretRotate(SecretContext),
+    /// A revision of such a secret expired (S-9).
+    SecretExpired {
+        /// The secret.
+        secret: SecretContext,
+        /// Which revision.
+        revision: SecretRevision,
+    },
+    /// A revision of such a secret is read by nobody any more (S-8).
+    SecretRemove {
+        /// The secret.
+        secret: SecretContext,
+        /// Which revision.
+        revision: SecretRevision,
+    },
 }
 
 impl Event {
@@ -124,6 +145,10 @@ impl Event {
             Self::Action { .. } => "action",
             Self::StorageAttached(_) => "storage-attached",
             Self::StorageDetaching(_) => "storage-detaching",
+            Self::SecretChanged(_) => "secret-changed",
+            Self::SecretRotate(_) => "secret-rotate",
+            Self::SecretExpired { .. } => "secret-expired",
+            Self::SecretRemove { .. } => "secret-remove",
         }
     }
 
@@ -161,6 +186,23 @@ impl Event {
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Action { task, .. } => Some(*task),
+            _ => None,
+        }
+    }
+
+    /// The secret that it is about.
+    pub fn secret(&self) -> Option<&SecretContext> {
+        match self {
+            Self::SecretChanged(secret) | Self::SecretRotate(secret) => Some(secret),
+            Self::SecretExpired { secret, .. } | Self::SecretRemove { secret, .. } => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The revision of that secret, in expired and remove hooks.
+    pub fn secret_revision(&self) -> Option<SecretRevision> {
+        match self {
+            Self::SecretExpired { revision, .. } | Self::SecretRemove { revision, .. } => Some(*revision),
             _ => None,
         }
     }

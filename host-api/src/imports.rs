@@ -27,6 +27,7 @@ const CONTRACT: &[&str] = &[
     "log",
     "ports",
     "relations",
+    "secrets",
     "state",
     "status",
     "storage",

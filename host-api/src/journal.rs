@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CharmDigest, Revision, Timestamp, event::Event};
+use crate::{CharmDigest, Revision, Timestamp, event::Event, secret::Sealed};
 
 /// One hook run, whether it was committed or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,12 @@ pub struct JournalRecord {
     pub coalesced: Vec<String>,
     /// The host calls, in order.
     pub calls: RecordedCalls,
-    /// The seed of the run's randomness, as hex; sealed later.
+    /// The seed of the run's randomness, as hex: whoever knows it knows the passwords that the hook made. The
+    /// controller keeps it sealed, in `sealed`, and this empty.
     pub seed: String,
+    /// The seed and the answers that hold secrets, as the controller keeps them; none: it has not sealed them yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Sealed>,
 }
 
 /// What stands in the place of something that is not shown.
@@ -54,6 +58,8 @@ impl JournalRecord {
     #[must_use]
     pub fn without_secrets(mut self) -> Self {
         self.seed.clear();
+        self.sealed = None;
+        self.calls.secrets.clear();
         let RecordedCalls { calls, answers, .. } = &mut self.calls;
         for call in calls.iter_mut().filter(|call| call.is_about_secrets()) {
             HIDDEN.clone_into(&mut call.arguments);
@@ -107,8 +113,33 @@ pub struct RecordedCalls {
     pub calls: Vec<RecordedCall>,
     /// The distinct answers, as JSON text.
     pub answers: Vec<String>,
+    /// Answers that hold secrets' content, as JSON texts; in `answers` stand only their places, `{"secret":N}`.
+    /// The controller keeps them sealed, with the seed, and this empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Confidence>,
     /// Calls that are not recorded, because the bound was reached.
     pub omitted: u64,
+}
+
+/// A text for no log: it is not printed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Confidence(pub String);
+
+impl std::fmt::Debug for Confidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Confidence(..)")
+    }
+}
+
+/// What of a run is sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct JournalConfidence {
+    /// The seed.
+    pub seed: Confidence,
+    /// The answers that hold secrets.
+    pub secrets: Vec<Confidence>,
 }
 
 /// One host call.

@@ -23,6 +23,7 @@ pub mod problem;
 pub mod record;
 pub mod relation;
 pub mod schema;
+pub mod secret;
 pub mod settings;
 pub mod state;
 pub mod status;

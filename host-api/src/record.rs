@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, CharmDigest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp,
-    UnitName, event::Event,
+    UnitName,
+    event::Event,
+    secret::{SecretId, SecretRevision},
 };
 
 /// A charm as one application wants it. Both parts are compared: attaching a resource bumps the version of the
@@ -61,6 +63,9 @@ pub struct UnitRecord {
     /// The hook that was begun last and is not committed yet; only of units that have storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<Begun>,
+    /// What the unit was told of secrets, by those that it sees.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<SecretId, SecretRecord>,
     /// The boot of the host in which the unit last ran `start`.
     pub boot_id: Option<String>,
     /// When update-status is due next; none until the unit has started.
@@ -168,4 +173,14 @@ pub struct RelationRecord {
     pub applications: BTreeMap<ApplicationName, u64>,
     /// The member whose changed hook must be the next of this relation.
     pub changed_pending: Option<UnitName>,
+}
+
+/// What a unit was told of one secret (`hook-model.md` 1.2).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct SecretRecord {
+    /// The latest revision that a committed secret-changed was about; none: it was told of none.
+    pub changed: Option<SecretRevision>,
+    /// Revisions that a committed secret-remove was about, as long as they are there.
+    pub obsolete: BTreeSet<SecretRevision>,
 }

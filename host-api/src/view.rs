@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApplicationName, CharmDigest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
-    budget::BudgetSettings, relation::BagKey, state::StateKey,
+    budget::BudgetSettings, relation::BagKey, secret::SecretId, state::StateKey,
 };
 
 mod entity;
+mod secret;
 
 pub use entity::*;
+pub use secret::*;
 
 /// One caller's view of one model at one revision. Cloning is cheap.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +39,8 @@ pub struct View {
     pub bags: OrdMap<BagKey, BagView>,
     /// What the charms of the runner's own units stored.
     pub states: OrdMap<StateKey, StateView>,
+    /// Secrets that at least one of the units owns, reads, or has read; never their content.
+    pub secrets: OrdMap<SecretId, SecretView>,
     /// The machines of these units.
     pub machines: OrdMap<MachineId, MachineView>,
     /// Tasks of the own units that have not ended.
@@ -147,6 +151,8 @@ entities! {
     Bag(BagKey => BagView) in bags by |value: &BagView| value.key.clone(),
     /// A key of an own unit's state.
     State(StateKey => StateView) in states by |value: &StateView| value.key.clone(),
+    /// A secret.
+    Secret(SecretId => SecretView) in secrets by |value: &SecretView| value.id,
     /// A machine.
     Machine(MachineId => MachineView) in machines by |value: &MachineView| value.id,
     /// A task.

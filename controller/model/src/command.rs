@@ -8,5 +8,6 @@ pub(crate) mod integrate;
 pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod refresh;
+pub(crate) mod secret;
 pub(crate) mod storage;
 pub(crate) mod unit;

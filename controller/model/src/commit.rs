@@ -21,6 +21,7 @@ mod bags;
 mod early;
 mod lease;
 mod ports;
+mod secrets;
 mod state;
 mod storage;
 mod task;
@@ -106,7 +107,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
         return Err(Refusal::stale(text).about(format!("unit {}", unit.name)));
     }
     check_shape(commit)?;
-    require_leadership(tx, &unit, commit)?;
+    let leads = require_leadership(tx, &unit, commit)?;
     require_known_charm(tx, &unit.name, &commit.record)?;
 
     early::take(tx, &mut unit, &commit.early)?;
@@ -131,6 +132,8 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     bags::apply(tx, &unit, &before, &commit.effects)?;
     state::apply(tx, &unit, &commit.effects.state)?;
     storage::apply(tx, &unit, commit)?;
+    secrets::apply(tx, &unit, &commit.effects, leads)?;
+    secrets::note_told(tx, &unit, &commit.transitions);
     for relation in &commit.transitions.enter_scope {
         life::scope::enter(tx, &unit, relation)?;
     }
@@ -188,19 +191,18 @@ fn json_size<T: serde::Serialize>(value: &T) -> usize {
 }
 
 /// D-4: leader-only writes rest on a term that must be this unit's now.
-fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<(), Refusal> {
+/// Answers whether the commit rests on the present leadership.
+fn require_leadership(tx: &Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<bool, Refusal> {
     let writes_bag = commit.effects.bags.values().any(|changes| !changes.application.is_empty());
     let writes_settings = !commit.effects.leader_settings.is_empty();
+    let leader = tx.state.application(unit.name.application()).and_then(|found| found.leader.as_ref());
+    let leads =
+        leader.is_some_and(|leader| leader.unit == unit.name && Some(leader.term) == commit.leader_term);
     if !writes_bag && !writes_settings {
-        return Ok(());
+        return Ok(leads);
     }
-    let application = tx.application(unit.name.application())?;
-    let leads = application
-        .leader
-        .as_ref()
-        .is_some_and(|leader| leader.unit == unit.name && Some(leader.term) == commit.leader_term);
     let text = match (leads, writes_bag) {
-        (true, _) => return Ok(()),
+        (true, _) => return Ok(true),
         (false, true) => "cannot write relation settings",
         (false, false) => "cannot write leadership settings: cannot write settings: not the leader",
     };

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
-    TaskId, UnitName, relation::BagKey, state::StateKey,
+    TaskId, UnitName,
+    relation::BagKey,
+    secret::{SecretId, SecretRevision},
+    state::StateKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,7 @@ mod controller;
 mod machine;
 mod model;
 mod relation;
+mod secret;
 mod sequence;
 mod state;
 mod storage;
@@ -29,6 +33,7 @@ pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
+pub use secret::{Secret, SecretConsumer, SecretContent};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;
 pub use storage::Storage;
@@ -82,6 +87,12 @@ pub enum ModelKey {
     Task(TaskId),
     /// Storage.
     Storage(StorageId),
+    /// A secret.
+    Secret(SecretId),
+    /// One revision of a secret.
+    SecretContent(SecretId, SecretRevision),
+    /// What a unit tracks of a secret.
+    SecretConsumer(SecretId, UnitName),
     /// Something that the controller has still to do.
     Work(WorkId),
 }
@@ -138,6 +149,12 @@ kinds! {
     Task,
     /// Storage.
     Storage,
+    /// A secret.
+    Secret,
+    /// One revision of a secret.
+    SecretContent,
+    /// What a unit tracks of a secret.
+    SecretConsumer,
     /// Something that the controller has still to do.
     WorkItem,
 }
@@ -173,6 +190,9 @@ impl Entity {
             Self::ActionOperation(operation) => ModelKey::ActionOperation(operation.id),
             Self::Task(task) => ModelKey::Task(task.id),
             Self::Storage(storage) => ModelKey::Storage(storage.id.clone()),
+            Self::Secret(secret) => ModelKey::Secret(secret.id),
+            Self::SecretContent(content) => ModelKey::SecretContent(content.id, content.revision),
+            Self::SecretConsumer(consumer) => ModelKey::SecretConsumer(consumer.id, consumer.unit.clone()),
             Self::WorkItem(item) => ModelKey::Work(item.id),
         })
     }

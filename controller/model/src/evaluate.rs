@@ -85,6 +85,21 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
         Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
         Command::EnqueueOperation(request) => command::action::enqueue(tx, request),
         Command::CancelTask { task } => command::action::cancel(tx, *task),
+        Command::AddSecret { id, name, content, description } => {
+            command::secret::add(tx, *id, name, content, description)
+        }
+        Command::UpdateSecret { secret, content, name, description, auto_prune } => {
+            let change = command::secret::Change {
+                content: content.as_ref(),
+                name: name.as_deref(),
+                description: description.as_deref(),
+                auto_prune: *auto_prune,
+            };
+            command::secret::update(tx, secret, &change)
+        }
+        Command::GrantSecret { secret, applications } => command::secret::grant(tx, secret, applications),
+        Command::RevokeSecret { secret, applications } => command::secret::revoke(tx, secret, applications),
+        Command::RemoveSecret { secret, revision } => command::secret::remove(tx, secret, *revision),
         Command::SetModelConfig { set, reset } => command::model::set_config(tx, set, reset),
     }
 }
@@ -99,6 +114,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
         | WorkerCommand::WindUpModel(model)
+        | WorkerCommand::RingSecrets(model)
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
     match command {
@@ -106,6 +122,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::RunWork(_, id) => worker::work::run(&mut tx, *id),
         WorkerCommand::PruneTasks(_) => worker::tasks::prune(&mut tx),
         WorkerCommand::WindUpModel(_) => worker::windup::wind_up(&mut tx),
+        WorkerCommand::RingSecrets(_) => worker::secret::ring(&mut tx),
         WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::AgentConnected(_)

@@ -78,6 +78,8 @@ pub enum WorkerCommand {
     PruneTasks(ModelUuid),
     /// Does the next step of a model's destruction.
     WindUpModel(ModelUuid),
+    /// Marks rotations and expiries of secrets whose time has come.
+    RingSecrets(ModelUuid),
     /// Takes leadership from a unit whose lease lapsed, so that the others claim it.
     ExpireLease(ModelUuid, ApplicationName),
 }

@@ -14,6 +14,8 @@ mod evaluate;
 mod input;
 mod life;
 mod root;
+mod seal;
+mod secret;
 mod status;
 mod summary;
 mod transaction;
@@ -28,6 +30,8 @@ pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
+pub use seal::{Sealer, open_content, open_journal, seal_input};
+pub use secret::{find_secret, secret_details, secret_for_admin, secret_for_unit};
 pub use status::{
     StatusContext, combined_storage, full_status, machine_history, shown_application_status, shown_statuses,
 };

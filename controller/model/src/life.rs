@@ -4,5 +4,6 @@ pub(crate) mod application;
 pub(crate) mod charm;
 pub(crate) mod relation;
 pub(crate) mod scope;
+pub(crate) mod secret;
 pub(crate) mod storage;
 pub(crate) mod unit;

@@ -18,7 +18,7 @@ mod index;
 mod state;
 
 pub use state::ModelState;
-pub(crate) use state::Touched;
+pub(crate) use state::{Bell, Touched};
 
 /// For how long an agent that lost its connection is still taken for alive: a reconnect takes less.
 pub const GRACE_SECONDS: i64 = 30;

@@ -21,6 +21,7 @@ use crate::{
 
 mod follow;
 mod project;
+mod secrets;
 
 pub use follow::follow;
 
@@ -37,6 +38,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     for relation in own.relations() {
         own.add_relation(relation, &mut view);
     }
+    own.add_secrets(&mut view);
     view
 }
 

@@ -11,6 +11,7 @@ use crate::{
 
 pub(crate) mod assign;
 pub(crate) mod lease;
+pub(crate) mod secret;
 pub(crate) mod tasks;
 pub(crate) mod windup;
 pub(crate) mod work;
@@ -98,6 +99,11 @@ impl Due {
             match tasks::prune_at(state) {
                 Some(at) if at > self.now => self.wake_at(at),
                 Some(_) => self.add(WorkerCommand::PruneTasks(*uuid)),
+                None => {}
+            }
+            match secret::next_bell(state) {
+                Some(at) if at > self.now => self.wake_at(at),
+                Some(_) => self.add(WorkerCommand::RingSecrets(*uuid)),
                 None => {}
             }
             if windup::has_step(state) {

@@ -15,6 +15,7 @@ mod query;
 mod range;
 mod records;
 mod routes;
+mod secrets;
 mod serve;
 mod streams;
 

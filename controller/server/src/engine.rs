@@ -20,6 +20,7 @@ use crate::{
     commands::Commands,
     presence::Presence,
     published::{Published, Subscription},
+    seal::Door,
     store_slot::StoreSlot,
     watch::Watches,
 };
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) state: Subscription,
     pub(crate) store: StoreSlot,
     pub(crate) blobs: Blobs,
+    pub(crate) door: Door,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,

@@ -15,7 +15,10 @@ use periapt_host_api::StoreId;
 use periapt_store::{Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
-use crate::clock::{Chance, Clock, SystemChance, SystemClock};
+use crate::{
+    clock::{Chance, Clock, SystemChance, SystemClock},
+    seal::SealKey,
+};
 
 /// How a controller is set up.
 pub struct Options {
@@ -29,6 +32,8 @@ pub struct Options {
     pub store: Arc<dyn OpenStore>,
     /// Where charm archives lie.
     pub blobs: Blobs,
+    /// What secrets are kept under; whoever loses it loses them.
+    pub seal: SealKey,
     /// Its clocks.
     pub clock: Arc<dyn Clock>,
     /// Its chance.
@@ -41,7 +46,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// A controller that keeps everything in one directory: `DIRECTORY/store` (RocksDB) and `DIRECTORY/blobs`.
+    /// A controller that keeps everything in one directory: `DIRECTORY/store` (RocksDB), `DIRECTORY/blobs`, and the
+    /// key of its secrets in `DIRECTORY/secret-key`.
     /// Only one process at a time can have it.
     ///
     /// # Errors
@@ -56,6 +62,9 @@ impl Options {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|source| BlobError::Directory { directory: directory.display().to_string(), source })?;
         let blobs = Blobs::local(&directory.join("blobs"))?;
+        let key = directory.join("secret-key");
+        let unusable = |source| BlobError::Directory { directory: key.display().to_string(), source };
+        let seal = SealKey::in_file(&key).map_err(unusable)?;
         let chance = Arc::new(SystemChance);
         let store = RocksDirectory { directory: directory.join("store"), chance: chance.clone() };
         Ok(Self {
@@ -64,6 +73,7 @@ impl Options {
             engine: engine.into(),
             store: Arc::new(store),
             blobs,
+            seal,
             clock: Arc::new(SystemClock::default()),
             chance,
             drain_within: Duration::from_secs(5),

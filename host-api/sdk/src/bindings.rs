@@ -11752,6 +11752,3439 @@ pub mod periapt {
                 }
             }
         }
+        /// Secrets: made, changed, granted and removed with the hook's commit; read as they were granted.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod secrets {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            pub type RelationId = super::super::super::periapt::charm::types::RelationId;
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum Owner {
+                /// The application's: only its leader manages it, and all its units read it.
+                Application,
+                /// This unit's.
+                Unit,
+            }
+            impl ::core::fmt::Debug for Owner {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Owner::Application => {
+                            f.debug_tuple("Owner::Application").finish()
+                        }
+                        Owner::Unit => f.debug_tuple("Owner::Unit").finish(),
+                    }
+                }
+            }
+            impl Owner {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> Owner {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => Owner::Application,
+                        1 => Owner::Unit,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum RotatePolicy {
+                Never,
+                Hourly,
+                Daily,
+                Weekly,
+                Monthly,
+                Quarterly,
+                Yearly,
+            }
+            impl ::core::fmt::Debug for RotatePolicy {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        RotatePolicy::Never => {
+                            f.debug_tuple("RotatePolicy::Never").finish()
+                        }
+                        RotatePolicy::Hourly => {
+                            f.debug_tuple("RotatePolicy::Hourly").finish()
+                        }
+                        RotatePolicy::Daily => {
+                            f.debug_tuple("RotatePolicy::Daily").finish()
+                        }
+                        RotatePolicy::Weekly => {
+                            f.debug_tuple("RotatePolicy::Weekly").finish()
+                        }
+                        RotatePolicy::Monthly => {
+                            f.debug_tuple("RotatePolicy::Monthly").finish()
+                        }
+                        RotatePolicy::Quarterly => {
+                            f.debug_tuple("RotatePolicy::Quarterly").finish()
+                        }
+                        RotatePolicy::Yearly => {
+                            f.debug_tuple("RotatePolicy::Yearly").finish()
+                        }
+                    }
+                }
+            }
+            impl RotatePolicy {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> RotatePolicy {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => RotatePolicy::Never,
+                        1 => RotatePolicy::Hourly,
+                        2 => RotatePolicy::Daily,
+                        3 => RotatePolicy::Weekly,
+                        4 => RotatePolicy::Monthly,
+                        5 => RotatePolicy::Quarterly,
+                        6 => RotatePolicy::Yearly,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            /// What is said of a secret beside its content; what is none stays, or has its default.
+            #[derive(Clone, PartialEq)]
+            pub struct Metadata {
+                /// Unique among the owner's secrets.
+                pub label: ::core::option::Option<_rt::String>,
+                pub description: ::core::option::Option<_rt::String>,
+                pub rotate: ::core::option::Option<RotatePolicy>,
+                /// A duration such as `24h`, or a time in RFC 3339.
+                pub expire: ::core::option::Option<_rt::String>,
+            }
+            impl ::core::fmt::Debug for Metadata {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Metadata")
+                        .field("label", &self.label)
+                        .field("description", &self.description)
+                        .field("rotate", &self.rotate)
+                        .field("expire", &self.expire)
+                        .finish()
+                }
+            }
+            /// Which revision is read.
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum RevisionMode {
+                /// The one that this unit tracks: the latest of its first reading or last refresh.
+                Tracked,
+                /// The latest, just this time.
+                Peek,
+                /// The latest, from now on.
+                Refresh,
+            }
+            impl ::core::fmt::Debug for RevisionMode {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        RevisionMode::Tracked => {
+                            f.debug_tuple("RevisionMode::Tracked").finish()
+                        }
+                        RevisionMode::Peek => {
+                            f.debug_tuple("RevisionMode::Peek").finish()
+                        }
+                        RevisionMode::Refresh => {
+                            f.debug_tuple("RevisionMode::Refresh").finish()
+                        }
+                    }
+                }
+            }
+            impl RevisionMode {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> RevisionMode {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => RevisionMode::Tracked,
+                        1 => RevisionMode::Peek,
+                        2 => RevisionMode::Refresh,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct Access {
+                /// `mysql` or `mysql/0`.
+                pub reader: _rt::String,
+                pub relation: RelationId,
+            }
+            impl ::core::fmt::Debug for Access {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Access")
+                        .field("reader", &self.reader)
+                        .field("relation", &self.relation)
+                        .finish()
+                }
+            }
+            /// What only the owner knows.
+            #[derive(Clone, PartialEq)]
+            pub struct Details {
+                pub uri: _rt::String,
+                pub revision: u32,
+                pub label: ::core::option::Option<_rt::String>,
+                pub owner: Owner,
+                pub description: _rt::String,
+                pub rotation: RotatePolicy,
+                /// When rotation is due next, in RFC 3339.
+                pub rotates: ::core::option::Option<_rt::String>,
+                /// When the latest revision expires, in RFC 3339.
+                pub expiry: ::core::option::Option<_rt::String>,
+                pub access: _rt::Vec<Access>,
+            }
+            impl ::core::fmt::Debug for Details {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Details")
+                        .field("uri", &self.uri)
+                        .field("revision", &self.revision)
+                        .field("label", &self.label)
+                        .field("owner", &self.owner)
+                        .field("description", &self.description)
+                        .field("rotation", &self.rotation)
+                        .field("rotates", &self.rotates)
+                        .field("expiry", &self.expiry)
+                        .field("access", &self.access)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Makes a secret; its URI is known at once.
+            #[allow(async_fn_in_trait)]
+            pub fn add(
+                owner: Owner,
+                content: &[(_rt::String, _rt::Vec<u8>)],
+                metadata: &Metadata,
+            ) -> ::core::result::Result<_rt::String, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec3 = content;
+                    let len3 = vec3.len();
+                    let layout3 = _rt::alloc::Layout::from_size_align(
+                            vec3.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(layout3);
+                    for (i, e) in vec3.into_iter().enumerate() {
+                        let base = result3
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t0_0, t0_1) = e;
+                            let vec1 = t0_0;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len1;
+                            *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                            let vec2 = t0_1;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                        }
+                    }
+                    let Metadata {
+                        label: label4,
+                        description: description4,
+                        rotate: rotate4,
+                        expire: expire4,
+                    } = metadata;
+                    let (result6_0, result6_1, result6_2) = match label4 {
+                        Some(e) => {
+                            let vec5 = e;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            (1i32, ptr5.cast_mut(), len5)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result8_0, result8_1, result8_2) = match description4 {
+                        Some(e) => {
+                            let vec7 = e;
+                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                            let len7 = vec7.len();
+                            (1i32, ptr7.cast_mut(), len7)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result9_0, result9_1) = match rotate4 {
+                        Some(e) => (1i32, e.clone() as i32),
+                        None => (0i32, 0i32),
+                    };
+                    let (result11_0, result11_1, result11_2) = match expire4 {
+                        Some(e) => {
+                            let vec10 = e;
+                            let ptr10 = vec10.as_ptr().cast::<u8>();
+                            let len10 = vec10.len();
+                            (1i32, ptr10.cast_mut(), len10)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "add"]
+                        fn wit_import13(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import13(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import13(
+                        owner.clone() as i32,
+                        result3,
+                        len3,
+                        result6_0,
+                        result6_1,
+                        result6_2,
+                        result8_0,
+                        result8_1,
+                        result8_2,
+                        result9_0,
+                        result9_1,
+                        result11_0,
+                        result11_1,
+                        result11_2,
+                        ptr12,
+                    );
+                    let l14 = i32::from(*ptr12.add(0).cast::<u8>());
+                    let result65 = match l14 {
+                        0 => {
+                            let e = {
+                                let l15 = *ptr12
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l16 = *ptr12
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len17 = l16;
+                                let bytes17 = _rt::Vec::from_raw_parts(
+                                    l15.cast(),
+                                    len17,
+                                    len17,
+                                );
+                                _rt::string_lift(bytes17)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l18 = i32::from(
+                                    *ptr12.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V64;
+                                let v64 = match l18 {
+                                    0 => {
+                                        let e64 = {
+                                            let l19 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V64::InvalidArgument(e64)
+                                    }
+                                    1 => {
+                                        let e64 = {
+                                            let l22 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V64::NotFound(e64)
+                                    }
+                                    2 => {
+                                        let e64 = {
+                                            let l25 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V64::PermissionDenied(e64)
+                                    }
+                                    3 => {
+                                        let e64 = {
+                                            let l28 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V64::NotLeader(e64)
+                                    }
+                                    4 => {
+                                        let e64 = {
+                                            let l31 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V64::Conflict(e64)
+                                    }
+                                    5 => {
+                                        let e64 = {
+                                            let l34 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V64::AlreadyExists(e64)
+                                    }
+                                    6 => {
+                                        let e64 = {
+                                            let l37 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V64::LimitExceeded(e64)
+                                    }
+                                    7 => {
+                                        let e64 = {
+                                            let l40 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V64::NotGranted(e64)
+                                    }
+                                    8 => {
+                                        let e64 = {
+                                            let l43 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            _rt::string_lift(bytes45)
+                                        };
+                                        V64::NotReady(e64)
+                                    }
+                                    9 => {
+                                        let e64 = {
+                                            let l46 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            _rt::string_lift(bytes48)
+                                        };
+                                        V64::TryAgain(e64)
+                                    }
+                                    10 => {
+                                        let e64 = {
+                                            let l49 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l50 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            _rt::string_lift(bytes51)
+                                        };
+                                        V64::WrongContext(e64)
+                                    }
+                                    11 => {
+                                        let e64 = {
+                                            let l52 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l53 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len54 = l53;
+                                            let bytes54 = _rt::Vec::from_raw_parts(
+                                                l52.cast(),
+                                                len54,
+                                                len54,
+                                            );
+                                            _rt::string_lift(bytes54)
+                                        };
+                                        V64::NotSupported(e64)
+                                    }
+                                    12 => {
+                                        let e64 = {
+                                            let l55 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l56 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len57 = l56;
+                                            let bytes57 = _rt::Vec::from_raw_parts(
+                                                l55.cast(),
+                                                len57,
+                                                len57,
+                                            );
+                                            _rt::string_lift(bytes57)
+                                        };
+                                        V64::Failed(e64)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e64 = {
+                                            let l58 = *ptr12
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l59 = *ptr12
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len60 = l59;
+                                            let bytes60 = _rt::Vec::from_raw_parts(
+                                                l58.cast(),
+                                                len60,
+                                                len60,
+                                            );
+                                            let l61 = *ptr12
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l62 = *ptr12
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len63 = l62;
+                                            let bytes63 = _rt::Vec::from_raw_parts(
+                                                l61.cast(),
+                                                len63,
+                                                len63,
+                                            );
+                                            (_rt::string_lift(bytes60), _rt::string_lift(bytes63))
+                                        };
+                                        V64::Other(e64)
+                                    }
+                                };
+                                v64
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result65
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Changes a secret; content that differs makes a new revision.
+            #[allow(async_fn_in_trait)]
+            pub fn set(
+                uri: &str,
+                content: ::core::option::Option<&[(_rt::String, _rt::Vec<u8>)]>,
+                metadata: &Metadata,
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    let mut cleanup_list = _rt::Vec::new();
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = uri;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result5_0, result5_1, result5_2) = match content {
+                        Some(e) => {
+                            let vec4 = e;
+                            let len4 = vec4.len();
+                            let layout4 = _rt::alloc::Layout::from_size_align(
+                                    vec4.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                )
+                                .unwrap();
+                            let (result4, _cleanup4) = wit_bindgen::rt::Cleanup::new(
+                                layout4,
+                            );
+                            cleanup_list.extend(_cleanup4);
+                            for (i, e) in vec4.into_iter().enumerate() {
+                                let base = result4
+                                    .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                {
+                                    let (t1_0, t1_1) = e;
+                                    let vec2 = t1_0;
+                                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                                    let len2 = vec2.len();
+                                    *base
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len2;
+                                    *base.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                                    let vec3 = t1_1;
+                                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                                    let len3 = vec3.len();
+                                    *base
+                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len3;
+                                    *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr3.cast_mut();
+                                }
+                            }
+                            (1i32, result4, len4)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let Metadata {
+                        label: label6,
+                        description: description6,
+                        rotate: rotate6,
+                        expire: expire6,
+                    } = metadata;
+                    let (result8_0, result8_1, result8_2) = match label6 {
+                        Some(e) => {
+                            let vec7 = e;
+                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                            let len7 = vec7.len();
+                            (1i32, ptr7.cast_mut(), len7)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result10_0, result10_1, result10_2) = match description6 {
+                        Some(e) => {
+                            let vec9 = e;
+                            let ptr9 = vec9.as_ptr().cast::<u8>();
+                            let len9 = vec9.len();
+                            (1i32, ptr9.cast_mut(), len9)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result11_0, result11_1) = match rotate6 {
+                        Some(e) => (1i32, e.clone() as i32),
+                        None => (0i32, 0i32),
+                    };
+                    let (result13_0, result13_1, result13_2) = match expire6 {
+                        Some(e) => {
+                            let vec12 = e;
+                            let ptr12 = vec12.as_ptr().cast::<u8>();
+                            let len12 = vec12.len();
+                            (1i32, ptr12.cast_mut(), len12)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr14 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "set"]
+                        fn wit_import15(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import15(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import15(
+                        ptr0.cast_mut(),
+                        len0,
+                        result5_0,
+                        result5_1,
+                        result5_2,
+                        result8_0,
+                        result8_1,
+                        result8_2,
+                        result10_0,
+                        result10_1,
+                        result10_2,
+                        result11_0,
+                        result11_1,
+                        result13_0,
+                        result13_1,
+                        result13_2,
+                        ptr14,
+                    );
+                    let l16 = i32::from(*ptr14.add(0).cast::<u8>());
+                    let result64 = match l16 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l17 = i32::from(
+                                    *ptr14.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V63;
+                                let v63 = match l17 {
+                                    0 => {
+                                        let e63 = {
+                                            let l18 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        V63::InvalidArgument(e63)
+                                    }
+                                    1 => {
+                                        let e63 = {
+                                            let l21 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l22 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
+                                            );
+                                            _rt::string_lift(bytes23)
+                                        };
+                                        V63::NotFound(e63)
+                                    }
+                                    2 => {
+                                        let e63 = {
+                                            let l24 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l25 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len26 = l25;
+                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                l24.cast(),
+                                                len26,
+                                                len26,
+                                            );
+                                            _rt::string_lift(bytes26)
+                                        };
+                                        V63::PermissionDenied(e63)
+                                    }
+                                    3 => {
+                                        let e63 = {
+                                            let l27 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l28 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        V63::NotLeader(e63)
+                                    }
+                                    4 => {
+                                        let e63 = {
+                                            let l30 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l31 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        V63::Conflict(e63)
+                                    }
+                                    5 => {
+                                        let e63 = {
+                                            let l33 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l34 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        V63::AlreadyExists(e63)
+                                    }
+                                    6 => {
+                                        let e63 = {
+                                            let l36 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V63::LimitExceeded(e63)
+                                    }
+                                    7 => {
+                                        let e63 = {
+                                            let l39 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V63::NotGranted(e63)
+                                    }
+                                    8 => {
+                                        let e63 = {
+                                            let l42 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V63::NotReady(e63)
+                                    }
+                                    9 => {
+                                        let e63 = {
+                                            let l45 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            _rt::string_lift(bytes47)
+                                        };
+                                        V63::TryAgain(e63)
+                                    }
+                                    10 => {
+                                        let e63 = {
+                                            let l48 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            _rt::string_lift(bytes50)
+                                        };
+                                        V63::WrongContext(e63)
+                                    }
+                                    11 => {
+                                        let e63 = {
+                                            let l51 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l52 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len53 = l52;
+                                            let bytes53 = _rt::Vec::from_raw_parts(
+                                                l51.cast(),
+                                                len53,
+                                                len53,
+                                            );
+                                            _rt::string_lift(bytes53)
+                                        };
+                                        V63::NotSupported(e63)
+                                    }
+                                    12 => {
+                                        let e63 = {
+                                            let l54 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l55 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len56 = l55;
+                                            let bytes56 = _rt::Vec::from_raw_parts(
+                                                l54.cast(),
+                                                len56,
+                                                len56,
+                                            );
+                                            _rt::string_lift(bytes56)
+                                        };
+                                        V63::Failed(e63)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e63 = {
+                                            let l57 = *ptr14
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l58 = *ptr14
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len59 = l58;
+                                            let bytes59 = _rt::Vec::from_raw_parts(
+                                                l57.cast(),
+                                                len59,
+                                                len59,
+                                            );
+                                            let l60 = *ptr14
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l61 = *ptr14
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len62 = l61;
+                                            let bytes62 = _rt::Vec::from_raw_parts(
+                                                l60.cast(),
+                                                len62,
+                                                len62,
+                                            );
+                                            (_rt::string_lift(bytes59), _rt::string_lift(bytes62))
+                                        };
+                                        V63::Other(e63)
+                                    }
+                                };
+                                v63
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result64
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Content by URI or by label; with both, the label becomes this unit's own for it.
+            #[allow(async_fn_in_trait)]
+            pub fn get(
+                uri: ::core::option::Option<&str>,
+                label: ::core::option::Option<&str>,
+                mode: RevisionMode,
+            ) -> ::core::result::Result<_rt::Vec<(_rt::String, _rt::Vec<u8>)>, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let (result1_0, result1_1, result1_2) = match uri {
+                        Some(e) => {
+                            let vec0 = e;
+                            let ptr0 = vec0.as_ptr().cast::<u8>();
+                            let len0 = vec0.len();
+                            (1i32, ptr0.cast_mut(), len0)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result3_0, result3_1, result3_2) = match label {
+                        Some(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (1i32, ptr2.cast_mut(), len2)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import5(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import5(
+                        result1_0,
+                        result1_1,
+                        result1_2,
+                        result3_0,
+                        result3_1,
+                        result3_2,
+                        mode.clone() as i32,
+                        ptr4,
+                    );
+                    let l6 = i32::from(*ptr4.add(0).cast::<u8>());
+                    let result63 = match l6 {
+                        0 => {
+                            let e = {
+                                let l7 = *ptr4
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l8 = *ptr4
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base15 = l7;
+                                let len15 = l8;
+                                let mut result15 = _rt::Vec::with_capacity(len15);
+                                for i in 0..len15 {
+                                    let base = base15
+                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                    let e15 = {
+                                        let l9 = *base.add(0).cast::<*mut u8>();
+                                        let l10 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len11 = l10;
+                                        let bytes11 = _rt::Vec::from_raw_parts(
+                                            l9.cast(),
+                                            len11,
+                                            len11,
+                                        );
+                                        let l12 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l13 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len14 = l13;
+                                        (
+                                            _rt::string_lift(bytes11),
+                                            <_ as From<
+                                                _rt::Vec<_>,
+                                            >>::from(_rt::Vec::from_raw_parts(l12.cast(), len14, len14)),
+                                        )
+                                    };
+                                    result15.push(e15);
+                                }
+                                _rt::cabi_dealloc(
+                                    base15,
+                                    len15 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                result15
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l16 = i32::from(
+                                    *ptr4.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V62;
+                                let v62 = match l16 {
+                                    0 => {
+                                        let e62 = {
+                                            let l17 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V62::InvalidArgument(e62)
+                                    }
+                                    1 => {
+                                        let e62 = {
+                                            let l20 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V62::NotFound(e62)
+                                    }
+                                    2 => {
+                                        let e62 = {
+                                            let l23 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V62::PermissionDenied(e62)
+                                    }
+                                    3 => {
+                                        let e62 = {
+                                            let l26 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V62::NotLeader(e62)
+                                    }
+                                    4 => {
+                                        let e62 = {
+                                            let l29 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V62::Conflict(e62)
+                                    }
+                                    5 => {
+                                        let e62 = {
+                                            let l32 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V62::AlreadyExists(e62)
+                                    }
+                                    6 => {
+                                        let e62 = {
+                                            let l35 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V62::LimitExceeded(e62)
+                                    }
+                                    7 => {
+                                        let e62 = {
+                                            let l38 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V62::NotGranted(e62)
+                                    }
+                                    8 => {
+                                        let e62 = {
+                                            let l41 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V62::NotReady(e62)
+                                    }
+                                    9 => {
+                                        let e62 = {
+                                            let l44 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        V62::TryAgain(e62)
+                                    }
+                                    10 => {
+                                        let e62 = {
+                                            let l47 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            _rt::string_lift(bytes49)
+                                        };
+                                        V62::WrongContext(e62)
+                                    }
+                                    11 => {
+                                        let e62 = {
+                                            let l50 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l51 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len52 = l51;
+                                            let bytes52 = _rt::Vec::from_raw_parts(
+                                                l50.cast(),
+                                                len52,
+                                                len52,
+                                            );
+                                            _rt::string_lift(bytes52)
+                                        };
+                                        V62::NotSupported(e62)
+                                    }
+                                    12 => {
+                                        let e62 = {
+                                            let l53 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l54 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len55 = l54;
+                                            let bytes55 = _rt::Vec::from_raw_parts(
+                                                l53.cast(),
+                                                len55,
+                                                len55,
+                                            );
+                                            _rt::string_lift(bytes55)
+                                        };
+                                        V62::Failed(e62)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e62 = {
+                                            let l56 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l57 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len58 = l57;
+                                            let bytes58 = _rt::Vec::from_raw_parts(
+                                                l56.cast(),
+                                                len58,
+                                                len58,
+                                            );
+                                            let l59 = *ptr4
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l60 = *ptr4
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len61 = l60;
+                                            let bytes61 = _rt::Vec::from_raw_parts(
+                                                l59.cast(),
+                                                len61,
+                                                len61,
+                                            );
+                                            (_rt::string_lift(bytes58), _rt::string_lift(bytes61))
+                                        };
+                                        V62::Other(e62)
+                                    }
+                                };
+                                v62
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result63
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// What the owner knows of a secret, by URI or by label.
+            #[allow(async_fn_in_trait)]
+            pub fn info(
+                uri: ::core::option::Option<&str>,
+                label: ::core::option::Option<&str>,
+            ) -> ::core::result::Result<Details, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 19 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 19
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let (result1_0, result1_1, result1_2) = match uri {
+                        Some(e) => {
+                            let vec0 = e;
+                            let ptr0 = vec0.as_ptr().cast::<u8>();
+                            let len0 = vec0.len();
+                            (1i32, ptr0.cast_mut(), len0)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result3_0, result3_1, result3_2) = match label {
+                        Some(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (1i32, ptr2.cast_mut(), len2)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "info"]
+                        fn wit_import5(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import5(
+                        result1_0,
+                        result1_1,
+                        result1_2,
+                        result3_0,
+                        result3_1,
+                        result3_2,
+                        ptr4,
+                    );
+                    let l6 = i32::from(*ptr4.add(0).cast::<u8>());
+                    let result82 = match l6 {
+                        0 => {
+                            let e = {
+                                let l7 = *ptr4
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l8 = *ptr4
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len9 = l8;
+                                let bytes9 = _rt::Vec::from_raw_parts(
+                                    l7.cast(),
+                                    len9,
+                                    len9,
+                                );
+                                let l10 = *ptr4
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l11 = i32::from(
+                                    *ptr4
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                let l15 = i32::from(
+                                    *ptr4
+                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                let l16 = *ptr4
+                                    .add(8 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l17 = *ptr4
+                                    .add(9 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len18 = l17;
+                                let bytes18 = _rt::Vec::from_raw_parts(
+                                    l16.cast(),
+                                    len18,
+                                    len18,
+                                );
+                                let l19 = i32::from(
+                                    *ptr4
+                                        .add(10 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                let l20 = i32::from(
+                                    *ptr4
+                                        .add(11 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                let l24 = i32::from(
+                                    *ptr4
+                                        .add(14 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                let l28 = *ptr4
+                                    .add(17 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l29 = *ptr4
+                                    .add(18 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base34 = l28;
+                                let len34 = l29;
+                                let mut result34 = _rt::Vec::with_capacity(len34);
+                                for i in 0..len34 {
+                                    let base = base34
+                                        .add(i * (3 * ::core::mem::size_of::<*const u8>()));
+                                    let e34 = {
+                                        let l30 = *base.add(0).cast::<*mut u8>();
+                                        let l31 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len32 = l31;
+                                        let bytes32 = _rt::Vec::from_raw_parts(
+                                            l30.cast(),
+                                            len32,
+                                            len32,
+                                        );
+                                        let l33 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>();
+                                        Access {
+                                            reader: _rt::string_lift(bytes32),
+                                            relation: l33 as u32,
+                                        }
+                                    };
+                                    result34.push(e34);
+                                }
+                                _rt::cabi_dealloc(
+                                    base34,
+                                    len34 * (3 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                Details {
+                                    uri: _rt::string_lift(bytes9),
+                                    revision: l10 as u32,
+                                    label: match l11 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l12 = *ptr4
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l13 = *ptr4
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len14 = l13;
+                                                let bytes14 = _rt::Vec::from_raw_parts(
+                                                    l12.cast(),
+                                                    len14,
+                                                    len14,
+                                                );
+                                                _rt::string_lift(bytes14)
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                    owner: Owner::_lift(l15 as u8),
+                                    description: _rt::string_lift(bytes18),
+                                    rotation: RotatePolicy::_lift(l19 as u8),
+                                    rotates: match l20 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l21 = *ptr4
+                                                    .add(12 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l22 = *ptr4
+                                                    .add(13 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len23 = l22;
+                                                let bytes23 = _rt::Vec::from_raw_parts(
+                                                    l21.cast(),
+                                                    len23,
+                                                    len23,
+                                                );
+                                                _rt::string_lift(bytes23)
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                    expiry: match l24 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l25 = *ptr4
+                                                    .add(15 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l26 = *ptr4
+                                                    .add(16 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len27 = l26;
+                                                let bytes27 = _rt::Vec::from_raw_parts(
+                                                    l25.cast(),
+                                                    len27,
+                                                    len27,
+                                                );
+                                                _rt::string_lift(bytes27)
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                    access: result34,
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l35 = i32::from(
+                                    *ptr4.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V81;
+                                let v81 = match l35 {
+                                    0 => {
+                                        let e81 = {
+                                            let l36 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V81::InvalidArgument(e81)
+                                    }
+                                    1 => {
+                                        let e81 = {
+                                            let l39 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V81::NotFound(e81)
+                                    }
+                                    2 => {
+                                        let e81 = {
+                                            let l42 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V81::PermissionDenied(e81)
+                                    }
+                                    3 => {
+                                        let e81 = {
+                                            let l45 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            _rt::string_lift(bytes47)
+                                        };
+                                        V81::NotLeader(e81)
+                                    }
+                                    4 => {
+                                        let e81 = {
+                                            let l48 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            _rt::string_lift(bytes50)
+                                        };
+                                        V81::Conflict(e81)
+                                    }
+                                    5 => {
+                                        let e81 = {
+                                            let l51 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l52 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len53 = l52;
+                                            let bytes53 = _rt::Vec::from_raw_parts(
+                                                l51.cast(),
+                                                len53,
+                                                len53,
+                                            );
+                                            _rt::string_lift(bytes53)
+                                        };
+                                        V81::AlreadyExists(e81)
+                                    }
+                                    6 => {
+                                        let e81 = {
+                                            let l54 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l55 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len56 = l55;
+                                            let bytes56 = _rt::Vec::from_raw_parts(
+                                                l54.cast(),
+                                                len56,
+                                                len56,
+                                            );
+                                            _rt::string_lift(bytes56)
+                                        };
+                                        V81::LimitExceeded(e81)
+                                    }
+                                    7 => {
+                                        let e81 = {
+                                            let l57 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l58 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len59 = l58;
+                                            let bytes59 = _rt::Vec::from_raw_parts(
+                                                l57.cast(),
+                                                len59,
+                                                len59,
+                                            );
+                                            _rt::string_lift(bytes59)
+                                        };
+                                        V81::NotGranted(e81)
+                                    }
+                                    8 => {
+                                        let e81 = {
+                                            let l60 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l61 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len62 = l61;
+                                            let bytes62 = _rt::Vec::from_raw_parts(
+                                                l60.cast(),
+                                                len62,
+                                                len62,
+                                            );
+                                            _rt::string_lift(bytes62)
+                                        };
+                                        V81::NotReady(e81)
+                                    }
+                                    9 => {
+                                        let e81 = {
+                                            let l63 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l64 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len65 = l64;
+                                            let bytes65 = _rt::Vec::from_raw_parts(
+                                                l63.cast(),
+                                                len65,
+                                                len65,
+                                            );
+                                            _rt::string_lift(bytes65)
+                                        };
+                                        V81::TryAgain(e81)
+                                    }
+                                    10 => {
+                                        let e81 = {
+                                            let l66 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l67 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len68 = l67;
+                                            let bytes68 = _rt::Vec::from_raw_parts(
+                                                l66.cast(),
+                                                len68,
+                                                len68,
+                                            );
+                                            _rt::string_lift(bytes68)
+                                        };
+                                        V81::WrongContext(e81)
+                                    }
+                                    11 => {
+                                        let e81 = {
+                                            let l69 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l70 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len71 = l70;
+                                            let bytes71 = _rt::Vec::from_raw_parts(
+                                                l69.cast(),
+                                                len71,
+                                                len71,
+                                            );
+                                            _rt::string_lift(bytes71)
+                                        };
+                                        V81::NotSupported(e81)
+                                    }
+                                    12 => {
+                                        let e81 = {
+                                            let l72 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l73 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len74 = l73;
+                                            let bytes74 = _rt::Vec::from_raw_parts(
+                                                l72.cast(),
+                                                len74,
+                                                len74,
+                                            );
+                                            _rt::string_lift(bytes74)
+                                        };
+                                        V81::Failed(e81)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e81 = {
+                                            let l75 = *ptr4
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l76 = *ptr4
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len77 = l76;
+                                            let bytes77 = _rt::Vec::from_raw_parts(
+                                                l75.cast(),
+                                                len77,
+                                                len77,
+                                            );
+                                            let l78 = *ptr4
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l79 = *ptr4
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len80 = l79;
+                                            let bytes80 = _rt::Vec::from_raw_parts(
+                                                l78.cast(),
+                                                len80,
+                                                len80,
+                                            );
+                                            (_rt::string_lift(bytes77), _rt::string_lift(bytes80))
+                                        };
+                                        V81::Other(e81)
+                                    }
+                                };
+                                v81
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result82
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The URIs of the secrets that this unit looks after.
+            #[allow(async_fn_in_trait)]
+            pub fn ids() -> ::core::result::Result<_rt::Vec<_rt::String>, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "ids"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result56 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base8 = l3;
+                                let len8 = l4;
+                                let mut result8 = _rt::Vec::with_capacity(len8);
+                                for i in 0..len8 {
+                                    let base = base8
+                                        .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                                    let e8 = {
+                                        let l5 = *base.add(0).cast::<*mut u8>();
+                                        let l6 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len7 = l6;
+                                        let bytes7 = _rt::Vec::from_raw_parts(
+                                            l5.cast(),
+                                            len7,
+                                            len7,
+                                        );
+                                        _rt::string_lift(bytes7)
+                                    };
+                                    result8.push(e8);
+                                }
+                                _rt::cabi_dealloc(
+                                    base8,
+                                    len8 * (2 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                result8
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l9 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V55;
+                                let v55 = match l9 {
+                                    0 => {
+                                        let e55 = {
+                                            let l10 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l11 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len12 = l11;
+                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                l10.cast(),
+                                                len12,
+                                                len12,
+                                            );
+                                            _rt::string_lift(bytes12)
+                                        };
+                                        V55::InvalidArgument(e55)
+                                    }
+                                    1 => {
+                                        let e55 = {
+                                            let l13 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        V55::NotFound(e55)
+                                    }
+                                    2 => {
+                                        let e55 = {
+                                            let l16 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        V55::PermissionDenied(e55)
+                                    }
+                                    3 => {
+                                        let e55 = {
+                                            let l19 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V55::NotLeader(e55)
+                                    }
+                                    4 => {
+                                        let e55 = {
+                                            let l22 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V55::Conflict(e55)
+                                    }
+                                    5 => {
+                                        let e55 = {
+                                            let l25 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V55::AlreadyExists(e55)
+                                    }
+                                    6 => {
+                                        let e55 = {
+                                            let l28 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V55::LimitExceeded(e55)
+                                    }
+                                    7 => {
+                                        let e55 = {
+                                            let l31 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V55::NotGranted(e55)
+                                    }
+                                    8 => {
+                                        let e55 = {
+                                            let l34 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V55::NotReady(e55)
+                                    }
+                                    9 => {
+                                        let e55 = {
+                                            let l37 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V55::TryAgain(e55)
+                                    }
+                                    10 => {
+                                        let e55 = {
+                                            let l40 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V55::WrongContext(e55)
+                                    }
+                                    11 => {
+                                        let e55 = {
+                                            let l43 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            _rt::string_lift(bytes45)
+                                        };
+                                        V55::NotSupported(e55)
+                                    }
+                                    12 => {
+                                        let e55 = {
+                                            let l46 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            _rt::string_lift(bytes48)
+                                        };
+                                        V55::Failed(e55)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e55 = {
+                                            let l49 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l50 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            let l52 = *ptr0
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l53 = *ptr0
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len54 = l53;
+                                            let bytes54 = _rt::Vec::from_raw_parts(
+                                                l52.cast(),
+                                                len54,
+                                                len54,
+                                            );
+                                            (_rt::string_lift(bytes51), _rt::string_lift(bytes54))
+                                        };
+                                        V55::Other(e55)
+                                    }
+                                };
+                                v55
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result56
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Lets the application at the other end of a relation, or one unit of it, read; for as long as the relation is there.
+            #[allow(async_fn_in_trait)]
+            pub fn grant(
+                uri: &str,
+                relation: RelationId,
+                unit: ::core::option::Option<&str>,
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = uri;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result2_0, result2_1, result2_2) = match unit {
+                        Some(e) => {
+                            let vec1 = e;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            (1i32, ptr1.cast_mut(), len1)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let ptr3 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "grant"]
+                        fn wit_import4(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import4(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import4(
+                        ptr0.cast_mut(),
+                        len0,
+                        _rt::as_i32(relation),
+                        result2_0,
+                        result2_1,
+                        result2_2,
+                        ptr3,
+                    );
+                    let l5 = i32::from(*ptr3.add(0).cast::<u8>());
+                    let result53 = match l5 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = i32::from(
+                                    *ptr3.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V52;
+                                let v52 = match l6 {
+                                    0 => {
+                                        let e52 = {
+                                            let l7 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l8 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len9 = l8;
+                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                l7.cast(),
+                                                len9,
+                                                len9,
+                                            );
+                                            _rt::string_lift(bytes9)
+                                        };
+                                        V52::InvalidArgument(e52)
+                                    }
+                                    1 => {
+                                        let e52 = {
+                                            let l10 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l11 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len12 = l11;
+                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                l10.cast(),
+                                                len12,
+                                                len12,
+                                            );
+                                            _rt::string_lift(bytes12)
+                                        };
+                                        V52::NotFound(e52)
+                                    }
+                                    2 => {
+                                        let e52 = {
+                                            let l13 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        V52::PermissionDenied(e52)
+                                    }
+                                    3 => {
+                                        let e52 = {
+                                            let l16 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        V52::NotLeader(e52)
+                                    }
+                                    4 => {
+                                        let e52 = {
+                                            let l19 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V52::Conflict(e52)
+                                    }
+                                    5 => {
+                                        let e52 = {
+                                            let l22 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V52::AlreadyExists(e52)
+                                    }
+                                    6 => {
+                                        let e52 = {
+                                            let l25 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V52::LimitExceeded(e52)
+                                    }
+                                    7 => {
+                                        let e52 = {
+                                            let l28 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V52::NotGranted(e52)
+                                    }
+                                    8 => {
+                                        let e52 = {
+                                            let l31 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V52::NotReady(e52)
+                                    }
+                                    9 => {
+                                        let e52 = {
+                                            let l34 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V52::TryAgain(e52)
+                                    }
+                                    10 => {
+                                        let e52 = {
+                                            let l37 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V52::WrongContext(e52)
+                                    }
+                                    11 => {
+                                        let e52 = {
+                                            let l40 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V52::NotSupported(e52)
+                                    }
+                                    12 => {
+                                        let e52 = {
+                                            let l43 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            _rt::string_lift(bytes45)
+                                        };
+                                        V52::Failed(e52)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e52 = {
+                                            let l46 = *ptr3
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr3
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            let l49 = *ptr3
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l50 = *ptr3
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            (_rt::string_lift(bytes48), _rt::string_lift(bytes51))
+                                        };
+                                        V52::Other(e52)
+                                    }
+                                };
+                                v52
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result53
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Takes a grant to an application (`mysql`) or to a unit (`mysql/0`) back.
+            #[allow(async_fn_in_trait)]
+            pub fn revoke(uri: &str, reader: &str) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = uri;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = reader;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "revoke"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result52 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V51;
+                                let v51 = match l5 {
+                                    0 => {
+                                        let e51 = {
+                                            let l6 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l7 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len8 = l7;
+                                            let bytes8 = _rt::Vec::from_raw_parts(
+                                                l6.cast(),
+                                                len8,
+                                                len8,
+                                            );
+                                            _rt::string_lift(bytes8)
+                                        };
+                                        V51::InvalidArgument(e51)
+                                    }
+                                    1 => {
+                                        let e51 = {
+                                            let l9 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l10 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len11 = l10;
+                                            let bytes11 = _rt::Vec::from_raw_parts(
+                                                l9.cast(),
+                                                len11,
+                                                len11,
+                                            );
+                                            _rt::string_lift(bytes11)
+                                        };
+                                        V51::NotFound(e51)
+                                    }
+                                    2 => {
+                                        let e51 = {
+                                            let l12 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l13 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len14 = l13;
+                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                l12.cast(),
+                                                len14,
+                                                len14,
+                                            );
+                                            _rt::string_lift(bytes14)
+                                        };
+                                        V51::PermissionDenied(e51)
+                                    }
+                                    3 => {
+                                        let e51 = {
+                                            let l15 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l16 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len17 = l16;
+                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                l15.cast(),
+                                                len17,
+                                                len17,
+                                            );
+                                            _rt::string_lift(bytes17)
+                                        };
+                                        V51::NotLeader(e51)
+                                    }
+                                    4 => {
+                                        let e51 = {
+                                            let l18 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        V51::Conflict(e51)
+                                    }
+                                    5 => {
+                                        let e51 = {
+                                            let l21 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l22 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
+                                            );
+                                            _rt::string_lift(bytes23)
+                                        };
+                                        V51::AlreadyExists(e51)
+                                    }
+                                    6 => {
+                                        let e51 = {
+                                            let l24 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l25 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len26 = l25;
+                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                l24.cast(),
+                                                len26,
+                                                len26,
+                                            );
+                                            _rt::string_lift(bytes26)
+                                        };
+                                        V51::LimitExceeded(e51)
+                                    }
+                                    7 => {
+                                        let e51 = {
+                                            let l27 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l28 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        V51::NotGranted(e51)
+                                    }
+                                    8 => {
+                                        let e51 = {
+                                            let l30 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l31 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        V51::NotReady(e51)
+                                    }
+                                    9 => {
+                                        let e51 = {
+                                            let l33 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l34 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        V51::TryAgain(e51)
+                                    }
+                                    10 => {
+                                        let e51 = {
+                                            let l36 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V51::WrongContext(e51)
+                                    }
+                                    11 => {
+                                        let e51 = {
+                                            let l39 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V51::NotSupported(e51)
+                                    }
+                                    12 => {
+                                        let e51 = {
+                                            let l42 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V51::Failed(e51)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e51 = {
+                                            let l45 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            let l48 = *ptr2
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr2
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            (_rt::string_lift(bytes47), _rt::string_lift(bytes50))
+                                        };
+                                        V51::Other(e51)
+                                    }
+                                };
+                                v51
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result52
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Removes a secret, or one revision of it.
+            #[allow(async_fn_in_trait)]
+            pub fn remove(
+                uri: &str,
+                revision: ::core::option::Option<u32>,
+            ) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = uri;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result1_0, result1_1) = match revision {
+                        Some(e) => (1i32, _rt::as_i32(e)),
+                        None => (0i32, 0i32),
+                    };
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/secrets@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "remove"]
+                        fn wit_import3(_: *mut u8, _: usize, _: i32, _: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, result1_0, result1_1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result52 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V51;
+                                let v51 = match l5 {
+                                    0 => {
+                                        let e51 = {
+                                            let l6 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l7 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len8 = l7;
+                                            let bytes8 = _rt::Vec::from_raw_parts(
+                                                l6.cast(),
+                                                len8,
+                                                len8,
+                                            );
+                                            _rt::string_lift(bytes8)
+                                        };
+                                        V51::InvalidArgument(e51)
+                                    }
+                                    1 => {
+                                        let e51 = {
+                                            let l9 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l10 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len11 = l10;
+                                            let bytes11 = _rt::Vec::from_raw_parts(
+                                                l9.cast(),
+                                                len11,
+                                                len11,
+                                            );
+                                            _rt::string_lift(bytes11)
+                                        };
+                                        V51::NotFound(e51)
+                                    }
+                                    2 => {
+                                        let e51 = {
+                                            let l12 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l13 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len14 = l13;
+                                            let bytes14 = _rt::Vec::from_raw_parts(
+                                                l12.cast(),
+                                                len14,
+                                                len14,
+                                            );
+                                            _rt::string_lift(bytes14)
+                                        };
+                                        V51::PermissionDenied(e51)
+                                    }
+                                    3 => {
+                                        let e51 = {
+                                            let l15 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l16 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len17 = l16;
+                                            let bytes17 = _rt::Vec::from_raw_parts(
+                                                l15.cast(),
+                                                len17,
+                                                len17,
+                                            );
+                                            _rt::string_lift(bytes17)
+                                        };
+                                        V51::NotLeader(e51)
+                                    }
+                                    4 => {
+                                        let e51 = {
+                                            let l18 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l19 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len20 = l19;
+                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                l18.cast(),
+                                                len20,
+                                                len20,
+                                            );
+                                            _rt::string_lift(bytes20)
+                                        };
+                                        V51::Conflict(e51)
+                                    }
+                                    5 => {
+                                        let e51 = {
+                                            let l21 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l22 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len23 = l22;
+                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                l21.cast(),
+                                                len23,
+                                                len23,
+                                            );
+                                            _rt::string_lift(bytes23)
+                                        };
+                                        V51::AlreadyExists(e51)
+                                    }
+                                    6 => {
+                                        let e51 = {
+                                            let l24 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l25 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len26 = l25;
+                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                l24.cast(),
+                                                len26,
+                                                len26,
+                                            );
+                                            _rt::string_lift(bytes26)
+                                        };
+                                        V51::LimitExceeded(e51)
+                                    }
+                                    7 => {
+                                        let e51 = {
+                                            let l27 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l28 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        V51::NotGranted(e51)
+                                    }
+                                    8 => {
+                                        let e51 = {
+                                            let l30 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l31 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        V51::NotReady(e51)
+                                    }
+                                    9 => {
+                                        let e51 = {
+                                            let l33 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l34 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        V51::TryAgain(e51)
+                                    }
+                                    10 => {
+                                        let e51 = {
+                                            let l36 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V51::WrongContext(e51)
+                                    }
+                                    11 => {
+                                        let e51 = {
+                                            let l39 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V51::NotSupported(e51)
+                                    }
+                                    12 => {
+                                        let e51 = {
+                                            let l42 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V51::Failed(e51)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e51 = {
+                                            let l45 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            let l48 = *ptr2
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr2
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            (_rt::string_lift(bytes47), _rt::string_lift(bytes50))
+                                        };
+                                        V51::Other(e51)
+                                    }
+                                };
+                                v51
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result52
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -12654,115 +16087,131 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4768] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5467] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa4$\x01A\x02\x01A\"\
-\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\
-\x01s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08\
-conflict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\
-\x01s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-s\
-upported\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01\
-r\x03\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-even\
-t\x03\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremo\
-te-units\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed\
--event\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0b\
-remote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\
-\x01r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-cha\
-nged\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-ev\
-ent\x03\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01\
-r\x04\x02ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01\
-r\x02\x03uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05l\
-abel\x09\x08revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workl\
-oads\x04\0\x0eworkload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bno\
-tice-types\x0anotice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08w\
-orkloads\x05checks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02\
-ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upg\
-rade-event\x03\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01\
-r\x02\x04names\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05\
-start\0\0\x04stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0d\
-update-status\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relati\
-on-created\x01\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11\
-relation-departed\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\
-\0\x10storage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-change\
-d\x01\x16\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-rem\
-ove\x01\x18\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13peb\
-ble-check-failed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\
-\0\x12pre-series-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metri\
-cs\0\0\x14meter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01\
-r\x02\x05event(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09un\
-handled\x04\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\
-\0-\x03\0\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\
-\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06para\
-ms\x01\x03\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\
-\x06\x01o\x02ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bs\
-et-results\x01\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07m\
-essage\x04\0\x09\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\
-\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\
-\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\
-\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\
-\0\x1aperiapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\
-\x03\0\x02\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01\
-m\x02\x04unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08end\
-points\0\x08\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\
-\x04\0\x08endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\
-\x01\x01\x01@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\
-\x0f\x01j\x01\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\
-\x01\x12\x01ks\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\
-\x14\x04\0\x09get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\
-\x07changes\x10\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.\
-0\x05\x05\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\
-\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\
-\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\
-\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09end\
-points\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\
-\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07wa\
-iting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07bl\
-ocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\
-\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\
-\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12applic\
-ation-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\
-\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0f\
-set-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-applicati\
-on\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\
-\0\x1aperiapt:charm/status@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05e\
-rror\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02\
-ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\
-\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1e\
-periapt:charm/leadership@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05err\
-or\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\
-\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\
-\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19pe\
-riapt:charm/state@0.1.0\x05\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0b\
-goal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\
-\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\
-\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\
-\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01\
-B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cst\
-orage-kind\x03\0\x02\x01r\x02\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\
-\0\x04\x01ks\x01ps\x01@\x01\x04name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\
-\x01\x01\x01@\x01\x02ids\0\x09\x04\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04n\
-ames\x05county\0\x0b\x04\0\x03add\x01\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\
-\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
--name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
-cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
-\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
-\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0d\x01B\x04\x01m\x05\
-\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
-level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0e\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
-output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0f\x02\x03\0\0\x0a\
-invocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\
-\x10\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x11\x04\0\x07outcome\x03\0\x02\x02\
-\x03\x02\x01\x12\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainv\
-ocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\
-\x13\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09\
-producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
-t\x060.61.1";
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdf)\x01A\x02\x01A$\x01\
+B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
+s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
+lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
+s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-suppo\
+rted\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\
+\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-event\x03\
+\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremote-un\
+its\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08rela\
+tion\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed-eve\
+nt\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0brem\
+ote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\x01\
+r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-changed\
+\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-event\x03\
+\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02\
+ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03\
+uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08\
+revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0e\
+workload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0a\
+notice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05ch\
+ecks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0ca\
+ction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upgrade-event\x03\
+\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04na\
+mes\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04\
+stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-stat\
+us\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relation-created\x01\
+\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-de\
+parted\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10sto\
+rage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\
+\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\
+\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-f\
+ailed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-s\
+eries-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14m\
+eter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01r\x02\x05ev\
+ent(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09unhandled\x04\
+\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\0-\x03\0\
+\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\x02\x01\
+\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06params\x01\x03\
+\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\x06\x01o\x02\
+ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bset-results\x01\
+\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07message\x04\0\x09\
+\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\x01B\x09\x01\
+q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\x7f\0\x06\
+secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\0\x03ge\
+t\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\0\x1a\
+periapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\x03\x02\
+\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
+\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01m\x02\x04\
+unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08endpoints\0\x08\
+\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\x04\0\x08\
+endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\x01\
+@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\x0f\x01j\x01\
+\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
+s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
+get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
+\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x01B\x10\
+\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
+port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
+\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
+-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
+\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
+\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
+\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
+ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
+atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
+\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
+j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
+\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
+j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
+ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
+s@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\
+\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
+\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
+hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
+@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
+\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
+t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
+@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
+\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
+s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
+oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
+goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
+al-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01B\x10\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cstorage-kind\x03\0\x02\x01r\x02\
+\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\0\x04\x01ks\x01ps\x01@\x01\x04\
+name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\
+\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04names\x05county\0\x0b\x04\0\x03add\x01\
+\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
+me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
+e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
+ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
+\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
+harm/identity@0.1.0\x05\x0d\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
+ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
+\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x0e\x01B\x07\x01p}\x01r\x03\
+\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
+@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
+apt:charm/hook-tools@0.1.0\x05\x0f\x01B.\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\
+\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01m\x02\x0bapplication\x04\
+unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06hourly\x05daily\x06weekly\x07\
+monthly\x09quarterly\x06yearly\x04\0\x0drotate-policy\x03\0\x06\x01ks\x01k\x07\x01\
+r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\x06expire\x08\x04\0\x08metad\
+ata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refresh\x04\0\x0drevision-mode\x03\0\
+\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06access\x03\0\x0e\x01p\x0f\x01r\
+\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\x0bdescriptions\x08rotation\x07\
+\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\x07details\x03\0\x11\x01p}\x01\
+o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05owner\x05\x07content\x15\x08me\
+tadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01j\0\x01\x01\x01@\x03\x03uris\x07\
+content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\x1a\x01j\x01\x15\x01\x01\x01@\
+\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\0\x03get\x01\x1c\x01j\x01\x12\
+\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\0\x04info\x01\x1e\x01ps\x01j\
+\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01@\x03\x03uris\x08relation\x03\
+\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03uris\x06readers\0\x19\x04\0\x06\
+revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0\
+\x1bperiapt:charm/secrets@0.1.0\x05\x10\x02\x03\0\0\x0ainvocation\x02\x03\0\0\x07\
+outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\x11\x04\0\x0ainvocation\x03\
+\0\0\x02\x03\x02\x01\x12\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x13\x04\0\x07\
+failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06\
+handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\x14\x04\0\x19periapt:cha\
+rm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09producers\x01\x0cproce\
+ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -12775,8 +16224,8 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4667] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x9f#\x01A\x02\x01A\x1d\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5366] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda(\x01A\x02\x01A\x1f\
 \x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\
 \x01s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08\
 conflict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\
@@ -12875,10 +16324,27 @@ cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0
 level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
 1.0\x05\x0e\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
 output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0f\x04\09periapt:\
-charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-al\
-l-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-\
-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0f\x01B.\x02\x03\x02\
+\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
+\x01m\x02\x0bapplication\x04unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06h\
+ourly\x05daily\x06weekly\x07monthly\x09quarterly\x06yearly\x04\0\x0drotate-polic\
+y\x03\0\x06\x01ks\x01k\x07\x01r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\
+\x06expire\x08\x04\0\x08metadata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refres\
+h\x04\0\x0drevision-mode\x03\0\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06\
+access\x03\0\x0e\x01p\x0f\x01r\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\
+\x0bdescriptions\x08rotation\x07\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\
+\x07details\x03\0\x11\x01p}\x01o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05\
+owner\x05\x07content\x15\x08metadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01\
+j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\
+\x1a\x01j\x01\x15\x01\x01\x01@\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\
+\0\x03get\x01\x1c\x01j\x01\x12\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\
+\0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
+@\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
+uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
+\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x10\x04\09per\
+iapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-wi\
+th-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -12,6 +12,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
+    secret::{SecretData, SecretKey},
     view::Frame,
 };
 use periapt_sandbox::SealedArtifact;
@@ -168,6 +169,13 @@ pub(crate) enum ToKeeper {
 pub(crate) enum Call {
     /// Of the controller.
     Command(Box<RunnerCommand>),
+    /// Content that a unit may read, of the controller.
+    Secret {
+        /// Whose hook asks.
+        unit: UnitName,
+        /// Which revision of which secret.
+        key: SecretKey,
+    },
     /// That a charm's files and its compiled component are in place.
     Charm(CharmDigest),
 }
@@ -187,6 +195,8 @@ pub(crate) enum CallOutcome {
     },
     /// The charm is in place.
     Charm(ReadyCharm),
+    /// The content that was asked for.
+    Secret(SecretData),
     /// Nothing of it happened, and the same again would do no better.
     Refused(Refusal),
     /// It is not known whether it happened: ask the same again.

@@ -35,6 +35,7 @@ mod mirror;
 mod outbox;
 mod places;
 mod quarantine;
+mod secrets;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,13 @@ use periapt_host_api::{
     commit::{EarlyEffect, HookEffects},
     event::Event,
     journal::RecordedCalls,
+    secret::{SecretData, SecretKey},
     view::View,
 };
 
 use crate::{
-    ActionGathered, CallTime, ContextError, LeaseState, Limits, OutputStream, actions::RunningAction,
-    lease::Leadership, recorder::Recorder, run::HookRun, snapshot::Snapshot,
+    ActionGathered, CallError, CallTime, ContextError, IdSeed, LeaseState, Limits, OutputStream,
+    actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun, snapshot::Snapshot,
 };
 
 /// What a hook run starts from.
@@ -28,6 +29,8 @@ pub struct HookInputs {
     pub lease: LeaseState,
     /// 32 hex digits, drawn by the shell: the secret part of `JUJU_CONTEXT_ID`.
     pub context_id: String,
+    /// Fresh randomness, for the ids of secrets that the hook makes; nobody else may know it.
+    pub ids: IdSeed,
     /// `HOST:PORT` of each controller, for charms that show them; may be empty.
     pub api_addresses: Vec<String>,
     /// How much the hook may ask for.
@@ -85,7 +88,7 @@ impl HookContext {
         let leadership = Leadership::new(inputs.lease);
         let recorder = Recorder::new(inputs.limits.journal_bytes);
         Ok(Self {
-            run: HookRun::new(snapshot, inputs.event, leadership, inputs.limits),
+            run: HookRun::new(snapshot, inputs.event, leadership, inputs.ids, inputs.limits),
             recorder,
             context_id: inputs.context_id,
             api_addresses: inputs.api_addresses,
@@ -119,6 +122,12 @@ impl HookContext {
         self.run.leadership.renewed(state);
     }
 
+    /// Tells what came of the content that an [`Answer::NeedsSecret`](crate::Answer::NeedsSecret) asked for. The
+    /// same call, made again, is then decided.
+    pub fn secret_fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>) {
+        self.run.secrets.fetched(key, content, self.run.limits.fetched_bytes);
+    }
+
     /// Takes what the handler wrote to a stream: one line, or several that belong together.
     pub fn output_line(&mut self, now: CallTime, stream: OutputStream, text: &str) {
         self.run.log_output(now, stream, text);
@@ -140,7 +149,7 @@ impl HookContext {
     pub fn finish(self) -> Gathered {
         let status_set = self.run.statuses.unit_was_set();
         let action = self.run.action.map(RunningAction::finish);
-        let (effects, leader_term) = self.run.effects.finish();
+        let (effects, leader_term) = self.run.effects.finish(self.run.secrets.into_changes());
         let (early, log_bytes) = self.run.early.finish();
         Gathered { effects, leader_term, status_set, action, early, calls: self.recorder.finish(), log_bytes }
     }

@@ -19,6 +19,8 @@ use crate::{
     run::HookRun,
 };
 
+mod secrets;
+
 impl HookContext {
     fn call<A: Serialize, T: Serialize>(
         &mut self,

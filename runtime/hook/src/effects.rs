@@ -8,6 +8,7 @@ use periapt_host_api::{
     name::MAX_NAME_LENGTH,
     ports::PortTable,
     relation::Settings,
+    secret::SecretChanges,
 };
 
 use crate::{CallError, Limits};
@@ -245,11 +246,21 @@ impl Effects {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> (HookEffects, Option<LeaderTerm>) {
+    /// Takes room for something whose content is kept elsewhere. It is not given back, which bounds a guest that
+    /// makes and unmakes without end.
+    pub(crate) fn charge(&mut self, bytes: usize, keys: usize, limits: &Limits) -> Result<(), CallError> {
+        let after = Size {
+            bytes: self.taken.bytes.saturating_add(bytes),
+            keys: self.taken.keys.saturating_add(keys),
+        };
+        self.take(after, limits)
+    }
+
+    pub(crate) fn finish(mut self, secrets: SecretChanges) -> (HookEffects, Option<LeaderTerm>) {
         self.bags.retain(|_, changes| *changes != BagChanges::default());
         let ports = self.ports.changes_from(&self.base_ports);
         let Self { bags, state, leader_settings, add_storage, leader_term, .. } = self;
-        (HookEffects { bags, ports, state, leader_settings, add_storage }, leader_term)
+        (HookEffects { bags, ports, state, leader_settings, secrets, add_storage }, leader_term)
     }
 }
 
@@ -308,7 +319,7 @@ mod tests {
         }
         assert_eq!(effects.taken.keys, 3);
         let taken = effects.taken.bytes;
-        let (effects, _) = effects.finish();
+        let (effects, _) = effects.finish(SecretChanges::default());
         let encoded = serde_json::to_vec(&effects).unwrap().len();
         assert!(encoded <= taken + BAG_BYTES && taken < 1_300, "{encoded} {taken}");
     }
@@ -322,7 +333,7 @@ mod tests {
         let error = effects.write(target, None, changes, &limits).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("at most 200 fit"), "{error}");
-        assert!(effects.finish().0.is_empty());
+        assert!(effects.finish(SecretChanges::default()).0.is_empty());
     }
 
     #[test]

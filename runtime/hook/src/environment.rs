@@ -53,6 +53,7 @@ impl HookContext {
         variables.extend(relation_variables(event));
         variables.extend(action_variables(event));
         variables.extend(storage_variables(event));
+        variables.extend(secret_variables(event));
         variables
     }
 }
@@ -73,6 +74,18 @@ fn storage_variables(event: &Event) -> Vec<(String, String)> {
         ("JUJU_STORAGE_LOCATION".to_owned(), context.location.clone()),
         ("JUJU_STORAGE_KIND".to_owned(), StorageKind::Filesystem.to_string()),
     ]
+}
+
+fn secret_variables(event: &Event) -> Vec<(String, String)> {
+    let Some(secret) = event.secret() else { return Vec::new() };
+    let mut variables = vec![
+        ("JUJU_SECRET_ID".to_owned(), secret.id.uri()),
+        ("JUJU_SECRET_LABEL".to_owned(), secret.label.clone().unwrap_or_default()),
+    ];
+    if let Some(revision) = event.secret_revision() {
+        variables.push(("JUJU_SECRET_REVISION".to_owned(), revision.to_string()));
+    }
+    variables
 }
 
 fn relation_variables(event: &Event) -> Vec<(String, String)> {

@@ -5,7 +5,7 @@
 //! `HookContext::lease_renewed`, and makes the same call again, which now is decided either way. So no call can
 //! ask twice, and none can pass over the question.
 
-use periapt_host_api::{LeaderTerm, Timestamp};
+use periapt_host_api::{LeaderTerm, Timestamp, secret::SecretKey};
 
 use crate::CallError;
 
@@ -45,6 +45,8 @@ pub enum Answer<T> {
     Ready(T),
     /// Nothing happened yet: renew the lease, tell `HookContext::lease_renewed`, and make the same call again.
     NeedsLease,
+    /// Nothing happened yet: fetch this content, tell `HookContext::secret_fetched`, and make the same call again.
+    NeedsSecret(SecretKey),
 }
 
 impl<T> Answer<T> {
@@ -53,6 +55,7 @@ impl<T> Answer<T> {
         match self {
             Self::Ready(value) => Answer::Ready(change(value)),
             Self::NeedsLease => Answer::NeedsLease,
+            Self::NeedsSecret(key) => Answer::NeedsSecret(key),
         }
     }
 }
@@ -62,6 +65,7 @@ impl<T> Answer<T> {
 pub(crate) enum Halt {
     Refused(CallError),
     NeedsLease,
+    NeedsSecret(SecretKey),
 }
 
 impl From<CallError> for Halt {
@@ -75,6 +79,7 @@ pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> Answer<Result<T, CallEr
         Ok(value) => Answer::Ready(Ok(value)),
         Err(Halt::Refused(error)) => Answer::Ready(Err(error)),
         Err(Halt::NeedsLease) => Answer::NeedsLease,
+        Err(Halt::NeedsSecret(key)) => Answer::NeedsSecret(key),
     }
 }
 

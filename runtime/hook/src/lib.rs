@@ -24,6 +24,7 @@ mod ports;
 mod recorder;
 mod relations;
 mod run;
+mod secrets;
 mod snapshot;
 mod state;
 mod status;
@@ -40,6 +41,7 @@ pub use lease::{Answer, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState
 pub use limits::Limits;
 pub use log::OutputStream;
 pub use ports::Ports;
+pub use secrets::{GetMode, IdSeed, NewOwner, SecretInfo, SecretMetadata};
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatus, CharmStatus};
 pub use storage::StorageInfo;

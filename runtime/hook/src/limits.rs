@@ -39,6 +39,8 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Messages that one action may send; each is a record.
     pub task_messages: usize,
+    /// Bytes of secrets' content that is kept to be read again; with more, all is fetched anew.
+    pub fetched_bytes: usize,
     /// Bytes of the recorded calls in the journal.
     pub journal_bytes: usize,
 }
@@ -68,6 +70,7 @@ impl Default for Limits {
             result_bytes: 256 << 10,
             output_bytes: 128 << 10,
             task_messages: 1_000,
+            fetched_bytes: 4 << 20,
             journal_bytes: 256 << 10,
         }
     }

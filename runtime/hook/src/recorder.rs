@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     hash,
-    journal::{RecordedCall, RecordedCalls},
+    journal::{Confidence, RecordedCall, RecordedCalls},
 };
 use serde::Serialize;
 
@@ -33,6 +33,28 @@ impl Recorder {
         if self.recorded.omitted > 0 || !self.fits(function, arguments, answer) {
             self.recorded.omitted += 1;
         }
+    }
+
+    /// Records a call about secrets' content: arguments and answer are kept apart, to be sealed.
+    pub(crate) fn record_confidential<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: &A,
+        answer: &T,
+    ) {
+        let confidence = [json(arguments), json(answer)];
+        let price = confidence.iter().map(String::len).sum::<usize>();
+        let (first, Some(left)) = (self.recorded.secrets.len(), self.left.checked_sub(price)) else {
+            self.recorded.omitted += 1;
+            return;
+        };
+        let place = |index: usize| serde_json::json!({ "secret": first + index });
+        if self.recorded.omitted > 0 || !self.fits(function, &place(0), &place(1)) {
+            self.recorded.omitted += 1;
+            return;
+        }
+        self.left = self.left.min(left);
+        self.recorded.secrets.extend(confidence.map(Confidence));
     }
 
     pub(crate) fn finish(self) -> RecordedCalls {

@@ -88,6 +88,14 @@ impl HookRun {
         members
     }
 
+    /// A relation as Juju's tags name it: `relation-REQUIRER.ENDPOINT#PROVIDER.ENDPOINT`.
+    pub(crate) fn relation_tag(&self, id: RelationId) -> String {
+        let view = self.snapshot.view.relations.get(&id);
+        let ends = view.into_iter().flat_map(|view| view.endpoints.iter().rev());
+        let ends: Vec<String> = ends.map(|end| format!("{}.{}", end.application, end.name)).collect();
+        format!("relation-{}", ends.join("#"))
+    }
+
     /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only
     /// principal and subordinate see each other, and whom the unit was told of stays readable.
     pub(crate) fn is_opposite(&self, relation: OwnRelation<'_>, unit: &UnitName) -> bool {

@@ -8,6 +8,7 @@ use crate::{
     early::Early,
     effects::Effects,
     lease::{Halt, Leadership},
+    secrets::{IdSeed, Secrets},
     snapshot::Snapshot,
     status::Statuses,
 };
@@ -23,16 +24,24 @@ pub(crate) struct HookRun {
     pub(crate) statuses: Statuses,
     pub(crate) leadership: Leadership,
     pub(crate) action: Option<RunningAction>,
+    pub(crate) secrets: Secrets,
 }
 
 impl HookRun {
-    pub(crate) fn new(snapshot: Snapshot, event: Event, leadership: Leadership, limits: Limits) -> Self {
+    pub(crate) fn new(
+        snapshot: Snapshot,
+        event: Event,
+        leadership: Leadership,
+        ids: IdSeed,
+        limits: Limits,
+    ) -> Self {
         let ports = PortTable::new(snapshot.machine().ports_of(&snapshot.unit));
         Self {
             effects: Effects::new(ports),
             early: Early::new(&limits),
             statuses: Statuses::default(),
             action: RunningAction::of(&event, &snapshot.view),
+            secrets: Secrets::new(ids),
             snapshot,
             event,
             limits,

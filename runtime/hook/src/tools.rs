@@ -19,6 +19,9 @@ mod log;
 mod ports;
 mod relation;
 mod relation_bag;
+mod secret;
+mod secret_access;
+mod secret_change;
 mod state;
 mod status;
 mod storage;
@@ -93,6 +96,14 @@ const TOOLS: &[Tool] = &[
     state::STATE_GET,
     state::STATE_SET,
     state::STATE_DELETE,
+    secret::SECRET_GET,
+    secret::SECRET_IDS,
+    secret::SECRET_INFO_GET,
+    secret_access::SECRET_GRANT,
+    secret_access::SECRET_REVOKE,
+    secret_change::SECRET_ADD,
+    secret_change::SECRET_SET,
+    secret_change::SECRET_REMOVE,
     status::STATUS_SET,
     status::STATUS_GET,
     storage::STORAGE_GET,
@@ -115,9 +126,13 @@ impl HookContext {
             Ok(Output { stdout, stderr }) => ToolOutput { exit_code: 0, stdout, stderr },
             Err(Halt::Refused(error)) => failure(&error),
             Err(Halt::NeedsLease) => return Answer::NeedsLease,
+            Err(Halt::NeedsSecret(key)) => return Answer::NeedsSecret(key),
         };
         let stdin = stdin.map(String::from_utf8_lossy);
-        self.recorder.record("hook-tools.run", &(name, arguments, stdin), &output);
+        match secret::is_confidential(name) {
+            true => self.recorder.record_confidential("hook-tools.run", &(name, arguments, stdin), &output),
+            false => self.recorder.record("hook-tools.run", &(name, arguments, stdin), &output),
+        }
         Answer::Ready(output)
     }
 }

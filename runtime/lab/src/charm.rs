@@ -2,12 +2,13 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{CallTime, Gathered, HookContext, LeaseState};
+use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
 use periapt_host_api::{
     CharmDigest, Timestamp,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     name::ApplicationName,
+    secret::{SecretData, SecretKey},
 };
 use periapt_model::UploadedCharm;
 
@@ -50,6 +51,9 @@ pub trait HookHost {
 
     /// Renews the unit's lease, and tells what is held after that.
     fn renew_lease(&mut self) -> LeaseState;
+
+    /// Fetches content that the unit may read.
+    fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError>;
 
     /// Takes what leaves the hook early, as it is made.
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>);

@@ -10,11 +10,12 @@ use std::{
     time::Duration,
 };
 
-use periapt_hook::{CallTime, Gathered, HookContext, LeaseState};
+use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
 use periapt_host_api::{
     Timestamp,
     commit::{EarlyEffect, HookEffects},
     journal::RecordedCalls,
+    secret::{SecretData, SecretKey},
 };
 use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, Prepared, RunInputs, Sandbox, Seed};
 use tokio::runtime::{Builder, Runtime};
@@ -129,6 +130,8 @@ struct Slips {
     now: CallTime,
     early: Vec<(Timestamp, EarlyEffect)>,
     lease: Wish<LeaseState>,
+    secret: Wish<Result<SecretData, CallError>>,
+    wanted: Option<SecretKey>,
     sleep: Duration,
     sleeper: Wish<()>,
 }
@@ -163,8 +166,15 @@ impl<T> Wish<T> {
 
 impl Desk {
     fn new(now: CallTime) -> Self {
-        let slips =
-            Slips { now, early: Vec::new(), lease: Wish::None, sleep: Duration::ZERO, sleeper: Wish::None };
+        let slips = Slips {
+            now,
+            early: Vec::new(),
+            lease: Wish::None,
+            secret: Wish::None,
+            wanted: None,
+            sleep: Duration::ZERO,
+            sleeper: Wish::None,
+        };
         Self(Arc::new(Mutex::new(slips)))
     }
 
@@ -185,6 +195,9 @@ impl Desk {
         }
         slips.sleeper.grant(|| ());
         slips.lease.grant(|| host.renew_lease());
+        if let Some(key) = slips.wanted.take() {
+            slips.secret.grant(|| host.fetch_secret(key));
+        }
         slips.now = host.now();
     }
 }
@@ -196,6 +209,11 @@ impl HookServices for Desk {
 
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
         Box::pin(poll_fn(|task| self.slips().lease.poll(task)))
+    }
+
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
+        self.slips().wanted = Some(key);
+        Box::pin(poll_fn(|task| self.slips().secret.poll(task)))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{Refusal, Revision, StoreId, Timestamp, command::Caller};
+use periapt_host_api::{
+    ErrorCode, Refusal, Revision, StoreId, Timestamp, UnitName,
+    command::Caller,
+    secret::{SecretData, SecretKey},
+};
 use periapt_model::{
     Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root, WorkerCommand,
-    due_work, evaluate,
+    due_work, evaluate, open_content, seal_input, secret_for_unit,
 };
 use uuid::Uuid;
 
-use crate::{LabError, chance::Chance, clock::Clock, travel::travelled};
+use crate::{LabError, chance::Chance, clock::Clock, lock::Lock, travel::travelled};
 
 /// So many steps of the controller's workers in a row are a loop.
 const MAX_WORKER_STEPS: usize = 10_000;
@@ -50,9 +54,23 @@ impl Controller {
     /// Evaluates a request and lets it happen.
     pub(crate) fn submit(&mut self, clock: Clock, caller: &Caller, input: &Input) -> Result<Output, Refusal> {
         let env = Environment { now: clock.now(), lease_now_ms: clock.boot_ms(), seed: self.chance.bytes() };
-        let (changes, output) = evaluate(&self.root, caller, input, &env)?;
+        let mut input = input.clone();
+        seal_input(&self.root, &mut input, &Lock, env.seed)?;
+        let (changes, output) = evaluate(&self.root, caller, &input, &env)?;
         self.apply(changes);
         Ok(output)
+    }
+
+    /// Content that a runner fetches for a unit.
+    pub(crate) fn secret(
+        &self,
+        caller: &Caller,
+        unit: &UnitName,
+        key: &SecretKey,
+    ) -> Result<SecretData, Refusal> {
+        let (sealed, what) = secret_for_unit(&self.root, caller, unit, key)?;
+        open_content(&Lock, what, &sealed)
+            .ok_or_else(|| Refusal::new(ErrorCode::Internal, "the laboratory lost its key"))
     }
 
     /// Puts something into the store past all rules, as restoring a backup would.

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use periapt_hook::{CallTime, LeaseState};
-use periapt_host_api::{Timestamp, UnitName, commit::EarlyEffect};
+use periapt_hook::{CallError, CallTime, LeaseState};
+use periapt_host_api::{
+    ErrorCode, Timestamp, UnitName,
+    commit::EarlyEffect,
+    secret::{SecretData, SecretKey},
+};
 
 use crate::{
     HookHost,
@@ -40,6 +44,17 @@ impl HookHost for Host<'_> {
             let _ = self.agent.claim(self.controller, *self.clock, self.unit);
         }
         self.agent.lease(self.unit)
+    }
+
+    fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError> {
+        if !self.agent.is_up() {
+            return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
+        }
+        self.controller.secret(&self.agent.caller(), self.unit, &key).map_err(|refusal| match refusal.code {
+            ErrorCode::PermissionDenied => CallError::PermissionDenied(refusal.message),
+            ErrorCode::NotFound => CallError::NotFound(refusal.message),
+            _ => CallError::Failed(refusal.message),
+        })
     }
 
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>) {

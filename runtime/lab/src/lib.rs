@@ -21,6 +21,7 @@ mod error;
 mod host;
 mod lab;
 pub mod laws;
+mod lock;
 mod trace;
 mod travel;
 

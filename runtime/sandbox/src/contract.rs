@@ -11,6 +11,7 @@ mod leadership;
 mod log;
 mod ports;
 mod relations;
+mod secrets;
 mod state;
 mod status;
 mod storage;
@@ -43,6 +44,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
     state::link(&mut linker.instance("periapt:charm/state@0.1.0")?)?;
+    secrets::link(&mut linker.instance("periapt:charm/secrets@0.1.0")?)?;
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;
     storage::link(&mut linker.instance("periapt:charm/storage@0.1.0")?)?;
     tools::link(&mut linker.instance("periapt:charm/hook-tools@0.1.0")?)?;

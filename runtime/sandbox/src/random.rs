@@ -3,6 +3,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use periapt_hook::IdSeed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng as _, TryCryptoRng, TryRng};
 
@@ -29,6 +30,8 @@ pub(crate) enum Stream {
     Insecure = 2,
     /// `wasi:random/insecure-seed`.
     InsecureSeed = 3,
+    /// Ids of secrets, which the host makes.
+    Ids = 4,
 }
 
 impl Seed {
@@ -36,6 +39,13 @@ impl Seed {
         let mut source = ChaCha20Rng::from_seed(self.0);
         source.set_stream(stream as u64);
         source
+    }
+
+    /// What the host draws the ids of this hook's secrets from.
+    pub fn ids(&self) -> IdSeed {
+        let mut seed = [0; 32];
+        self.stream(Stream::Ids).fill_bytes(&mut seed);
+        IdSeed(seed)
     }
 
     /// A hash seed for a guest's maps.

@@ -2,8 +2,12 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-use periapt_hook::{CallTime, LeaseState};
-use periapt_host_api::{Timestamp, commit::EarlyEffect};
+use periapt_hook::{CallError, CallTime, LeaseState};
+use periapt_host_api::{
+    Timestamp,
+    commit::EarlyEffect,
+    secret::{SecretData, SecretKey},
+};
 
 /// A future in a box.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -15,6 +19,9 @@ pub trait HookServices: Send + Sync + 'static {
 
     /// Renews the unit's lease, waiting for at most five seconds, and tells what is held after that.
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState>;
+
+    /// Fetches content that the unit may read, waiting for at most ten seconds.
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>>;
 
     /// Takes what leaves the hook early, in order, as it is made. It must not block: what cannot be sent now
     /// is kept by the receiver, whose memory is bounded because the hook's early effects are.

@@ -1,11 +1,14 @@
 //! The words in which the resolver answers, and in which it is told how things went.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     OperationId, Revision, TaskId, Timestamp, UnitName,
     action::{TaskOutcome, TaskResults},
     commit::{EarlyEffect, Transitions},
     event::Event,
-    record::{CharmRef, SeenHashes, UnitRecord},
+    record::{CharmRef, SecretRecord, SeenHashes, UnitRecord},
+    secret::{SecretId, SecretRevision},
 };
 
 /// What a unit does next.
@@ -119,6 +122,10 @@ pub struct Seen {
     pub bag_version: u64,
     /// Whether the relation that the event is about is still in the model.
     pub relation_exists: bool,
+    /// The latest revision of the secret that the event is about; 0 if there is none.
+    pub secret_latest: SecretRevision,
+    /// Of an event about a secret: what the unit was told of the secrets and revisions that are still there.
+    pub secrets: BTreeMap<SecretId, SecretRecord>,
     /// Seconds between update-status hooks; 0: off.
     pub update_status_interval: u32,
 }

@@ -9,6 +9,7 @@ mod error;
 mod leadership;
 mod ordinary;
 mod removal;
+mod secrets;
 mod start;
 mod storage;
 
@@ -16,7 +17,7 @@ mod storage;
 type Rule = fn(&Subject<'_>, Timestamp) -> Option<Decision>;
 
 /// The first rule that yields something decides. The numbers are those of `hook-model.md` 1.7; what is not here
-/// yet (workload events, secrets, commands) takes its place at its number.
+/// yet (workload events, commands) takes its place at its number.
 const RULES: &[Rule] = &[
     removal::dead_or_wound_up,     // 1
     action::terminated,            // (1.6: an action whose agent died)
@@ -25,8 +26,9 @@ const RULES: &[Rule] = &[
     deploy::failed,                // 4
     relation::created,             // 7
     leadership::next,              // 8
-    // 9 workload events, 10 secrets
-    action::next, // 11
+    // 9 workload events
+    secrets::next, // 10
+    action::next,  // 11
     // 12 commands
     storage::next,           // 13
     error::failed_hook,      // 15

@@ -56,6 +56,12 @@ pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
     if let Some(unit) = event.remote_unit() {
         data.insert("remote-unit".to_owned(), unit.to_string().into());
     }
+    if let Some(secret) = event.secret() {
+        data.insert("secret-uri".to_owned(), secret.id.uri().into());
+        if let Some(label) = &secret.label {
+            data.insert("secret-label".to_owned(), label.clone().into());
+        }
+    }
     agent(AgentStatus::Error, format!("hook failed: \"{event}\""), data)
 }
 

@@ -1,10 +1,13 @@
 //! One unit in its view: what every rule of the resolver looks at.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
     event::Event,
-    record::{HookStep, Operation, SeenHashes, UnitRecord},
+    record::{HookStep, Operation, SecretRecord, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
+    secret::{SecretId, SecretRevision},
     status::Life,
     view::{ApplicationView, MachineView, ModelView, StorageAttachment, StorageView, UnitView, View},
 };
@@ -104,7 +107,10 @@ impl<'a> Subject<'a> {
             };
             self.bag_version(context.relation, owner)
         });
+        let secret = event.secret().and_then(|context| self.view.secrets.get(&context.id));
         Seen {
+            secret_latest: secret.map_or(SecretRevision::default(), |secret| secret.latest),
+            secrets: event.secret().map(|_| self.remembered_secrets()).unwrap_or_default(),
             hashes: self.hashes(),
             leader_settings_version: self.application.leader_settings_version,
             boot_id: self.boot_id().map(str::to_owned),
@@ -112,6 +118,19 @@ impl<'a> Subject<'a> {
             relation_exists: relation.is_some_and(|it| self.view.relations.contains_key(&it.relation)),
             update_status_interval: self.update_status_interval(),
         }
+    }
+
+    /// What the unit was told of secrets, without those and the revisions that are gone.
+    fn remembered_secrets(&self) -> BTreeMap<SecretId, SecretRecord> {
+        let known = self.record().secrets.iter().filter_map(|(id, told)| {
+            let secret = self.view.secrets.get(id)?;
+            let there = |revision: &SecretRevision| {
+                secret.owned.as_ref().is_none_or(|owned| owned.revisions.contains_key(revision))
+            };
+            let obsolete = told.obsolete.iter().copied().filter(there).collect();
+            Some((*id, SecretRecord { changed: told.changed, obsolete }))
+        });
+        known.collect()
     }
 
     /// The decision to run a hook now.

@@ -81,6 +81,7 @@ impl Model {
             attempt: 1,
             lease: LeaseState::default(),
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
             limits: Limits::default(),
         };
@@ -110,6 +111,7 @@ impl Model {
             coalesced: Vec::new(),
             calls: gathered.calls,
             seed: "0".repeat(64),
+            sealed: None,
         };
         let effects = gathered.effects;
         self.commit(&unit, record, effects, Transitions::default(), Some(journal.clone())).await?;

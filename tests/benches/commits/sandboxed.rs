@@ -32,6 +32,15 @@ impl HookServices for Nothing {
         Box::pin(async { LeaseState::default() })
     }
 
+    fn fetch_secret(
+        &self,
+        key: periapt_host_api::secret::SecretKey,
+    ) -> BoxFuture<'_, Result<periapt_host_api::secret::SecretData, periapt_hook::CallError>> {
+        Box::pin(async move {
+            Err(periapt_hook::CallError::NotFound(format!("secret {:?} not found", key.id.to_string())))
+        })
+    }
+
     fn early(&self, _items: Vec<(Timestamp, EarlyEffect)>) {}
 }
 

@@ -101,6 +101,7 @@ mod tests {
             coalesced: Vec::new(),
             calls: RecordedCalls::default(),
             seed: String::new(),
+            sealed: None,
         };
         JournalEntry { unit: unit.parse().unwrap(), revision: Default::default(), record }
     }

@@ -8,7 +8,7 @@ use periapt_host_api::{
     storage::UnitStorage,
 };
 
-use crate::{config, entity::Application, life, transaction::Transaction};
+use crate::{command, config, entity::Application, life, transaction::Transaction};
 
 pub(crate) fn set_config(
     tx: &mut Transaction<'_>,
@@ -21,6 +21,7 @@ pub(crate) fn set_config(
     let about = |refusal: Refusal| refusal.about(format!("application {name}"));
     let (set, reset) = config::change_application(&mut application, meta, set, reset).map_err(about)?;
     application.config = config::change(meta, &application.config, &set, &reset).map_err(about)?;
+    command::secret::check_options(&tx.state, &mut application.config, set.keys()).map_err(about)?;
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     tx.put(application);
     Ok(Answer::Done)

@@ -42,8 +42,9 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut options = deploy.config.clone();
     let budgets = config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
-    let settings = config::change(meta, &OptionValues::new(), &options, &[])?;
+    let mut settings = config::change(meta, &OptionValues::new(), &options, &[])?;
     check_storage(meta, &deploy.storage).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    super::secret::check_options(&tx.state, &mut settings, deploy.config.keys())?;
 
     use_charm(tx, &deploy.charm, meta)?;
     let charm = CharmRef { digest: deploy.charm, modified_version: 0 };

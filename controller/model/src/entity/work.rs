@@ -5,6 +5,7 @@ use std::fmt;
 use periapt_host_api::{
     ApplicationName, RelationId, StorageId, Timestamp, UnitName,
     command::{Force, Placement},
+    secret::{SecretId, SecretReader},
     storage::UnitStorage,
 };
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,18 @@ pub enum Work {
     },
     /// Remove all units of a dying model without their agents.
     ForceModel,
+    /// Remove secrets whose owner is gone, or what is left of removed ones.
+    RemoveSecrets {
+        /// Which.
+        secrets: Vec<SecretId>,
+    },
+    /// Take the grants and the tracked revisions of a reader that is gone.
+    ForgetSecretReader {
+        /// Who.
+        reader: SecretReader,
+        /// Of which secrets.
+        secrets: Vec<SecretId>,
+    },
     /// Remove the bags of a relation that is gone.
     RemoveBags {
         /// Which.

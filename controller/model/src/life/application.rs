@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{ApplicationName, command::Force, status::Life, storage::UnitStorage};
+use periapt_host_api::{
+    ApplicationName,
+    command::Force,
+    secret::{SecretOwner, SecretReader},
+    status::Life,
+    storage::UnitStorage,
+};
 
-use super::{charm, relation, unit};
+use super::{charm, relation, secret, unit};
 use crate::{
     entity::{Application, ModelKey, Relation, Unit, Work, WorkId},
     root::ModelState,
@@ -117,6 +123,8 @@ pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) -
     let mut model = tx.state.model().clone();
     model.removed_usage.add(&application.removed_usage);
     tx.put(model);
+    secret::forget_owner(tx, &SecretOwner::Application(name.clone()));
+    secret::forget_reader(tx, SecretReader::Application(name.clone()));
     tx.set_lease(name, None);
     charm::release(tx, &application.charm.digest);
     true

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use periapt_host_api::{
     RelationId, UnitName,
     command::Force,
+    secret::{SecretOwner, SecretReader},
     status::{AgentStatus, Life},
     storage::{MAX_PER_UNIT, UnitStorage},
 };
 
-use super::{application, charm, relation, scope, storage};
+use super::{application, charm, relation, scope, secret, storage};
 use crate::{
     entity::{Application, ModelKey, Unit, Work},
     root::ModelState,
@@ -131,6 +132,8 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
         tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
     }
     application::keep_usage(tx, unit);
+    secret::forget_owner(tx, &SecretOwner::Unit(unit.name.clone()));
+    secret::forget_reader(tx, SecretReader::Unit(unit.name.clone()));
     for id in unit.record.relations.keys() {
         relation::forget_if_done(tx, id);
     }

@@ -13,9 +13,11 @@ use periapt_host_api::{
 };
 
 mod diff;
+mod secrets;
 mod write;
 
 pub(crate) use diff::Touched;
+pub(crate) use secrets::Bell;
 
 use super::index::Index;
 use crate::entity::{
@@ -40,6 +42,7 @@ pub struct ModelState {
     operations: OrdMap<ActionOperationId, Arc<ActionOperation>>,
     tasks: OrdMap<TaskId, Arc<Task>>,
     storages: OrdMap<StorageId, Arc<Storage>>,
+    secrets: secrets::Secrets,
     work: OrdMap<WorkId, Arc<WorkItem>>,
 
     units_on: Index<MachineId, UnitName>,
@@ -72,6 +75,7 @@ impl ModelState {
             operations: OrdMap::new(),
             tasks: OrdMap::new(),
             storages: OrdMap::new(),
+            secrets: secrets::Secrets::default(),
             work: OrdMap::new(),
             units_on: Index::default(),
             machines_of: Index::default(),
@@ -344,6 +348,7 @@ impl ModelState {
         !self.work.is_empty()
             || !self.unplaced.is_empty()
             || !self.ended_tasks.is_empty()
+            || self.secrets.is_waiting()
             || self.model.life != Life::Alive
     }
 }

@@ -35,6 +35,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow_relations(new, agent, &touched, &mut next);
     follow_tasks(&touched, &mut next);
     follow_storages(new, agent, &touched, &mut next);
+    follow_secrets(new, agent, &touched, &mut next);
     next
 }
 
@@ -161,6 +162,19 @@ fn follow_storages(state: &ModelState, agent: &AgentName, touched: &Touched<'_>,
         match state.storage(id).filter(|storage| own.sees_storage(agent, storage)) {
             Some(storage) => next.storages.insert((*id).clone(), project::storage(storage)),
             None => next.storages.remove(*id),
+        };
+    }
+}
+
+fn follow_secrets(state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
+    if touched.secrets.is_empty() {
+        return;
+    }
+    let own = Own::of(state, agent);
+    for id in &touched.secrets {
+        match own.secret(id) {
+            Some(secret) => next.secrets.insert(*id, secret),
+            None => next.secrets.remove(id),
         };
     }
 }

@@ -91,6 +91,11 @@ fn delete_rest(tx: &mut Transaction<'_>) {
     for relation in tx.state.relations_with_bags() {
         rest.extend(tx.state.bags(relation).map(|bag| ModelKey::Bag(bag.key.clone())));
     }
+    for id in tx.state.secrets_with_parts() {
+        rest.extend(tx.state.secret_contents(&id).map(|it| ModelKey::SecretContent(id, it.revision)));
+        rest.extend(tx.state.secret_consumers(&id).map(|it| ModelKey::SecretConsumer(id, it.unit.clone())));
+    }
+    rest.extend(tx.state.secrets().map(|secret| ModelKey::Secret(secret.id)));
     rest.extend(tx.state.charms().map(|charm| ModelKey::Charm(charm.digest)));
     rest.extend(tx.state.tasks().map(|task| ModelKey::Task(task.id)));
     rest.extend(tx.state.operations().map(|operation| ModelKey::ActionOperation(operation.id)));

@@ -52,6 +52,14 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             None => true,
         },
         Work::ForceModel => windup::force_step(tx),
+        Work::RemoveSecrets { secrets } => {
+            life::secret::remove_step(tx, secrets);
+            true
+        }
+        Work::ForgetSecretReader { reader, secrets } => {
+            life::secret::forget_step(tx, reader, secrets);
+            true
+        }
         Work::RemoveBags { relation } => life::relation::remove_bags(tx, relation),
     };
     if done {

@@ -17,10 +17,17 @@ pub(crate) async fn submit<C, T>(
     input: impl Fn(C) -> Input,
     output: impl Fn(Output) -> Option<T>,
 ) -> Result<CommandResults<T>, Refusal> {
+    let root = engine.current().root.clone();
     let mut inputs = Vec::new();
     let mut places = Vec::with_capacity(bulk.commands.len());
     for command in bulk.commands {
-        places.push(command.map(|command| inputs.push(input(command))));
+        // Nothing confidential goes further than this door.
+        places.push(command.and_then(|command| {
+            let mut input = input(command);
+            engine.door.seal(&root, &mut input)?;
+            inputs.push(input);
+            Ok(())
+        }));
     }
     let mut answered = engine.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;

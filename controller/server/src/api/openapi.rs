@@ -18,6 +18,8 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("digest", "the archive's SHA-256: 64 lower-case hex digits"),
     ("model", "a model's UUID, or its name: the caller's own, or else the only one of that name"),
     ("number", "a unit's number in its application"),
+    ("revision", "a revision of a secret"),
+    ("secret", "a secret's id: 20 digits 0-9a-v"),
     ("uuid", "a model's UUID"),
 ];
 

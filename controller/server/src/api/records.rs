@@ -128,7 +128,15 @@ pub(crate) async fn journal(
         check_access(&state, &who.0, ModelAccess::Admin)?;
     }
     let store = engine.records()?;
-    Ok(Json(JournalReader::new(&*store, state.model().uuid, &query).page(&state).await?))
+    let uuid = state.model().uuid;
+    let mut journal = JournalReader::new(&*store, uuid, &query).page(&state).await?;
+    if query.secrets {
+        for entry in &mut journal.entries {
+            let opened = engine.door.open_journal(&uuid, entry.record.clone())?;
+            entry.record = if query.calls { opened } else { opened.without_calls() };
+        }
+    }
+    Ok(Json(journal))
 }
 
 pub(crate) async fn status_history(

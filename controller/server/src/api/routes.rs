@@ -10,13 +10,14 @@ use http::Method;
 use periapt_host_api::{
     action::{OperationDetails, TaskDetails, TaskNews},
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
-    api::{ApplicationDetails, Journal, Registered, UnitDetails},
+    api::{ApplicationDetails, Journal, Registered, SecretDetails, UnitDetails},
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
         ControllerInfo, ModelSummary,
     },
     logs::LogLine,
+    secret::SecretData,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
@@ -25,7 +26,7 @@ use periapt_host_api::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
-    api::{actions, agents, charms, controller, failure, models, records},
+    api::{actions, agents, charms, controller, failure, models, records, secrets},
     engine::Engine,
 };
 
@@ -174,6 +175,12 @@ const OPERATIONS_QUERY: &[Parameter] = &[
     Parameter { name: "offset", kind: "integer", description: "after so many that match" },
 ];
 
+const SECRETS_QUERY: &[Parameter] = &[
+    Parameter { name: "secret", kind: "string", description: "this one alone, by name, id or URI" },
+    Parameter { name: "reveal", kind: "boolean", description: "with its content" },
+    Parameter { name: "revision", kind: "integer", description: "the content of this revision" },
+];
+
 /// The API.
 pub(crate) fn table() -> Vec<Route> {
     let mut table = for_controller();
@@ -250,6 +257,15 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/storage").on(
             Operation::get("storage", "A model's storage, by id.", json::<CombinedStorage>()),
             models::storage,
+        ),
+        Route::new("/v1/models/{model}/secrets").on(
+            Operation::get(
+                "secrets",
+                "A model's secrets, or one of them; content only of one, and only where it is asked for.",
+                json::<Vec<SecretDetails>>(),
+            )
+            .query(SECRETS_QUERY),
+            secrets::list,
         ),
         Route::new("/v1/models/{model}/config").on(
             Operation::get("modelConfig", "A model's configuration.", json::<ModelConfig>()),
@@ -375,6 +391,13 @@ fn for_agents() -> Vec<Route> {
             )
             .query(WATCH_QUERY),
             agents::watch,
+        ),
+        Route::new(
+            "/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/secrets/{secret}/{revision}",
+        )
+        .on(
+            Operation::get("unitSecret", "Content of a secret that a unit may read.", json::<SecretData>()),
+            secrets::of_unit,
         ),
         Route::new("/v1/agents/{agent}/models/{uuid}/commands").on(
             Operation::new(

@@ -106,6 +106,7 @@ pub(crate) fn model_of(input: &Input) -> Option<ModelUuid> {
             WorkerCommand::AssignUnits(model)
             | WorkerCommand::RunWork(model, _)
             | WorkerCommand::WindUpModel(model)
+            | WorkerCommand::RingSecrets(model)
             | WorkerCommand::ExpireLease(model, _),
         ) => Some(*model),
         Input::Controller(_) | Input::UploadCharm(_) | Input::Register(..) | Input::Worker(_) => None,

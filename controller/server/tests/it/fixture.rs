@@ -66,6 +66,7 @@ impl Fixture {
             engine: "wasmtime 48".into(),
             store: Arc::new(store),
             blobs: Blobs::local(blobs.path()).unwrap(),
+            seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
             clock: Arc::new(clock.clone()),
             chance: Arc::new(Counting::default()),
             drain_within: Duration::from_secs(5),

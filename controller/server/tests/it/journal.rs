@@ -33,6 +33,7 @@ fn calls(bytes: usize) -> RecordedCalls {
             call("hook-tools.run", "[\"config-get\",[],\"\"]", 0),
         ],
         answers: vec!["x".repeat(bytes), "{\"password\":\"hunter2\"}".into(), "\"hunter2\"".into()],
+        secrets: vec![],
         omitted: 0,
     }
 }
@@ -52,6 +53,7 @@ async fn commit(logging: &Logging, name: &str, seq: u64, event: Event, calls: Re
         coalesced: vec![],
         calls,
         seed: "5eed".into(),
+        sealed: None,
     };
     let commit = UnitCommit {
         unit: unit(name),

@@ -4,6 +4,7 @@ use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
     TaskId, UnitName,
     relation::{BagKey, BagOwner},
+    secret::{SecretId, SecretRevision},
     state::StateKey,
 };
 use periapt_model::{
@@ -51,6 +52,10 @@ fn relation() -> impl Strategy<Value = RelationId> {
     any::<u32>().prop_map(RelationId)
 }
 
+fn secret() -> impl Strategy<Value = SecretId> {
+    any::<[u8; 12]>().prop_map(SecretId::from_bytes)
+}
+
 fn sequence() -> impl Strategy<Value = SequenceKey> {
     any_variant!(SequenceKey {
         SequenceKey::Machine => Just(SequenceKey::Machine),
@@ -92,6 +97,11 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::ActionOperation(_) =>
             any::<u64>().prop_map(|id| ModelKey::ActionOperation(ActionOperationId(id))),
         ModelKey::Task(_) => any::<u64>().prop_map(|id| ModelKey::Task(TaskId(id))),
+        ModelKey::Secret(_) => secret().prop_map(ModelKey::Secret),
+        ModelKey::SecretContent(..) => (secret(), any::<u32>())
+            .prop_map(|(id, revision)| ModelKey::SecretContent(id, SecretRevision(revision))),
+        ModelKey::SecretConsumer(..) => (secret(), unit())
+            .prop_map(|(id, unit)| ModelKey::SecretConsumer(id, unit)),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),
     })
 }

@@ -8,6 +8,7 @@ mod charm;
 mod infrastructure;
 mod record;
 mod relation;
+mod secret;
 mod storage;
 mod task;
 mod unit;
@@ -112,6 +113,9 @@ entities! {
     StateEntry("state-entry") => unit::state_entries,
     ActionOperation("action-operation") => task::operations,
     Task("task") => task::tasks,
+    Secret("secret") => secret::secrets,
+    SecretContent("secret-content") => secret::contents,
+    SecretConsumer("secret-consumer") => secret::consumers,
     WorkItem("work-item") => work::items,
 }
 

@@ -2,10 +2,11 @@
 
 use http::Method;
 use periapt_host_api::{
-    AgentName, ModelUuid, Revision,
+    AgentName, ModelUuid, Revision, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::{Registered, WatchPosition},
     command::{CommandResults, Commands},
+    secret::{SecretData, SecretKey},
     view::Frame,
 };
 
@@ -48,6 +49,19 @@ impl Client {
     ) -> Result<CommandResults<RunnerAnswer>> {
         let path = format!("/v1/agents/{agent}/models/{model}/commands");
         self.call(Method::POST, path).json(&Commands { commands })?.value().await
+    }
+
+    /// Content of a secret that a unit may read.
+    pub async fn unit_secret(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        unit: &UnitName,
+        key: &SecretKey,
+    ) -> Result<SecretData> {
+        let SecretKey { id, revision } = key;
+        let path = format!("/v1/agents/{agent}/models/{model}/units/{unit}/secrets/{id}/{revision}");
+        self.get(path).value().await
     }
 
     /// Sends one such call; its refusal is the error. Answers also the revision at which it can be read.

@@ -6,7 +6,10 @@ use http::Method;
 use periapt_host_api::{
     ActionOperationId, ApplicationName, Revision, TaskId, UnitName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
-    api::{ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, UnitDetails},
+    api::{
+        ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, SecretDetails, SecretQuery,
+        UnitDetails,
+    },
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
@@ -79,6 +82,29 @@ impl Client {
     /// A unit with its relations and its newest hooks.
     pub async fn unit(&self, model: &ModelSelector, unit: &UnitName) -> Result<UnitDetails> {
         self.get(format!("/v1/models/{model}/units/{unit}")).value().await
+    }
+
+    /// A model's secrets, without content.
+    pub async fn secrets(&self, model: &ModelSelector) -> Result<Vec<SecretDetails>> {
+        self.get(format!("/v1/models/{model}/secrets")).value().await
+    }
+
+    /// One secret, by name, id or URI; none if the answer holds none.
+    pub async fn secret(
+        &self,
+        model: &ModelSelector,
+        secret: &str,
+        query: &SecretQuery,
+    ) -> Result<Option<SecretDetails>> {
+        let mut call = self.get(format!("/v1/models/{model}/secrets")).query("secret", secret);
+        if query.reveal {
+            call = call.query("reveal", true);
+        }
+        if let Some(revision) = query.revision {
+            call = call.query("revision", revision);
+        }
+        let found: Vec<SecretDetails> = call.value().await?;
+        Ok(found.into_iter().next())
     }
 
     /// An application with its settings.

@@ -8,6 +8,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::CommandResult,
+    secret::SecretKey,
 };
 use tokio::{sync::watch, time::timeout};
 
@@ -71,7 +72,7 @@ impl About {
 enum Done {
     /// And how many bytes they had.
     Bulk(Vec<Settled>, usize),
-    Charm(Settled),
+    One(Settled),
 }
 
 struct Waiting {
@@ -126,12 +127,22 @@ impl<C: Controller> Calls<C> {
                 self.waiting.push_back(Waiting { id, command: *command, bytes });
                 self.start_bulk();
             }
+            Call::Secret { unit, key } => {
+                let (controller, model) = (self.controller.clone(), self.model);
+                self.running.push(
+                    async move {
+                        let outcome = secret(&controller, model, &unit, &key).await;
+                        Done::One(Settled { id, outcome, about: About::Other })
+                    }
+                    .boxed(),
+                );
+            }
             Call::Charm(digest) => {
                 let (charms, wanted) = (Arc::clone(&self.charms), self.wanted.clone());
                 self.running.push(
                     async move {
                         let outcome = charm(&charms, wanted, digest).await;
-                        Done::Charm(Settled { id, outcome, about: About::Other })
+                        Done::One(Settled { id, outcome, about: About::Other })
                     }
                     .boxed(),
                 );
@@ -154,7 +165,7 @@ impl<C: Controller> Calls<C> {
     pub(crate) async fn next(&mut self) -> Vec<Settled> {
         let Some(done) = self.running.next().await else { return std::future::pending().await };
         let settled = match done {
-            Done::Charm(settled) => vec![settled],
+            Done::One(settled) => vec![settled],
             Done::Bulk(settled, bytes) => {
                 self.bytes = self.bytes.saturating_sub(bytes);
                 self.bulks = self.bulks.saturating_sub(1);
@@ -228,6 +239,20 @@ fn refused(refusal: Refusal) -> CallOutcome {
             CallOutcome::Away { message: refusal.message }
         }
         _ => CallOutcome::Refused(refusal),
+    }
+}
+
+/// The controller decides who may read what.
+async fn secret<C: Controller>(
+    controller: &C,
+    model: ModelUuid,
+    unit: &UnitName,
+    key: &SecretKey,
+) -> CallOutcome {
+    match controller.secret(model, unit, key).await {
+        Ok(content) => CallOutcome::Secret(content),
+        Err(ControllerError::Refused(refusal)) => refused(refusal),
+        Err(ControllerError::Away(message)) => CallOutcome::Away { message },
     }
 }
 

@@ -4,10 +4,11 @@ use std::{future::Future, path::Path};
 
 use futures_util::stream::BoxStream;
 use periapt_host_api::{
-    CharmDigest, ModelUuid, Refusal,
+    CharmDigest, ModelUuid, Refusal, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
+    secret::{SecretData, SecretKey},
     view::Frame,
 };
 
@@ -50,6 +51,14 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         model: ModelUuid,
         commands: Vec<RunnerCommand>,
     ) -> impl Future<Output = Result<CommandResults<RunnerAnswer>, ControllerError>> + Send;
+
+    /// Content that a unit of a model may read.
+    fn secret(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &SecretKey,
+    ) -> impl Future<Output = Result<SecretData, ControllerError>> + Send;
 
     /// Writes a charm's archive to a file, its digest verified.
     fn charm(

@@ -2,20 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{CallError, CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
     CharmDigest, TaskId, Timestamp, UnitName,
     budget::BudgetKey,
     commit::EarlyEffect,
     event::Event,
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
+    secret::{SecretData, SecretKey},
     view::View,
 };
 use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed};
 use periapt_uniter::{HookEnd, HookRun};
 use tokio::time::sleep;
 
-use super::{World, action, commit::Outcome, outbox::Outbox};
+use super::{World, action, commit::Outcome, outbox::Outbox, secrets};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.
@@ -46,6 +47,10 @@ impl HookServices for Services {
 
     fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
         Box::pin(self.world.leases.renew(&self.world.link, &self.unit))
+    }
+
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
+        Box::pin(secrets::fetch(&self.world.link, &self.unit, key))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
@@ -95,7 +100,7 @@ pub(crate) async fn attempt(
         Err(message) => return Err((journal, message)),
     };
     let report = loop {
-        let context = match context(world, &view, run) {
+        let context = match context(world, &view, run, Seed(seed)) {
             Ok(context) => context,
             Err(message) => return Err((journal, message)),
         };
@@ -203,10 +208,11 @@ fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> Journa
         coalesced: run.coalesced.clone(),
         calls: RecordedCalls::default(),
         seed: String::new(),
+        sealed: None,
     }
 }
 
-fn context(world: &World, view: &View, run: &HookRun) -> Result<HookContext, String> {
+fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> Result<HookContext, String> {
     let inputs = HookInputs {
         view: view.clone(),
         unit: run.unit.clone(),
@@ -214,6 +220,7 @@ fn context(world: &World, view: &View, run: &HookRun) -> Result<HookContext, Str
         attempt: run.attempt,
         lease: world.leases.state(&run.unit),
         context_id: hex(&random::<16>()?),
+        ids: seed.ids(),
         api_addresses: world.start.api_addresses.clone(),
         limits: Limits::within(&view.budgets(run.unit.application())),
     };

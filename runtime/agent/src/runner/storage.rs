@@ -176,7 +176,7 @@ impl Step {
                 tracing::info!(storage = %id, %refusal, "what was told of storage was refused");
                 false
             }
-            CallOutcome::Charm(_) | CallOutcome::Away { .. } => false,
+            CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Away { .. } => false,
         }
     }
 }

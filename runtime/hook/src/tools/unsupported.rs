@@ -4,19 +4,7 @@ use super::Output;
 use crate::CallError;
 
 /// Of subjects that this version does not offer.
-const NOT_YET: &[&str] = &[
-    "credential-get",
-    "network-get",
-    "resource-get",
-    "secret-add",
-    "secret-get",
-    "secret-grant",
-    "secret-ids",
-    "secret-info-get",
-    "secret-remove",
-    "secret-revoke",
-    "secret-set",
-];
+const NOT_YET: &[&str] = &["credential-get", "network-get", "resource-get"];
 
 /// Of subjects that a sandbox does not have, or that Juju itself gave up (`hook-model.md` section 0, 5.13).
 const NEVER: &[&str] = &[

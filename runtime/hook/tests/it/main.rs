@@ -13,6 +13,7 @@ mod logs;
 mod outcome;
 mod ports;
 mod relations;
+mod secrets;
 mod state;
 mod statuses;
 mod tools;

@@ -82,16 +82,18 @@ fn tools_that_are_not_offered_say_so() {
     let mut hook = World::new().start();
     hook.check_errors(&[
         ("network-get --format=json -r 1 db", 1, "network-get is not supported by this version"),
-        ("secret-add --owner unit k#file=/tmp/x", 1, "secret-add is not supported by this version"),
         ("juju-reboot --now", 1, "juju-reboot is not supported in the sandbox"),
         ("payload-register a b c", 1, "payload-register is not supported in the sandbox"),
         ("action-get --format=json", 1, "not running an action"),
         ("action-set a=b", 1, "not running an action"),
         ("rm -rf /", 1, "unknown command \"rm\""),
     ]);
-    let help = hook.tool("secret-get --help");
+    let help = hook.tool("resource-get --help");
     assert_eq!(help.exit_code, 0);
-    assert_eq!(help.stdout, "Usage: secret-get\n\nSummary:\nsecret-get is not supported by this version\n");
+    assert_eq!(
+        help.stdout,
+        "Usage: resource-get\n\nSummary:\nresource-get is not supported by this version\n"
+    );
 }
 
 #[test]

@@ -127,6 +127,7 @@ impl World {
                 attempt: 1,
                 lease: LeaseState::default(),
                 context_id: CONTEXT_ID.to_owned(),
+                ids: periapt_hook::IdSeed([9; 32]),
                 api_addresses: vec!["10.0.0.1:17070".to_owned(), "10.0.0.2:17070".to_owned()],
                 limits: Limits::default(),
             },
@@ -215,6 +216,7 @@ impl Hook {
         match self.context.run_tool(now(), &name, &arguments, stdin.map(str::as_bytes)) {
             Answer::Ready(output) => output,
             Answer::NeedsLease => panic!("{line} asks for the lease"),
+            Answer::NeedsSecret(key) => panic!("{line} asks for {key:?}"),
         }
     }
 
@@ -260,6 +262,7 @@ pub(crate) fn ready<T>(answer: Answer<T>) -> T {
     match answer {
         Answer::Ready(value) => value,
         Answer::NeedsLease => panic!("the lease is asked for"),
+        Answer::NeedsSecret(key) => panic!("{key:?} is asked for"),
     }
 }
 
@@ -301,6 +304,7 @@ fn own_unit(charm: CharmRef) -> UnitView {
         subordinates: BTreeSet::new(),
         resolved: None,
         record: UnitRecord {
+            secrets: BTreeMap::new(),
             charm: Some(charm),
             relations: BTreeMap::from(relations),
             ..UnitRecord::default()

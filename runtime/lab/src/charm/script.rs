@@ -81,6 +81,10 @@ impl<'a> Hook<'a> {
                     let state = self.host.renew_lease();
                     self.context.lease_renewed(state);
                 }
+                Answer::NeedsSecret(key) => {
+                    let content = self.host.fetch_secret(key);
+                    self.context.secret_fetched(key, content);
+                }
             }
         }
     }

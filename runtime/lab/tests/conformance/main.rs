@@ -23,6 +23,7 @@ mod recovery;
 mod relations;
 mod removal;
 mod scopes;
+mod secrets;
 mod startup;
 mod state;
 mod storage;

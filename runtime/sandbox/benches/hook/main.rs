@@ -100,6 +100,7 @@ impl Ours {
             attempt: 1,
             lease: LeaseState::default(),
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
             limits: Limits::default(),
         })?;

@@ -50,7 +50,10 @@ where
     })
 }
 
-/// Links a function that may rest on leadership: if the lease is too short, it is renewed first.
+/// How often one call may ask for something before it is decided.
+const MAX_ASKED: u32 = 2;
+
+/// Links a function that may rest on leadership or on a secret's content: what it needs is fetched first.
 pub(super) fn link_leader<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -64,20 +67,23 @@ where
         Box::new(async move {
             let (gate, meter) = (Arc::clone(&store.data().gate), Arc::clone(&store.data().meter));
             meter.call(arguments.weight())?;
-            let answer = match gate.call(|context, now| call(context, now, &arguments)) {
-                Answer::Ready(answer) => answer,
-                Answer::NeedsLease => {
-                    let services = Arc::clone(&store.data().services);
-                    let lease = services.renew_lease().await;
-                    gate.call(|context, now| {
-                        context.lease_renewed(lease);
-                        match call(context, now, &arguments) {
-                            Answer::Ready(answer) => Ok(answer),
-                            // A renewal decides the call that asked for it.
-                            Answer::NeedsLease => Err(wasmtime::Error::msg("leadership stayed undecided")),
-                        }
-                    })?
+            let mut asked = 0;
+            let answer = loop {
+                let services = Arc::clone(&store.data().services);
+                match gate.call(|context, now| call(context, now, &arguments)) {
+                    Answer::Ready(answer) => break answer,
+                    // What is asked for decides the same call: one lease and one secret are all that it can need.
+                    _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
+                    Answer::NeedsLease => {
+                        let lease = services.renew_lease().await;
+                        gate.call(|context, _| context.lease_renewed(lease));
+                    }
+                    Answer::NeedsSecret(key) => {
+                        let content = services.fetch_secret(key).await;
+                        gate.call(|context, _| context.secret_fetched(key, content));
+                    }
                 }
+                asked += 1;
             };
             meter.bytes(answer.weight());
             meter.settle(&mut store)?;

@@ -3,6 +3,7 @@
 use periapt_host_api::{
     UnitName,
     event::{Event, RelationContext, StorageContext},
+    secret::{SecretContext, SecretRevision},
 };
 
 use super::types;
@@ -55,6 +56,14 @@ fn event_of(event: &Event) -> types::Event {
         }
         Event::StorageAttached(storage) => types::Event::StorageAttached(storage_event(storage)),
         Event::StorageDetaching(storage) => types::Event::StorageDetaching(storage_event(storage)),
+        Event::SecretChanged(secret) => types::Event::SecretChanged(secret_event(secret)),
+        Event::SecretRotate(secret) => types::Event::SecretRotate(secret_event(secret)),
+        Event::SecretExpired { secret, revision } => {
+            types::Event::SecretExpired(secret_revision_event(secret, *revision))
+        }
+        Event::SecretRemove { secret, revision } => {
+            types::Event::SecretRemove(secret_revision_event(secret, *revision))
+        }
     }
 }
 
@@ -65,6 +74,14 @@ fn storage_event(context: &StorageContext) -> types::StorageEvent {
         kind: types::StorageKind::Filesystem,
         location: context.location.clone(),
     }
+}
+
+fn secret_event(secret: &SecretContext) -> types::SecretEvent {
+    types::SecretEvent { uri: secret.id.uri(), label: secret.label.clone() }
+}
+
+fn secret_revision_event(secret: &SecretContext, revision: SecretRevision) -> types::SecretRevisionEvent {
+    types::SecretRevisionEvent { uri: secret.id.uri(), label: secret.label.clone(), revision: revision.0 }
 }
 
 fn relation_event(relation: &RelationContext) -> types::RelationEvent {

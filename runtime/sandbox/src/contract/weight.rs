@@ -8,6 +8,7 @@ use super::{
         log::Level,
         ports::{OpenedPorts, Ports},
         relations::{Bag, OwnBag},
+        secrets::{Access, Details, Metadata, Owner, RevisionMode},
         status::{ApplicationStatus, StatusInfo, WorkloadStatus},
         storage::StorageInfo,
     },
@@ -65,7 +66,7 @@ macro_rules! constant {
     };
 }
 
-constant!((), bool, u32, Level, OwnBag, Ports, WorkloadStatus);
+constant!((), bool, u32, Level, OwnBag, Owner, Ports, RevisionMode, WorkloadStatus);
 
 macro_rules! tuple {
     ($($part:ident)*) => {
@@ -82,6 +83,26 @@ macro_rules! tuple {
 tuple!(A);
 tuple!(A B);
 tuple!(A B C);
+
+impl Weight for Metadata {
+    fn weight(&self) -> u64 {
+        2 * PART + self.label.weight() + self.description.weight() + self.expire.weight()
+    }
+}
+
+impl Weight for Details {
+    fn weight(&self) -> u64 {
+        let texts = self.uri.weight() + self.label.weight() + self.description.weight();
+        let times = self.rotates.weight() + self.expiry.weight();
+        4 * PART + texts + times + self.access.weight()
+    }
+}
+
+impl Weight for Access {
+    fn weight(&self) -> u64 {
+        PART + self.reader.weight()
+    }
+}
 
 impl Weight for Value {
     fn weight(&self) -> u64 {

@@ -82,6 +82,15 @@ impl HookServices for World {
         })
     }
 
+    fn fetch_secret(
+        &self,
+        key: periapt_host_api::secret::SecretKey,
+    ) -> BoxFuture<'_, Result<periapt_host_api::secret::SecretData, periapt_hook::CallError>> {
+        Box::pin(async move {
+            Err(periapt_hook::CallError::NotFound(format!("secret {:?} not found", key.id.to_string())))
+        })
+    }
+
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
         self.early.lock().unwrap().extend(items);
     }
@@ -160,6 +169,7 @@ impl Hook {
             attempt: 1,
             lease: self.lease,
             context_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            ids: periapt_hook::IdSeed([9; 32]),
             api_addresses: Vec::new(),
             limits: Limits::default(),
         })
@@ -316,6 +326,7 @@ fn own_unit(charm: CharmRef, peers: &str) -> UnitView {
         subordinates: BTreeSet::new(),
         resolved: None,
         record: UnitRecord {
+            secrets: BTreeMap::new(),
             charm: Some(charm),
             relations: BTreeMap::from(relations),
             ..UnitRecord::default()

@@ -4,6 +4,7 @@ use periapt_host_api::{
     ApplicationName, UnitName,
     event::{Event, RelationContext},
     record::{HookStep, Operation, RelationRecord, UnitRecord},
+    secret::SecretKey,
 };
 
 use crate::{Progress, Seen};
@@ -62,6 +63,20 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
         Event::StorageDetaching(context) => {
             record.storages.remove(&context.storage);
             progress.transitions.detach_storage.insert(context.storage.clone());
+        }
+        Event::SecretChanged(secret) => {
+            record.secrets.clone_from(&seen.secrets);
+            record.secrets.entry(secret.id).or_default().changed = Some(seen.secret_latest);
+        }
+        Event::SecretRemove { secret, revision } => {
+            record.secrets.clone_from(&seen.secrets);
+            record.secrets.entry(secret.id).or_default().obsolete.insert(*revision);
+        }
+        Event::SecretRotate(secret) => {
+            progress.transitions.rotated.insert(secret.id, seen.secret_latest);
+        }
+        Event::SecretExpired { secret, revision } => {
+            progress.transitions.expired.insert(SecretKey { id: secret.id, revision: *revision });
         }
     }
 }

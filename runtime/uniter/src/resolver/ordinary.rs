@@ -6,7 +6,7 @@ use periapt_host_api::{
     record::{HookStep, Operation},
 };
 
-use super::storage;
+use super::{secrets, storage};
 use crate::{Decision, progress, relation, subject::Subject};
 
 /// Runs the hook that must come next, unless it is the install of a unit that is dying already (B04).
@@ -28,7 +28,9 @@ pub(super) fn config_change(subject: &Subject<'_>, now: Timestamp) -> Option<Dec
 /// leadership was lost before leader-elected ran (K05), the relation is gone from the model (U-16).
 pub(super) fn run_unless_moot(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Decision {
     let deposed = *event == Event::LeaderElected && !subject.record().leader;
-    if deposed || relation::moot(subject, event) || storage::moot(subject, event) {
+    let moot =
+        relation::moot(subject, event) || storage::moot(subject, event) || secrets::moot(subject, event);
+    if deposed || moot {
         Decision::Commit(Box::new(progress::moot(subject.record(), event)))
     } else {
         subject.run(event.clone(), now)

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use imbl::{OrdMap, ordmap::DiffItem};
-use periapt_host_api::{RelationId, StorageId, TaskId, state::StateKey, status::Life};
+use periapt_host_api::{RelationId, StorageId, TaskId, secret::SecretId, state::StateKey, status::Life};
 
 use super::ModelState;
 use crate::entity::{Application, Bag, StateEntry, Task, Unit};
@@ -32,6 +32,8 @@ pub(crate) struct Touched<'a> {
     pub(crate) tasks: Vec<(TaskId, Option<&'a Arc<Task>>)>,
     /// Storage that came, went or changed.
     pub(crate) storages: Vec<&'a StorageId>,
+    /// Secrets that changed themselves, in their content, or in who tracks them.
+    pub(crate) secrets: BTreeSet<SecretId>,
 }
 
 impl ModelState {
@@ -85,6 +87,7 @@ impl ModelState {
         }
         self.touched_bags(newer, &mut touched);
         self.touched_states(newer, &mut touched);
+        self.secrets.touched(&newer.secrets, &mut touched.secrets);
         touched
     }
 

@@ -31,6 +31,13 @@ impl ModelState {
             ModelKey::ActionOperation(id) => Entity::ActionOperation(Arc::clone(self.operations.get(id)?)),
             ModelKey::Task(id) => Entity::Task(Arc::clone(self.tasks.get(id)?)),
             ModelKey::Storage(id) => Entity::Storage(Arc::clone(self.storages.get(id)?)),
+            ModelKey::Secret(id) => Entity::Secret(Arc::clone(self.secret(id)?)),
+            ModelKey::SecretContent(id, revision) => {
+                Entity::SecretContent(Arc::clone(self.secret_content(id, *revision)?))
+            }
+            ModelKey::SecretConsumer(id, unit) => {
+                Entity::SecretConsumer(Arc::clone(self.secret_consumer(id, unit)?))
+            }
             ModelKey::Work(id) => Entity::WorkItem(Arc::clone(self.work.get(id)?)),
         })
     }
@@ -79,6 +86,15 @@ impl ModelState {
             }
             (ModelKey::Bag(key), Some(Entity::Bag(bag))) => {
                 self.bags.entry(key.relation).or_default().insert(key.owner.clone(), Arc::clone(bag));
+            }
+            (ModelKey::Secret(id), Some(Entity::Secret(secret))) => {
+                self.secrets.put_secret(*id, Some(secret));
+            }
+            (ModelKey::SecretContent(id, revision), Some(Entity::SecretContent(content))) => {
+                self.secrets.put_content(*id, *revision, Some(content));
+            }
+            (ModelKey::SecretConsumer(id, unit), Some(Entity::SecretConsumer(consumer))) => {
+                self.secrets.put_consumer(*id, unit, Some(consumer));
             }
             (ModelKey::State(key), Some(Entity::StateEntry(entry))) => {
                 self.states.entry(key.unit.clone()).or_default().insert(key.key.clone(), Arc::clone(entry));
@@ -181,6 +197,9 @@ impl ModelState {
                     self.forget_storage(&old);
                 }
             }
+            ModelKey::Secret(id) => self.secrets.put_secret(*id, None),
+            ModelKey::SecretContent(id, revision) => self.secrets.put_content(*id, *revision, None),
+            ModelKey::SecretConsumer(id, unit) => self.secrets.put_consumer(*id, unit, None),
             ModelKey::Work(id) => {
                 self.work.remove(id);
             }

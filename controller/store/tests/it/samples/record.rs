@@ -5,6 +5,7 @@ use periapt_host_api::{
     event::{Event, RelationContext, StorageContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
+    secret::{SecretContext, SecretId, SecretRevision},
     status::{AgentStatus, StatusInfo, WorkloadStatus},
 };
 use periapt_model::changes::{RecordBody, StatusRecord};
@@ -116,6 +117,12 @@ fn events() -> Named<Event> {
         "action": Event::Action { .. } => Event::Action { name: "backup".into(), task: TaskId(2) },
         "storage-attached": Event::StorageAttached(_) => Event::StorageAttached(storage()),
         "storage-detaching": Event::StorageDetaching(_) => Event::StorageDetaching(storage()),
+        "secret-changed": Event::SecretChanged(_) => Event::SecretChanged(secret()),
+        "secret-rotate": Event::SecretRotate(_) => Event::SecretRotate(secret()),
+        "secret-expired": Event::SecretExpired { .. } =>
+            Event::SecretExpired { secret: secret(), revision: SecretRevision(2) },
+        "secret-remove": Event::SecretRemove { .. } =>
+            Event::SecretRemove { secret: secret(), revision: SecretRevision(2) },
     })
 }
 
@@ -137,6 +144,10 @@ pub(crate) fn status_data() -> serde_json::Map<String, serde_json::Value> {
     data.as_object().unwrap().clone()
 }
 
+fn secret() -> SecretContext {
+    SecretContext { id: SecretId::from_bytes([7; 12]), label: Some("db \"1\"".into()) }
+}
+
 fn short(event: Event, outcome: HookOutcome) -> JournalRecord {
     JournalRecord {
         seq: 41,
@@ -150,8 +161,9 @@ fn short(event: Event, outcome: HookOutcome) -> JournalRecord {
         outcome,
         costs: HookCosts { fuel: 0, memory: 0, wall_us: 0, host_calls: 0, log_bytes: 0 },
         coalesced: vec![],
-        calls: RecordedCalls { calls: vec![], answers: vec![], omitted: 0 },
+        calls: RecordedCalls { calls: vec![], answers: vec![], secrets: vec![], omitted: 0 },
         seed: "00".repeat(32),
+        sealed: None,
     }
 }
 
@@ -168,6 +180,7 @@ fn full(event: Event, outcome: HookOutcome) -> JournalRecord {
         calls: RecordedCalls {
             calls: vec![call("relations.get", "[2,\"mysql/0\"]", 1), call("config.get", "[]", 0)],
             answers: vec!["{\"title\":\"x\"}".into(), "null".into()],
+            secrets: vec![],
             omitted: 1,
         },
         ..short(event, outcome)

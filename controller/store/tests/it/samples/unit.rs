@@ -6,9 +6,10 @@ use periapt_host_api::{
     event::Event,
     ports::OpenedPorts,
     record::{
-        Begun, CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SeenHashes,
-        UnitRecord,
+        Begun, CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SecretRecord,
+        SeenHashes, UnitRecord,
     },
+    secret::{SecretId, SecretRevision},
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
@@ -67,6 +68,7 @@ fn charm() -> CharmRef {
 }
 
 fn full(operation: Operation) -> Unit {
+    let told = SecretRecord { changed: Some(SecretRevision(3)), obsolete: [SecretRevision(1)].into() };
     Unit {
         name: parse("wordpress/10"),
         life: Life::Dying,
@@ -75,6 +77,7 @@ fn full(operation: Operation) -> Unit {
         principal: Some(parse("mysql/0")),
         resolved: Some(ResolveMode::NoRetry),
         record: UnitRecord {
+            secrets: [(SecretId::from_bytes([7; 12]), told)].into(),
             seq: 41,
             operation,
             action: None,
@@ -139,6 +142,7 @@ fn new() -> Unit {
         principal: None,
         resolved: None,
         record: UnitRecord {
+            secrets: [].into(),
             seq: 0,
             operation: Operation::Continue,
             action: None,

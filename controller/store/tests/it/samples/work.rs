@@ -3,6 +3,7 @@
 use periapt_host_api::{
     MachineId, RelationId,
     command::{Force, Placement},
+    secret::{SecretId, SecretReader},
     storage::UnitStorage,
 };
 use periapt_model::entity::{Work, WorkId, WorkItem};
@@ -31,6 +32,12 @@ pub(crate) fn items() -> Named<WorkItem> {
         "force-storage": Work::ForceStorage { .. } => Work::ForceStorage { storage: parse("data/3") },
         "provide-storage": Work::ProvideStorage { .. } => Work::ProvideStorage { application: parse("mysql") },
         "force-model": Work::ForceModel => Work::ForceModel,
+        "remove-secrets": Work::RemoveSecrets { .. } =>
+            Work::RemoveSecrets { secrets: vec![SecretId::from_bytes([7; 12])] },
+        "forget-secret-reader": Work::ForgetSecretReader { .. } => Work::ForgetSecretReader {
+            reader: SecretReader::Unit(parse("wordpress/10")),
+            secrets: vec![SecretId::from_bytes([7; 12])],
+        },
         "remove-bags": Work::RemoveBags { .. } => Work::RemoveBags { relation: RelationId(2) },
     });
     let mut items: Named<WorkItem> = work

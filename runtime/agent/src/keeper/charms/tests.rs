@@ -64,6 +64,15 @@ impl Controller for Archives {
         away()
     }
 
+    async fn secret(
+        &self,
+        _model: ModelUuid,
+        _unit: &periapt_host_api::UnitName,
+        _key: &periapt_host_api::secret::SecretKey,
+    ) -> Result<periapt_host_api::secret::SecretData, ControllerError> {
+        Err(ControllerError::Away("no secrets here".to_owned()))
+    }
+
     async fn charm(&self, _: CharmDigest, file: &Path) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         fs::write(file, self.archive.clone()?).map_err(|error| ControllerError::Away(error.to_string()))

@@ -5,10 +5,11 @@ use std::path::Path;
 use futures_util::StreamExt as _;
 use periapt_client::{Client, ClientError, NdJson};
 use periapt_host_api::{
-    AgentName, CharmDigest, ErrorCode, ModelUuid,
+    AgentName, CharmDigest, ErrorCode, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
+    secret::{SecretData, SecretKey},
     view::Frame,
 };
 
@@ -72,6 +73,15 @@ impl Controller for HttpController {
         commands: Vec<RunnerCommand>,
     ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
         Ok(self.client.runner_commands(&self.agent, &model, commands).await?)
+    }
+
+    async fn secret(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &SecretKey,
+    ) -> Result<SecretData, ControllerError> {
+        Ok(self.client.unit_secret(&self.agent, &model, unit, key).await?)
     }
 
     async fn charm(&self, digest: CharmDigest, file: &Path) -> Result<(), ControllerError> {

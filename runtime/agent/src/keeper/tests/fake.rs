@@ -135,6 +135,15 @@ impl Controller for FakeController {
         Ok(CommandResults { results, revision: Revision(100) })
     }
 
+    async fn secret(
+        &self,
+        _model: ModelUuid,
+        _unit: &periapt_host_api::UnitName,
+        _key: &periapt_host_api::secret::SecretKey,
+    ) -> Result<periapt_host_api::secret::SecretData, ControllerError> {
+        Err(ControllerError::Away("no secrets here".to_owned()))
+    }
+
     async fn charm(&self, _digest: CharmDigest, _file: &Path) -> Result<(), ControllerError> {
         Err(ControllerError::Away("no charms here".to_owned()))
     }

@@ -207,6 +207,7 @@ impl Stage {
     async fn serve(&mut self, message: ToKeeper) {
         match message {
             ToKeeper::Call { id, call: Call::Command(command) } => self.command(id, *command).await,
+            ToKeeper::Call { call: Call::Secret { .. }, .. } => panic!("no hook here reads secrets"),
             ToKeeper::Call { id, call: Call::Charm(digest) } => {
                 let charm = &*CHARM_ON_DISK;
                 assert_eq!(digest, charm.digest);

@@ -1,6 +1,6 @@
 //! One hook: from its decision to what is to be committed.
 
-use periapt_hook::{HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{HookContext, HookInputs, IdSeed, LeaseState, Limits};
 use periapt_host_api::{
     Timestamp,
     action::{TaskResults, TaskStatus},
@@ -52,6 +52,7 @@ impl Executor {
             attempt: run.attempt,
             lease,
             context_id,
+            ids: IdSeed(world.chance.bytes()),
             api_addresses: Vec::new(),
             limits,
         };
@@ -139,6 +140,7 @@ impl Executor {
             coalesced: run.coalesced.clone(),
             calls,
             seed,
+            sealed: None,
         });
         let outcome = match gathered {
             Some(gathered) if may_commit(&end, action.is_some()) => {

@@ -1,0 +1,201 @@
+//! `show-secret`, and what it and `secrets` print of one: the shapes are Juju's, because its clients read them.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, ValueEnum};
+use periapt_host_api::{
+    Timestamp,
+    api::{SecretDetails, SecretQuery},
+    secret::{SecretOwner, SecretRevision},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    output::{Sink, to_json, to_yaml},
+};
+
+/// The forms of `show-secret`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ShowFormat {
+    Yaml,
+    Json,
+}
+
+/// Show a secret
+///
+/// Content is shown with --reveal alone.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt show-secret db-password\n  periapt show-secret db-password --reveal --revision 2\n  periapt show-secret db-password --revisions --format json"
+)]
+pub(crate) struct ShowSecret {
+    /// Its name, id or URI
+    #[arg(value_name = "SECRET")]
+    secret: String,
+    /// Show its content
+    #[arg(long)]
+    reveal: bool,
+    /// Show the content of this revision
+    #[arg(short, long, conflicts_with = "revisions")]
+    revision: Option<SecretRevision>,
+    /// List all its revisions
+    #[arg(long)]
+    revisions: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "yaml")]
+    format: ShowFormat,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl ShowSecret {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let query = SecretQuery { reveal: self.reveal, revision: self.revision };
+        let found = model.client().secret(&model.selector, &self.secret, &query).await?;
+        let found = found.ok_or_else(|| Failure::new(format!("secret {:?} not found", self.secret)))?;
+        let id = found.id.to_string();
+        let shown = Shown::of(&found, self.revisions);
+        let text = match self.format {
+            ShowFormat::Yaml => to_yaml(&BTreeMap::from([(id, shown.for_yaml())]))?,
+            ShowFormat::Json => to_json(&BTreeMap::from([(id, shown)]))?,
+        };
+        Sink::new(None, context.color)?.write(&text)
+    }
+}
+
+/// A secret as Juju's client prints it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Shown {
+    revision: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotation: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotates: Option<Timestamp>,
+    pub(super) owner: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    created: Timestamp,
+    updated: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    revisions: Vec<Revision>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    access: Vec<Access>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Revision {
+    revision: u32,
+    backend: &'static str,
+    created: Timestamp,
+    updated: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Access {
+    target: String,
+    scope: String,
+    role: String,
+}
+
+impl Shown {
+    pub(super) fn of(secret: &SecretDetails, revisions: bool) -> Self {
+        let (owner, name, label) = match &secret.owner {
+            SecretOwner::Model => ("<model>".to_owned(), secret.label.clone(), None),
+            SecretOwner::Application(owner) => (owner.to_string(), None, secret.label.clone()),
+            SecretOwner::Unit(owner) => (owner.to_string(), None, secret.label.clone()),
+        };
+        let lines = secret.revisions.iter().map(|(revision, details)| Revision {
+            revision: revision.0,
+            backend: "internal",
+            created: details.created_at,
+            updated: details.updated_at,
+            expires: details.expire,
+        });
+        let access = secret.access.iter().map(|access| Access {
+            target: access.target.clone(),
+            scope: access.scope.clone(),
+            role: access.role.clone(),
+        });
+        Self {
+            revision: secret.revision.0,
+            expires: secret.expire,
+            // A secret of users has no rotation to speak of.
+            rotation: (secret.owner != SecretOwner::Model).then(|| secret.rotate.as_str()),
+            rotates: secret.next_rotate,
+            owner,
+            description: secret.description.clone(),
+            name,
+            label,
+            created: secret.created_at,
+            updated: secret.updated_at,
+            content: secret.content.as_ref().map(|content| json!({ "Data": content.texts() })),
+            revisions: if revisions { lines.collect() } else { Vec::new() },
+            access: access.collect(),
+        }
+    }
+
+    /// In JSON content stands within `Data`; in YAML it is the map itself.
+    pub(super) fn for_yaml(mut self) -> Self {
+        self.content = self.content.map(|mut content| content["Data"].take());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use periapt_host_api::{
+        api::SecretRevisionDetails,
+        secret::{RotatePolicy, SecretData, SecretId},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_printed_as_jujus_clients_read_it() {
+        let time: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let revision = SecretRevisionDetails { created_at: time, updated_at: time, expire: None };
+        let secret = SecretDetails {
+            id: SecretId::from_bytes([7; 12]),
+            owner: SecretOwner::Model,
+            revision: SecretRevision(1),
+            label: Some("db".into()),
+            description: String::new(),
+            rotate: RotatePolicy::Never,
+            next_rotate: None,
+            expire: None,
+            auto_prune: false,
+            created_at: time,
+            updated_at: time,
+            revisions: BTreeMap::from([(SecretRevision(1), revision)]),
+            access: Vec::new(),
+            content: Some(SecretData::from_texts([("password".to_owned(), "x".to_owned())]).unwrap()),
+        };
+        let at = "2026-01-01T00:00:00Z";
+        assert_eq!(
+            serde_json::to_value(Shown::of(&secret, true)).unwrap(),
+            json!({
+                "revision": 1, "owner": "<model>", "name": "db", "created": at, "updated": at,
+                "content": {"Data": {"password": "x"}},
+                "revisions": [{"revision": 1, "backend": "internal", "created": at, "updated": at}],
+            })
+        );
+        let yaml = serde_json::to_value(Shown::of(&secret, false).for_yaml()).unwrap();
+        assert_eq!(yaml["content"], json!({"password": "x"}));
+    }
+}

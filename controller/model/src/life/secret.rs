@@ -1,0 +1,255 @@
+//! How secrets change and go (`hook-model.md` 5.9, S-6, S-8, S-10).
+
+use periapt_host_api::{
+    ErrorCode, Refusal, Timestamp, UnitName,
+    secret::{
+        Confidential, Removal, Sealed, SecretData, SecretId, SecretOwner, SecretReader, SecretRevision,
+    },
+};
+
+use crate::{
+    entity::{ModelKey, Secret, SecretContent, Work},
+    transaction::Transaction,
+};
+
+/// The most secrets of one owner: all are part of the owner's views.
+const MAX_SECRETS: usize = 1_000;
+
+/// The most revisions of one secret that are kept at a time: each is a line of the owner's views.
+const MAX_REVISIONS: usize = 1_000;
+
+/// The most grants of one secret: they are written with each change of it.
+pub(crate) const MAX_GRANTS: usize = 1_000;
+
+/// The most sealed content of one model, in bytes: the controller holds it in memory.
+const MAX_BYTES: usize = 64 << 20;
+
+/// How many entities are left in a commit for what else it writes.
+const RESERVE: usize = 10;
+
+/// How many secrets one step of the worker looks at.
+const SECRETS_PER_STEP: usize = 20;
+
+fn quota(text: String, id: &SecretId) -> Refusal {
+    Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {id}"))
+}
+
+/// Content as it may be kept. Open content never comes this far: the controller's door seals it.
+pub(crate) fn sealed(content: &Confidential<SecretData>) -> Result<&Sealed, Refusal> {
+    match content {
+        Confidential::Sealed(sealed) => Ok(sealed),
+        Confidential::Open(_) => Err(Refusal::new(ErrorCode::Internal, "a secret's content was not sealed")),
+    }
+}
+
+/// Makes a secret with its first revision.
+pub(crate) fn add(
+    tx: &mut Transaction<'_>,
+    secret: Secret,
+    content: &Confidential<SecretData>,
+    expire: Option<Timestamp>,
+) -> Result<(), Refusal> {
+    if tx.state.secret(&secret.id).is_some() {
+        let text = format!("secret {:?} already exists", secret.id.to_string());
+        return Err(Refusal::already_exists(text).about(format!("secret {}", secret.id)));
+    }
+    if tx.state.secret_count(&secret.owner) >= MAX_SECRETS {
+        return Err(quota(format!("an owner has at most {MAX_SECRETS} secrets"), &secret.id));
+    }
+    let sealed = sealed(content)?.clone();
+    check_bytes(tx, &secret.id, &sealed)?;
+    let (id, revision, now) = (secret.id, secret.latest, tx.now());
+    tx.put(secret);
+    let tell_at = expire;
+    let content = SecretContent {
+        id,
+        revision,
+        sealed,
+        expire,
+        tell_at,
+        expire_due: false,
+        created_at: now,
+        updated_at: now,
+    };
+    tx.put(content);
+    Ok(())
+}
+
+fn check_bytes(tx: &Transaction<'_>, id: &SecretId, sealed: &Sealed) -> Result<(), Refusal> {
+    if tx.state.secret_bytes().saturating_add(sealed.bytes.len()) > MAX_BYTES {
+        return Err(quota(format!("the secrets of a model take at most {MAX_BYTES} bytes"), id));
+    }
+    Ok(())
+}
+
+/// Gives a secret a new revision, unless the content is that of the latest (S-3). True: there is a new one.
+pub(crate) fn revise(
+    tx: &mut Transaction<'_>,
+    secret: &mut Secret,
+    content: &Confidential<SecretData>,
+) -> Result<bool, Refusal> {
+    let sealed = sealed(content)?;
+    let latest = tx.state.secret_content(&secret.id, secret.latest);
+    if latest.is_some_and(|latest| latest.sealed.checksum == sealed.checksum) {
+        return Ok(false);
+    }
+    if tx.state.secret_revision_count(&secret.id) >= MAX_REVISIONS {
+        let text = format!("a secret has at most {MAX_REVISIONS} revisions; remove some that nobody reads");
+        return Err(quota(text, &secret.id));
+    }
+    check_bytes(tx, &secret.id, sealed)?;
+    secret.made = secret.made.next();
+    secret.latest = secret.made;
+    let now = tx.now();
+    tx.put(SecretContent {
+        id: secret.id,
+        revision: secret.latest,
+        sealed: sealed.clone(),
+        expire: None,
+        tell_at: None,
+        expire_due: false,
+        created_at: now,
+        updated_at: now,
+    });
+    Ok(true)
+}
+
+/// Refuses a label that another secret of the same owner has.
+pub(crate) fn check_label(
+    tx: &Transaction<'_>,
+    owner: &SecretOwner,
+    id: &SecretId,
+    label: &str,
+) -> Result<(), Refusal> {
+    let taken =
+        tx.state.secrets_of(owner).any(|other| other.id != *id && other.label.as_deref() == Some(label));
+    match (taken, owner) {
+        (false, _) => Ok(()),
+        (true, SecretOwner::Model) => {
+            Err(Refusal::already_exists(format!("secret with name {label:?} already exists")))
+        }
+        (true, _) => Err(Refusal::already_exists(format!("secret with label {label:?} already exists"))),
+    }
+}
+
+/// Removes a secret, or some revisions of it. Refuses revisions that are not there.
+pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal) -> Result<(), Refusal> {
+    let Some(secret) = tx.state.secret(id).cloned() else { return Ok(()) };
+    let Removal::Revisions(revisions) = removal else {
+        delete(tx, id);
+        return Ok(());
+    };
+    for revision in revisions {
+        if tx.state.secret_content(id, *revision).is_none() {
+            let text = format!("secret {:?} revision {revision} not found", id.to_string());
+            return Err(Refusal::not_found(text).about(format!("secret {id}")));
+        }
+        tx.delete(ModelKey::SecretContent(*id, *revision));
+    }
+    let latest = tx.state.secret_contents(id).next_back().map(|content| content.revision);
+    match latest {
+        None => delete(tx, id),
+        Some(latest) => tx.put(Secret { latest, ..Secret::clone(&secret) }),
+    }
+    Ok(())
+}
+
+/// The secret itself goes at once, and with it all access; its parts as far as the commit has room.
+fn delete(tx: &mut Transaction<'_>, id: &SecretId) {
+    tx.delete(ModelKey::Secret(*id));
+    if !sweep(tx, id) {
+        tx.add_work(Work::RemoveSecrets { secrets: vec![*id] }, None);
+    }
+}
+
+/// Takes away what is left of a secret that is gone; true if nothing is left.
+fn sweep(tx: &mut Transaction<'_>, id: &SecretId) -> bool {
+    let contents = tx.state.secret_contents(id).map(|content| ModelKey::SecretContent(*id, content.revision));
+    let consumers = tx.state.secret_consumers(id).map(|it| ModelKey::SecretConsumer(*id, it.unit.clone()));
+    let parts: Vec<ModelKey> = contents.chain(consumers).collect();
+    for key in parts {
+        if !tx.has_room(RESERVE) {
+            return false;
+        }
+        tx.delete(key);
+    }
+    true
+}
+
+/// Of a secret whose revisions are to go by themselves: takes away those that nobody tracks (S-8).
+pub(crate) fn prune(tx: &mut Transaction<'_>, id: &SecretId) {
+    let Some(secret) = tx.state.secret(id).filter(|secret| secret.auto_prune).cloned() else { return };
+    let obsolete: Vec<SecretRevision> = tx
+        .state
+        .secret_contents(id)
+        .map(|content| content.revision)
+        .filter(|revision| tx.state.is_obsolete(&secret, *revision))
+        .collect();
+    for revision in obsolete {
+        if !tx.has_room(RESERVE) {
+            return;
+        }
+        tx.delete(ModelKey::SecretContent(*id, revision));
+    }
+}
+
+/// An owner is gone: so are its secrets (S-10). The worker takes them away.
+pub(crate) fn forget_owner(tx: &mut Transaction<'_>, owner: &SecretOwner) {
+    let secrets: Vec<SecretId> = tx.state.secrets_of(owner).map(|secret| secret.id).collect();
+    if !secrets.is_empty() {
+        tx.add_work(Work::RemoveSecrets { secrets }, None);
+    }
+}
+
+/// A reader is gone: so are its grants and what it tracked (S-10). The worker takes them away.
+pub(crate) fn forget_reader(tx: &mut Transaction<'_>, reader: SecretReader) {
+    let granted = tx.state.secrets_granted_to(&reader).copied();
+    let consumed: Vec<SecretId> = match &reader {
+        SecretReader::Unit(unit) => tx.state.secrets_consumed_by(unit).copied().collect(),
+        SecretReader::Application(_) => Vec::new(),
+    };
+    let secrets: std::collections::BTreeSet<SecretId> = granted.chain(consumed).collect();
+    if !secrets.is_empty() {
+        tx.add_work(Work::ForgetSecretReader { reader, secrets: secrets.into_iter().collect() }, None);
+    }
+}
+
+/// One step of the worker: removes secrets; what is left over is noted anew.
+pub(crate) fn remove_step(tx: &mut Transaction<'_>, secrets: &[SecretId]) {
+    for (index, id) in secrets.iter().enumerate() {
+        if tx.has_room(RESERVE) {
+            tx.delete(ModelKey::Secret(*id));
+        }
+        if !tx.has_room(RESERVE) || !sweep(tx, id) {
+            let rest = secrets.get(index..).unwrap_or_default().to_vec();
+            tx.add_work(Work::RemoveSecrets { secrets: rest }, None);
+            return;
+        }
+    }
+}
+
+/// One step of the worker: takes a reader's grants and what it tracked away.
+pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secrets: &[SecretId]) {
+    let (now, rest) = secrets.split_at(secrets.len().min(SECRETS_PER_STEP));
+    for id in now {
+        if let Some(secret) = tx.state.secret(id).filter(|secret| secret.access.contains_key(reader)).cloned()
+        {
+            let mut secret = Secret::clone(&secret);
+            secret.access.remove(reader);
+            tx.put(secret);
+        }
+        if let SecretReader::Unit(unit) = reader
+            && tx.state.secret_consumer(id, unit).is_some()
+        {
+            stop_tracking(tx, id, unit);
+        }
+    }
+    if !rest.is_empty() {
+        tx.add_work(Work::ForgetSecretReader { reader: reader.clone(), secrets: rest.to_vec() }, None);
+    }
+}
+
+fn stop_tracking(tx: &mut Transaction<'_>, id: &SecretId, unit: &UnitName) {
+    tx.delete(ModelKey::SecretConsumer(*id, unit.clone()));
+    prune(tx, id);
+}

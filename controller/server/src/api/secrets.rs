@@ -1,0 +1,92 @@
+//! `/v1/models/MODEL/secrets`, and the content that runners fetch for their units.
+
+use axum::{
+    Json,
+    extract::{Path, RawQuery, State},
+};
+use periapt_host_api::{
+    AgentName, ModelUuid, Refusal, UnitName,
+    api::{SecretDetails, SecretQuery},
+    command::SecretSelector,
+    secret::{SecretData, SecretId, SecretKey, SecretRevision},
+};
+use periapt_model::{
+    ModelAccess, ModelState, check_access, entity::Secret, find_secret, secret_details, secret_for_admin,
+    secret_for_unit,
+};
+
+use crate::{
+    api::{
+        caller::Who,
+        failure::Answer,
+        models::{parsed, readable},
+        query::Query,
+    },
+    engine::Engine,
+};
+
+pub(crate) async fn list(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer<Json<Vec<SecretDetails>>> {
+    let mut query = Query::parse(query.as_deref())?;
+    let selector: Option<String> = query.one("secret")?;
+    let asked = SecretQuery { reveal: query.flag("reveal")?, revision: query.one("revision")? };
+    query.end()?;
+    let (_, state) = readable(&engine, &who, &model)?;
+    if asked.reveal {
+        // Reading a model is not reading its secrets (`hook-model.md` 7.8).
+        check_access(&state, &who.0, ModelAccess::Admin)?;
+    }
+    let secrets: Vec<&Secret> = match selector {
+        Some(selector) => vec![find_secret(&state, &SecretSelector::from(selector.as_str()))?],
+        None if asked.reveal || asked.revision.is_some() => {
+            return Err(Refusal::bad_request("content is shown of one secret at a time").into());
+        }
+        None => state.secrets().map(AsRef::as_ref).collect(),
+    };
+    let mut all = Vec::with_capacity(secrets.len());
+    for secret in secrets {
+        all.push(details(&engine, &state, secret, &asked)?);
+    }
+    Ok(Json(all))
+}
+
+fn details(
+    engine: &Engine,
+    state: &ModelState,
+    secret: &Secret,
+    asked: &SecretQuery,
+) -> Result<SecretDetails, Refusal> {
+    let mut details = secret_details(state, secret);
+    let key = SecretKey { id: secret.id, revision: asked.revision.unwrap_or(secret.latest) };
+    if asked.revision.is_some() || asked.reveal {
+        let sealed = secret_for_admin(state, &key)?;
+        if asked.reveal {
+            details.content = Some(engine.door.open(sealed)?);
+        }
+    }
+    Ok(details)
+}
+
+pub(crate) async fn of_unit(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((agent, model, application, number, secret, revision)): Path<(
+        String,
+        String,
+        String,
+        String,
+        String,
+        String,
+    )>,
+) -> Answer<Json<SecretData>> {
+    let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
+    let caller = who.runner(&agent, model)?;
+    let unit: UnitName = parsed(&format!("{application}/{number}"))?;
+    let (id, revision): (SecretId, SecretRevision) = (parsed(&secret)?, parsed(&revision)?);
+    let sealed = secret_for_unit(&engine.current().root, &caller, &unit, &SecretKey { id, revision })?;
+    Ok(Json(engine.door.open(sealed)?))
+}

@@ -1,0 +1,207 @@
+//! The controller's key, which is not in its database: what is confidential is kept under it
+//! (`design.md` section 7).
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    sync::Arc,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use periapt_host_api::{
+    ErrorCode, ModelUuid, Refusal,
+    journal::JournalRecord,
+    secret::{Sealed, SealedFor, SecretData},
+};
+use periapt_model::{Input, Root, Sealer, open_content, open_journal, seal_input};
+use ring::{
+    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hmac,
+};
+
+use crate::clock::Chance;
+
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// The controller's key. It is not printed.
+#[derive(Clone)]
+pub struct SealKey {
+    digest: hmac::Key,
+    cipher: Arc<LessSafeKey>,
+}
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealKey(..)")
+    }
+}
+
+impl SealKey {
+    /// The key of some secret bytes.
+    ///
+    /// # Errors
+    /// The cipher takes no key of this length: a defect.
+    pub fn new(secret: &[u8; KEY_BYTES]) -> io::Result<Self> {
+        let master = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        // A key of its own for each use, so that neither tells anything of the other.
+        let derived = |purpose: &[u8]| hmac::sign(&master, purpose);
+        let cipher = UnboundKey::new(&CHACHA20_POLY1305, derived(b"periapt seal cipher").as_ref())
+            .map_err(|_| io::Error::other("the cipher takes no such key"))?;
+        Ok(Self {
+            digest: hmac::Key::new(hmac::HMAC_SHA256, derived(b"periapt seal digest").as_ref()),
+            cipher: Arc::new(LessSafeKey::new(cipher)),
+        })
+    }
+
+    /// The key in a file, which only its owner may read; made where there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read or made, or holds no key.
+    pub fn in_file(path: &Path) -> io::Result<Self> {
+        let mut key = [0; KEY_BYTES];
+        match OpenOptions::new().read(true).open(path) {
+            Ok(file) => {
+                let mut bytes = Vec::new();
+                file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+                key = bytes.try_into().map_err(|_| {
+                    io::Error::new(io::ErrorKind::InvalidData, format!("a key has {KEY_BYTES} bytes"))
+                })?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+                make(path, &key)?;
+            }
+            Err(error) => return Err(error),
+        }
+        Self::new(&key)
+    }
+
+    fn checksum(&self, bound: &[u8], bytes: &[u8]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.digest);
+        context.update(&(bound.len() as u64).to_be_bytes());
+        context.update(bound);
+        context.update(bytes);
+        let mut checksum = [0; 32];
+        for (to, from) in checksum.iter_mut().zip(context.sign().as_ref()) {
+            *to = *from;
+        }
+        checksum
+    }
+
+    fn nonce(checksum: &[u8; 32]) -> Option<Nonce> {
+        Nonce::try_assume_unique_for_key(checksum.get(..NONCE_LEN)?).ok()
+    }
+}
+
+/// Whole or not at all: a half-written key would be taken for the key.
+fn make(path: &Path, key: &[u8]) -> io::Result<()> {
+    let fresh = path.with_extension("new");
+    let _ = fs::remove_file(&fresh);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(key)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)?;
+    match path.parent() {
+        Some(directory) => fs::File::open(directory)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// The nonce is the beginning of the keyed digest of all that is sealed and of what it is for: two different
+/// messages never share one, and the same message gives the same seal, as a commit that is sent again must.
+impl Sealer for SealKey {
+    fn seal(&self, what: SealedFor, bytes: &[u8]) -> Result<Sealed, Refusal> {
+        let failed = || Refusal::new(ErrorCode::Internal, "content could not be sealed");
+        let bound = what.to_bytes();
+        let checksum = self.checksum(&bound, bytes);
+        let nonce = Self::nonce(&checksum).ok_or_else(failed)?;
+        let mut sealed = bytes.to_vec();
+        self.cipher.seal_in_place_append_tag(nonce, Aad::from(&bound), &mut sealed).map_err(|_| failed())?;
+        Ok(Sealed { checksum: hex::encode(checksum), bytes: STANDARD.encode(sealed) })
+    }
+
+    fn open(&self, what: SealedFor, sealed: &Sealed) -> Option<Vec<u8>> {
+        let bound = what.to_bytes();
+        let mut checksum = [0; 32];
+        hex::decode_to_slice(&sealed.checksum, &mut checksum).ok()?;
+        let mut bytes = STANDARD.decode(&sealed.bytes).ok()?;
+        let opened =
+            self.cipher.open_in_place(Self::nonce(&checksum)?, Aad::from(&bound), &mut bytes).ok()?;
+        let opened = opened.to_vec();
+        (self.checksum(&bound, &opened) == checksum).then_some(opened)
+    }
+}
+
+/// The door of the controller: seals what comes in, and opens what its reader may have.
+#[derive(Clone)]
+pub(crate) struct Door {
+    pub(crate) key: SealKey,
+    pub(crate) chance: Arc<dyn Chance>,
+}
+
+impl Door {
+    /// Seals what is confidential in a request.
+    pub(crate) fn seal(&self, root: &Root, input: &mut Input) -> Result<(), Refusal> {
+        seal_input(root, input, &self.key, self.chance.seed())
+    }
+
+    /// A run's record with its seed and its confidential answers, for a reader who may have them.
+    pub(crate) fn open_journal(
+        &self,
+        model: &ModelUuid,
+        record: JournalRecord,
+    ) -> Result<JournalRecord, Refusal> {
+        open_journal(&self.key, model, record)
+    }
+
+    /// Opens content that its reader may have.
+    pub(crate) fn open(&self, (sealed, what): (Sealed, SealedFor)) -> Result<SecretData, Refusal> {
+        open_content(&self.key, what, &sealed).ok_or_else(|| {
+            let text =
+                "a secret cannot be opened: it was sealed under another key than the controller has now";
+            Refusal::new(ErrorCode::Internal, text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn what(number: u128) -> SealedFor {
+        SealedFor::Journal(ModelUuid(uuid::Uuid::from_u128(number)))
+    }
+
+    #[test]
+    fn a_seal_opens_for_its_own_thing_and_key_alone() {
+        let (key, other) = (SealKey::new(&[1; 32]).unwrap(), SealKey::new(&[2; 32]).unwrap());
+        let sealed = key.seal(what(1), b"hunter2").unwrap();
+        assert_eq!(key.open(what(1), &sealed).unwrap(), b"hunter2");
+        assert_eq!(key.seal(what(1), b"hunter2").unwrap(), sealed, "the same again is the same");
+        assert_ne!(key.seal(what(2), b"hunter2").unwrap().checksum, sealed.checksum);
+        assert_eq!(key.open(what(2), &sealed), None);
+        assert_eq!(other.open(what(1), &sealed), None);
+        let mut spoilt = sealed.clone();
+        spoilt.bytes.replace_range(0..1, if sealed.bytes.starts_with('A') { "B" } else { "A" });
+        assert_eq!(key.open(what(1), &spoilt), None);
+        let mut moved = sealed;
+        moved.checksum = key.seal(what(1), b"other").unwrap().checksum;
+        assert_eq!(key.open(what(1), &moved), None);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_for_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret-key");
+        let sealed = SealKey::in_file(&path).unwrap().seal(what(1), b"x").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(SealKey::in_file(&path).unwrap().open(what(1), &sealed).unwrap(), b"x");
+        fs::write(&path, b"short").unwrap();
+        assert_eq!(SealKey::in_file(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,147 @@
+//! The typed door to secrets.
+
+use periapt_host_api::{
+    RelationId,
+    secret::{SecretData, SecretReader, SecretRevision, policy::parse_expire},
+};
+use serde::Serialize;
+
+use crate::{
+    Answer, CallError, CallTime, GetMode, HookContext, NewOwner, SecretInfo, SecretMetadata,
+    lease::{Halt, into_answer},
+    run::HookRun,
+};
+
+/// Values by key, as a charm gives and gets them.
+type Values = Vec<(String, Vec<u8>)>;
+
+/// `secrets`
+impl HookContext {
+    /// A call that holds content: what it was told and answered is kept apart in the record, to be sealed.
+    fn confidential<A: Serialize, T: Serialize>(
+        &mut self,
+        function: &str,
+        arguments: A,
+        behaviour: impl FnOnce(&mut HookRun) -> Result<T, Halt>,
+    ) -> Answer<Result<T, CallError>> {
+        let answer = into_answer(behaviour(&mut self.run));
+        if let Answer::Ready(result) = &answer {
+            self.recorder.record_confidential(function, &arguments, result);
+        }
+        answer
+    }
+
+    /// Makes a secret with the commit; answers its URI. `expire`: a duration or a time, as `secret-add` takes it.
+    pub fn secret_add(
+        &mut self,
+        now: CallTime,
+        owner: NewOwner,
+        content: &Values,
+        metadata: SecretMetadata,
+        expire: Option<&str>,
+    ) -> Answer<Result<String, CallError>> {
+        self.confidential("secrets.add", (owner, content, metadata.clone(), expire), |run| {
+            let metadata = with_expire(now, metadata, expire)?;
+            let content = data(run, content)?;
+            Ok(run.add_secret(now, owner, content, metadata)?.uri())
+        })
+    }
+
+    /// Changes a secret with the commit.
+    pub fn secret_set(
+        &mut self,
+        now: CallTime,
+        uri: &str,
+        content: Option<&Values>,
+        metadata: SecretMetadata,
+        expire: Option<&str>,
+    ) -> Answer<Result<(), CallError>> {
+        self.confidential("secrets.set", (uri, content, metadata.clone(), expire), |run| {
+            let id = run.secret_uri(uri)?;
+            let metadata = with_expire(now, metadata, expire)?;
+            let content = content.map(|content| data(run, content)).transpose()?;
+            run.set_secret(now, id, content, metadata)
+        })
+    }
+
+    /// Content, by URI or label; both: the unit's own label for it is set, too.
+    pub fn secret_get(
+        &mut self,
+        uri: Option<&str>,
+        label: Option<&str>,
+        mode: GetMode,
+    ) -> Answer<Result<Values, CallError>> {
+        self.confidential("secrets.get", (uri, label, mode), |run| {
+            let (id, label) = run.named_secret(uri, label)?;
+            Ok(run.secret_content(id, label, mode)?.values())
+        })
+    }
+
+    /// What the owner of a secret knows of it.
+    pub fn secret_info(
+        &mut self,
+        now: CallTime,
+        uri: Option<&str>,
+        label: Option<&str>,
+    ) -> Answer<Result<SecretInfo, CallError>> {
+        self.leader_call("secrets.info", (uri, label), |run| run.secret_info(now, uri, label))
+    }
+
+    /// The URIs of the secrets that the unit looks after.
+    pub fn secret_ids(&mut self, now: CallTime) -> Answer<Result<Vec<String>, CallError>> {
+        self.leader_call("secrets.ids", (), |run| {
+            Ok(run.secret_ids(now)?.iter().map(|id| id.uri()).collect())
+        })
+    }
+
+    /// Lets the other end of a relation, or one unit of it, read a secret.
+    pub fn secret_grant(
+        &mut self,
+        now: CallTime,
+        uri: &str,
+        relation: RelationId,
+        unit: Option<&str>,
+    ) -> Answer<Result<(), CallError>> {
+        self.leader_call("secrets.grant", (uri, relation, unit), |run| {
+            let id = run.secret_uri(uri)?;
+            run.grant_secret(now, id, relation, unit)
+        })
+    }
+
+    /// Takes a grant to an application (`mysql`) or a unit (`mysql/0`) back.
+    pub fn secret_revoke(&mut self, now: CallTime, uri: &str, reader: &str) -> Answer<Result<(), CallError>> {
+        self.leader_call("secrets.revoke", (uri, reader), |run| {
+            let id = run.secret_uri(uri)?;
+            let reader: SecretReader =
+                reader.parse().map_err(|error| CallError::invalid(format!("{error}")))?;
+            run.revoke_secret(now, id, reader)
+        })
+    }
+
+    /// Removes a secret, or one revision of it.
+    pub fn secret_remove(
+        &mut self,
+        now: CallTime,
+        uri: &str,
+        revision: Option<u32>,
+    ) -> Answer<Result<(), CallError>> {
+        self.leader_call("secrets.remove", (uri, revision), |run| {
+            let id = run.secret_uri(uri)?;
+            run.remove_secret(now, id, revision.map(SecretRevision))
+        })
+    }
+}
+
+fn with_expire(
+    now: CallTime,
+    metadata: SecretMetadata,
+    expire: Option<&str>,
+) -> Result<SecretMetadata, CallError> {
+    let expire = expire.map(|text| parse_expire(text, now.at)).transpose().map_err(CallError::invalid)?;
+    Ok(SecretMetadata { expire, ..metadata })
+}
+
+fn data(run: &HookRun, content: &Values) -> Result<SecretData, CallError> {
+    run.check_call(content.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+    SecretData::from_values(content.iter().cloned()).map_err(|error| CallError::invalid(error.to_string()))
+}

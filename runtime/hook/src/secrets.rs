@@ -1,0 +1,225 @@
+//! Secrets as one hook sees them (`hook-model.md` 5.9): what the snapshot tells of them, with what this hook changed.
+//! Content is fetched when it is asked for; what is changed goes with the hook's commit.
+
+use std::{collections::BTreeMap, fmt};
+
+use periapt_host_api::{
+    Timestamp,
+    secret::{
+        MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, RotatePolicy, SecretChanges, SecretData, SecretId, SecretKey,
+        SecretOwner, SecretUri,
+    },
+    view::SecretView,
+};
+use serde::Serialize;
+
+use crate::{CallError, CallTime, lease::Halt, run::HookRun};
+
+mod access;
+mod change;
+mod read;
+
+pub use read::{GetMode, SecretInfo};
+
+/// What the ids of new secrets are drawn from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct IdSeed(pub [u8; 32]);
+
+/// Not its value: whoever knows it knows the ids.
+impl fmt::Debug for IdSeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IdSeed(..)")
+    }
+}
+
+/// Whose a new secret is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewOwner {
+    /// The application's; only its leader makes one.
+    Application,
+    /// The unit's.
+    Unit,
+}
+
+/// What a charm says of a secret beside its content; what is none stays, or has its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretMetadata {
+    /// The owner's label.
+    pub label: Option<String>,
+    /// For people.
+    pub description: Option<String>,
+    /// How often it is to be rotated.
+    pub rotate: Option<RotatePolicy>,
+    /// When the latest revision expires.
+    pub expire: Option<Timestamp>,
+}
+
+impl SecretMetadata {
+    fn check(&self) -> Result<(), CallError> {
+        for (what, text, bound) in [
+            ("label", &self.label, MAX_LABEL_BYTES),
+            ("description", &self.description, MAX_DESCRIPTION_BYTES),
+        ] {
+            check_text(what, text.as_deref(), bound)?;
+        }
+        Ok(())
+    }
+
+    /// What it takes in a commit, at most.
+    fn bytes(&self) -> usize {
+        let texts = [&self.label, &self.description];
+        // Texts are written as JSON, in which a control character takes six bytes.
+        texts.into_iter().flatten().map(|text| text.len() * 6).sum()
+    }
+}
+
+fn check_text(what: &str, text: Option<&str>, bound: usize) -> Result<(), CallError> {
+    match text.map(str::len).filter(|bytes| *bytes > bound) {
+        None => Ok(()),
+        Some(bytes) => Err(CallError::LimitExceeded(format!(
+            "a secret's {what} takes {bytes} bytes; at most {bound} are allowed"
+        ))),
+    }
+}
+
+/// What one change of a secret takes in a commit beside its texts.
+const CHANGE_BYTES: usize = 256;
+
+/// What one key of a secret's content takes beside itself and its value.
+const ENTRY_BYTES: usize = 8;
+
+fn content_bytes(content: &SecretData) -> usize {
+    content.len() + content.base64().count() * ENTRY_BYTES
+}
+
+/// This hook's changes, and the content that was fetched for it.
+#[derive(Debug)]
+pub(crate) struct Secrets {
+    ids: IdSeed,
+    drawn: u64,
+    changes: SecretChanges,
+    fetched: BTreeMap<SecretKey, Result<SecretData, CallError>>,
+    fetched_bytes: usize,
+}
+
+impl Secrets {
+    pub(crate) fn new(ids: IdSeed) -> Self {
+        let (changes, fetched) = (SecretChanges::default(), BTreeMap::new());
+        Self { ids, drawn: 0, changes, fetched, fetched_bytes: 0 }
+    }
+
+    pub(crate) fn fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>, bound: usize) {
+        self.fetched_bytes += content.as_ref().map_or(0, SecretData::len);
+        if self.fetched_bytes > bound {
+            self.fetched.clear();
+            self.fetched_bytes = content.as_ref().map_or(0, SecretData::len);
+        }
+        self.fetched.insert(key, content);
+    }
+
+    /// Content that the shell fetched. A failure is told once: the next call tries again.
+    fn content(&mut self, key: SecretKey) -> Result<SecretData, Halt> {
+        match self.fetched.get(&key) {
+            None => Err(Halt::NeedsSecret(key)),
+            Some(Ok(content)) => Ok(content.clone()),
+            Some(Err(error)) => {
+                let error = error.clone();
+                self.fetched.remove(&key);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn draw(&mut self) -> SecretId {
+        let id = SecretId::drawn(&self.ids.0, self.drawn);
+        self.drawn += 1;
+        id
+    }
+
+    pub(crate) fn into_changes(self) -> SecretChanges {
+        self.changes
+    }
+}
+
+fn not_found(what: impl fmt::Display) -> CallError {
+    CallError::NotFound(format!("secret {:?} not found", what.to_string()))
+}
+
+fn not_leader() -> Halt {
+    CallError::NotLeader("this unit is not the leader".to_owned()).into()
+}
+
+fn label_taken(label: &str) -> CallError {
+    CallError::AlreadyExists(format!("secret with label {label:?} already exists"))
+}
+
+impl HookRun {
+    /// Reads a secret's URI. One that names another model names nothing here.
+    pub(crate) fn secret_uri(&self, text: &str) -> Result<SecretId, CallError> {
+        let uri: SecretUri = text.parse().map_err(|error| CallError::invalid(format!("{error}")))?;
+        match uri.model {
+            Some(model) if model != self.snapshot.model().uuid => Err(not_found(text)),
+            _ => Ok(uri.id),
+        }
+    }
+
+    /// A secret that the snapshot shows, and that this hook has not removed.
+    fn secret_view(&self, id: &SecretId) -> Option<&SecretView> {
+        let removed =
+            matches!(self.secrets.changes.remove.get(id), Some(periapt_host_api::secret::Removal::Secret));
+        self.snapshot.view.secrets.get(id).filter(|_| !removed)
+    }
+
+    /// Whose a secret is, if it is this unit's, its application's, or made in this hook.
+    fn own_secret(&self, id: &SecretId) -> Option<&SecretOwner> {
+        if let Some(new) = self.secrets.changes.add.get(id) {
+            return Some(&new.owner);
+        }
+        self.secret_view(id)
+            .filter(|secret| secret.is_owned_by(&self.snapshot.unit))
+            .map(|secret| &secret.owner)
+    }
+
+    /// Notes the leadership that a change of an application's secret rests on; refuses whoever does not lead (S-7).
+    fn must_lead(&mut self, now: CallTime) -> Result<(), Halt> {
+        let term = self.leader_term(now)?.ok_or_else(not_leader)?;
+        self.effects.rest_on(term);
+        Ok(())
+    }
+
+    /// Refuses to change an application's secret without leadership. A secret that is not the unit's at all passes:
+    /// the commit refuses it.
+    fn may_manage(&mut self, now: CallTime, id: &SecretId) -> Result<(), Halt> {
+        match self.own_secret(id) {
+            Some(SecretOwner::Application(_)) => self.must_lead(now),
+            _ => Ok(()),
+        }
+    }
+
+    /// The owner's label of an own secret, as this hook left it.
+    fn owner_label(&self, id: &SecretId) -> Option<&str> {
+        let changes = &self.secrets.changes;
+        if let Some(new) = changes.add.get(id) {
+            return new.label.as_deref();
+        }
+        let updated = changes.update.get(id).and_then(|update| update.label.as_deref());
+        updated.or_else(|| self.secret_view(id)?.as_owned_by(&self.snapshot.unit)?.label.as_deref())
+    }
+
+    /// The unit's own label for a secret that it reads (S-5).
+    fn consumer_label(&self, id: &SecretId) -> Option<&str> {
+        let tracked = self.secrets.changes.track.get(id).and_then(|tracking| tracking.label.as_deref());
+        tracked.or_else(|| {
+            let consumer = self.secret_view(id)?.consumers.get(&self.snapshot.unit)?;
+            consumer.label.as_deref()
+        })
+    }
+
+    /// All secrets that are the unit's, its application's, or made in this hook.
+    fn own_secrets(&self) -> impl Iterator<Item = SecretId> {
+        let added = self.secrets.changes.add.keys();
+        self.snapshot.view.secrets.keys().chain(added).copied().filter(|id| self.own_secret(id).is_some())
+    }
+}

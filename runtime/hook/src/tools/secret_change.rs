@@ -1,0 +1,153 @@
+//! `secret-add`, `secret-set`, `secret-remove`
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    secret::{ContentError, SecretData, SecretRevision, policy::parse_expire},
+    yaml,
+};
+
+use super::{
+    Output, Tool,
+    call::{Call, silent},
+    flags::{Flag, Kind},
+    secret::{LABEL, uri},
+};
+use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
+
+const METADATA: &[Flag] = &[
+    Flag { names: &["--description"], kind: Kind::Value("description"), help: "The secret's description" },
+    Flag {
+        names: &["--expire"],
+        kind: Kind::Value("expire"),
+        help: "A duration, or a time in RFC 3339, after which the secret expires",
+    },
+    Flag { names: &["--rotate"], kind: Kind::Value("policy"), help: "How often the secret is to be rotated" },
+    Flag {
+        names: &["--file"],
+        kind: Kind::Value("file"),
+        help: "Read a YAML map of keys and values; in the sandbox only from - (standard input)",
+    },
+];
+
+const OWNER: &[Flag] = &[Flag {
+    names: &["--owner"],
+    kind: Kind::Value("owner"),
+    help: "Whose the secret is: application (the default) or unit",
+}];
+
+pub(super) const SECRET_ADD: Tool = Tool {
+    name: "secret-add",
+    arguments: "[<key>[#base64]=<value> ...]",
+    summary: "Make a secret with the hook's commit, and print its URI.",
+    flags: &[LABEL, METADATA, OWNER],
+    run: secret_add,
+};
+
+pub(super) const SECRET_SET: Tool = Tool {
+    name: "secret-set",
+    arguments: "<URI> [<key>[#base64]=<value> ...]",
+    summary: "Change a secret with the hook's commit; other content makes a new revision.",
+    flags: &[LABEL, METADATA, OWNER],
+    run: secret_set,
+};
+
+pub(super) const SECRET_REMOVE: Tool = Tool {
+    name: "secret-remove",
+    arguments: "<URI>",
+    summary: "Remove a secret, or one revision of it.",
+    flags: &[&[Flag {
+        names: &["--revision"],
+        kind: Kind::Value("revision"),
+        help: "Remove this revision alone",
+    }]],
+    run: secret_remove,
+};
+
+fn secret_add(call: Call<'_>) -> Result<Output, Halt> {
+    let (metadata, owner) = (metadata(&call)?, owner(&call)?);
+    let Some(content) = content(&call, &call.arguments)? else {
+        return Err(CallError::invalid("missing secret value or filename").into());
+    };
+    let id = call.run.add_secret(call.now, owner, content, metadata)?;
+    Ok(format!("{}\n", id.uri()).into())
+}
+
+fn secret_set(call: Call<'_>) -> Result<Output, Halt> {
+    let id = call.run.secret_uri(uri(call.arguments.first().copied())?)?;
+    let metadata = metadata(&call)?;
+    owner(&call)?;
+    let content = content(&call, call.arguments.get(1..).unwrap_or_default())?;
+    call.run.set_secret(call.now, id, content, metadata)?;
+    Ok(silent())
+}
+
+fn secret_remove(call: Call<'_>) -> Result<Output, Halt> {
+    let [given] = call.at_most()?;
+    let id = call.run.secret_uri(uri(given)?)?;
+    let revision = call.flags.value("--revision").map(|given| {
+        let wrong = || CallError::invalid(format!("revision {:?} not valid", given.value));
+        let revision: SecretRevision = given.value.parse().map_err(|_| wrong())?;
+        if revision.0 > 0 { Ok(revision) } else { Err(wrong()) }
+    });
+    call.run.remove_secret(call.now, id, revision.transpose()?)?;
+    Ok(silent())
+}
+
+fn owner(call: &Call<'_>) -> Result<NewOwner, CallError> {
+    match call.flags.value("--owner").map(|given| given.value.as_str()) {
+        None | Some("application") => Ok(NewOwner::Application),
+        Some("unit") => Ok(NewOwner::Unit),
+        Some(other) => Err(CallError::invalid(format!("secret owner {other:?} not valid"))),
+    }
+}
+
+fn metadata(call: &Call<'_>) -> Result<SecretMetadata, CallError> {
+    let text = |name: &str| call.flags.value(name).map(|given| given.value.clone());
+    let rotate = text("--rotate").map(|policy| policy.parse());
+    let expire = text("--expire").map(|expire| parse_expire(&expire, call.now.at));
+    Ok(SecretMetadata {
+        label: text("--label").filter(|label| !label.is_empty()),
+        description: text("--description"),
+        rotate: rotate.transpose().map_err(|error| CallError::invalid(format!("{error}")))?,
+        expire: expire.transpose().map_err(CallError::invalid)?,
+    })
+}
+
+/// The content that arguments and `--file` give; none: none was given.
+fn content(call: &Call<'_>, arguments: &[&str]) -> Result<Option<SecretData>, CallError> {
+    let mut texts = BTreeMap::new();
+    let file = call.flags.value("--file");
+    if let Some(file) = file {
+        if file.value != "-" {
+            return Err(no_file(&file.value));
+        }
+        texts = yaml::parse(call.stdin_text()?)
+            .map_err(|error| CallError::Failed(format!("cannot read secret values: {error}")))?;
+    }
+    let mut given = file.is_some();
+    for argument in arguments.iter().filter(|argument| !argument.is_empty()) {
+        let (key, value) = argument
+            .split_once('=')
+            .filter(|(key, _)| !key.is_empty())
+            .ok_or_else(|| CallError::invalid(format!("key value {argument:?} not valid")))?;
+        if key.ends_with("#file") {
+            return Err(no_file(value));
+        }
+        texts.insert(key.trim().to_owned(), value.trim().to_owned());
+        given = true;
+    }
+    if !given {
+        return Ok(None);
+    }
+    SecretData::from_texts(texts).map(Some).map_err(|error| match error {
+        ContentError::Empty => CallError::Failed(error.to_string()),
+        _ => CallError::InvalidArgument(error.to_string()),
+    })
+}
+
+fn no_file(name: &str) -> CallError {
+    CallError::NotSupported(format!(
+        "cannot read {name:?}: in the sandbox a hook tool reads its standard input only (--file -)"
+    ))
+}

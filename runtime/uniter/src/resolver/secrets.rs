@@ -1,0 +1,91 @@
+//! Secrets that expired, are to be rotated, changed, or are read by nobody any more (`hook-model.md` 1.7 rule 10,
+//! 5.9).
+
+use periapt_host_api::{
+    Timestamp,
+    event::Event,
+    secret::{SecretContext, SecretOwner, SecretRevision},
+    view::{OwnedSecretView, SecretView},
+};
+
+use crate::{Decision, subject::Subject};
+
+/// The next hook of a secret, if nothing else is in progress; a dying unit runs none (U-41).
+pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    if !subject.record().installed || !subject.alive() || !subject.at_rest() {
+        return None;
+    }
+    let event = expired(subject)
+        .or_else(|| rotation(subject))
+        .or_else(|| changed(subject))
+        .or_else(|| obsolete(subject))?;
+    Some(subject.run(event, now))
+}
+
+/// Whether a hook that was due or failed has lost its meaning since: the secret is gone, or not this unit's to
+/// look after or to read any more (1.4 step 1, M05).
+pub(super) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
+    let Some(context) = event.secret() else { return false };
+    let Some(secret) = subject.view.secrets.get(&context.id) else { return true };
+    let owned = managed(subject, secret);
+    match event {
+        Event::SecretExpired { revision, .. } | Event::SecretRemove { revision, .. } => {
+            owned.is_none_or(|owned| !owned.revisions.contains_key(revision))
+        }
+        Event::SecretRotate(_) => owned.is_none(),
+        _ => !secret.is_readable_by(&subject.unit.name),
+    }
+}
+
+/// What the unit knows of a secret that it looks after: its own, or its application's if it leads (S-7).
+fn managed<'a>(subject: &Subject<'_>, secret: &'a SecretView) -> Option<&'a OwnedSecretView> {
+    match &secret.owner {
+        SecretOwner::Application(_) if !subject.leads() => None,
+        _ => secret.as_owned_by(&subject.unit.name),
+    }
+}
+
+fn all_managed<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = (&'a SecretView, &'a OwnedSecretView)> {
+    subject.view.secrets.values().filter_map(|secret| Some((secret, managed(subject, secret)?)))
+}
+
+fn context(subject: &Subject<'_>, secret: &SecretView) -> SecretContext {
+    let consumer = secret.consumers.get(&subject.unit.name).and_then(|consumer| consumer.label.clone());
+    let label = secret.as_owned_by(&subject.unit.name).and_then(|owned| owned.label.clone()).or(consumer);
+    SecretContext { id: secret.id, label }
+}
+
+fn expired(subject: &Subject<'_>) -> Option<Event> {
+    all_managed(subject).find_map(|(secret, owned)| {
+        let (revision, _) = owned.revisions.iter().find(|(_, found)| found.expire_due)?;
+        Some(Event::SecretExpired { secret: context(subject, secret), revision: *revision })
+    })
+}
+
+fn rotation(subject: &Subject<'_>) -> Option<Event> {
+    let (secret, _) = all_managed(subject).find(|(_, owned)| owned.rotate_due)?;
+    Some(Event::SecretRotate(context(subject, secret)))
+}
+
+/// S-2: once for each new latest revision, however many came at once.
+fn changed(subject: &Subject<'_>) -> Option<Event> {
+    let unit = &subject.unit.name;
+    let secret = subject.view.secrets.values().find(|secret| {
+        let told = subject.record().secrets.get(&secret.id).and_then(|record| record.changed);
+        let tracked = secret.consumers.get(unit).map(|consumer| consumer.tracked);
+        secret.is_readable_by(unit)
+            && tracked.is_some_and(|tracked| secret.latest > tracked.max(told.unwrap_or_default()))
+    })?;
+    Some(Event::SecretChanged(context(subject, secret)))
+}
+
+/// S-8: once for each revision.
+fn obsolete(subject: &Subject<'_>) -> Option<Event> {
+    all_managed(subject).find_map(|(secret, owned)| {
+        let told = subject.record().secrets.get(&secret.id);
+        let unheard = |revision: &SecretRevision| !told.is_some_and(|told| told.obsolete.contains(revision));
+        let (revision, _) =
+            owned.revisions.iter().find(|(revision, found)| found.obsolete && unheard(revision))?;
+        Some(Event::SecretRemove { secret: context(subject, secret), revision: *revision })
+    })
+}
