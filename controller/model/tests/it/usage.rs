@@ -35,6 +35,7 @@ fn ran(commit: &mut UnitCommit, outcome: HookOutcome, seconds: u64) {
         coalesced: vec![],
         calls: RecordedCalls::default(),
         seed: String::new(),
+        sealed: None,
     });
 }
 
