@@ -18,6 +18,11 @@ macro_rules! hostile_modes {
             random_flood
             tmp_flood
             tmp_files
+            storage_flood
+            storage_sparse
+            storage_files
+            storage_deep
+            storage_unnamed
             // Say too much.
             log_flood
             stdout_flood
@@ -42,6 +47,7 @@ macro_rules! hostile_modes {
             bad_pointer
             // Look where nothing should be.
             wander
+            storage_wander
         }
     };
 }

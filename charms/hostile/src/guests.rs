@@ -4,6 +4,7 @@ mod abi;
 mod endings;
 mod floods;
 mod oversized;
+mod storage;
 mod time;
 mod wasi;
 
@@ -11,5 +12,6 @@ pub(crate) use abi::*;
 pub(crate) use endings::*;
 pub(crate) use floods::*;
 pub(crate) use oversized::*;
+pub(crate) use storage::*;
 pub(crate) use time::*;
 pub(crate) use wasi::*;

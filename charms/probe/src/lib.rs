@@ -5,8 +5,8 @@ mod context;
 mod script;
 
 use periapt_sdk::{
-    ActionEvent, Charm, Config, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation, Result,
-    Status, Unit, info, tool,
+    ActionEvent, Charm, Config, Context, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation,
+    Result, Status, Unit, info, tool,
 };
 use script::{Action, Word, parse};
 
@@ -116,6 +116,12 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
                 |relation: &GoalRelation| format!(" {}={}", relation.endpoint, names(&relation.units));
             let relations: String = goal.relations.iter().map(related).collect();
             info!("goal units={}{relations}", names(&goal.units));
+            Ok(())
+        }
+        Action::Write(path, content) => std::fs::write(path, content).context(format!("writing {path}")),
+        Action::Read(path) => {
+            let content = std::fs::read_to_string(path).unwrap_or_else(|error| error.kind().to_string());
+            info!("read {path}: {content}");
             Ok(())
         }
         Action::Log(text) => {

@@ -29,6 +29,8 @@ pub(crate) enum Action {
     Emit(String),
     Complain(String),
     Log(String),
+    Write(String, String),
+    Read(String),
     Goal,
 }
 
@@ -78,6 +80,8 @@ fn action(text: &str) -> Result<Action> {
         "emit" => Action::Emit(text()),
         "complain" => Action::Complain(text()),
         "log" => Action::Log(text()),
+        "write" => pair(rest).map(|(path, content)| Action::Write(path, content))?,
+        "read" => Action::Read(text()),
         "goal" => Action::Goal,
         _ => return Err(Error::new(format!("unknown action \"{verb}\""))),
     })

@@ -8,6 +8,7 @@ mod controllers;
 mod failing;
 mod mistakes;
 mod settling;
+mod storage;
 mod watching;
 
 use anyhow::Context as _;

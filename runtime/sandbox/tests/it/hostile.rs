@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Budgets, HookErrorKind, Outcome, Prepared};
+use periapt_sandbox::{Bounds, Budgets, Filesystem, HookErrorKind, Outcome, Prepared, StorageMount};
 
 use crate::world::{Hook, Ran, World, prepared};
 
@@ -67,6 +67,32 @@ async fn floods_the_log(hook: Hook) {
     assert!(ran.report.costs.log_bytes > bytes as u64, "the dropped lines count as written");
 }
 
+/// A guest with storage of 64 blocks and 32 files beside a secret, with ways out that only the host can have laid:
+/// it is contained, the bound holds, what is counted is what is there, and the secret is as it was.
+async fn stays_in_its_storage(mut hook: Hook) {
+    let bounds = Bounds { bytes: 64 * 4096, files: 32 };
+    let outside = tempfile::tempdir().unwrap();
+    let inside = outside.path().join("data-0");
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::write(outside.path().join("secret"), "of the host").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), inside.join("link-to-secret")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), inside.join("link-out")).unwrap();
+    let filesystem = Arc::new(Filesystem::open(&inside, bounds).unwrap());
+    let mount = StorageMount {
+        filesystem: Arc::clone(&filesystem),
+        location: "/srv/data".to_owned(),
+        read_only: false,
+    };
+    hook.storage.push(mount);
+    is_contained(hook).await;
+    let used = filesystem.used();
+    assert!(used.bytes <= bounds.bytes && used.files <= bounds.files, "{used:?}");
+    drop(filesystem);
+    assert_eq!(Filesystem::open(&inside, bounds).unwrap().used(), used);
+    assert_eq!(std::fs::read(outside.path().join("secret")).unwrap(), b"of the host");
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 2);
+}
+
 mod endings {
     use super::*;
 
@@ -111,6 +137,30 @@ mod endings {
 
     pub(super) async fn tmp_files(hook: Hook) {
         is_contained(hook.budgets(|budgets| budgets.tmp_files = 100)).await;
+    }
+
+    pub(super) async fn storage_flood(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_sparse(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_files(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_deep(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_unnamed(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_wander(hook: Hook) {
+        stays_in_its_storage(hook).await;
     }
 
     pub(super) async fn log_flood(hook: Hook) {

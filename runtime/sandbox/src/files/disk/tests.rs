@@ -185,7 +185,7 @@ fn no_path_and_no_link_leads_out() {
 
 #[test]
 fn a_directory_of_any_depth_is_counted_and_deleted() {
-    const DEPTH: u64 = 3_000;
+    const DEPTH: u64 = 1_200;
     let bench = Bench::new(bounds(1 << 20, 1 << 20));
     let (mut files, root) = bench.hook(false);
     let mut here = root;

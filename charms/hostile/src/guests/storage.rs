@@ -1,0 +1,107 @@
+//! Guests that go for the storage that the test's unit has, of 64 blocks and 32 files, at `/srv/data`.
+
+use periapt_sdk::{Context, Error, Result, Unit};
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+/// Where the storage is; the guest writes nowhere else.
+const PLACE: &str = "/srv/data";
+
+/// More than the storage holds, in bytes.
+const TOO_MUCH: u64 = 1 << 20;
+
+/// Writes until the host says no.
+pub(crate) fn storage_flood(_: &Unit) -> Result {
+    let mut file = File::create(format!("{PLACE}/flood")).context("creating a file")?;
+    let block = vec![0x5a_u8; 4096];
+    for _ in 0..TOO_MUCH / 4096 {
+        if file.write_all(&block).is_err() {
+            return Ok(());
+        }
+    }
+    Err(Error::new("escaped: wrote more than the storage holds"))
+}
+
+/// Asks for holes, by a length and by writing far behind the end.
+pub(crate) fn storage_sparse(_: &Unit) -> Result {
+    let mut file = File::create(format!("{PLACE}/sparse")).context("creating a file")?;
+    for length in [TOO_MUCH, 1 << 40, i64::MAX as u64, u64::MAX] {
+        if file.set_len(length).is_ok() {
+            return Err(Error::new(format!("escaped: has a file of {length} bytes")));
+        }
+    }
+    for place in [TOO_MUCH, 1 << 40, i64::MAX as u64 - 1] {
+        let written = file.seek(SeekFrom::Start(place)).and_then(|_| file.write_all(b"x"));
+        if written.is_ok() {
+            return Err(Error::new(format!("escaped: wrote at {place}")));
+        }
+    }
+    Ok(())
+}
+
+/// Many files that hold nothing, and names that are changed and taken back meanwhile.
+pub(crate) fn storage_files(_: &Unit) -> Result {
+    for number in 0..10_000 {
+        let name = format!("{PLACE}/{number}");
+        if File::create(&name).is_err() {
+            return Ok(());
+        }
+        // Moving a file onto another frees one; moving it elsewhere frees nothing.
+        fs::rename(&name, format!("{PLACE}/{number}-moved")).context("renaming")?;
+    }
+    Err(Error::new("escaped: made 10000 files"))
+}
+
+/// A directory in a directory in a directory.
+pub(crate) fn storage_deep(_: &Unit) -> Result {
+    let mut here = PathBuf::from(PLACE);
+    for _ in 0..10_000 {
+        here.push("d");
+        if fs::create_dir(&here).is_err() {
+            return Ok(());
+        }
+    }
+    Err(Error::new("escaped: made 10000 directories"))
+}
+
+/// Files without a name, which stay as long as they are open: they count, too.
+pub(crate) fn storage_unnamed(_: &Unit) -> Result {
+    let name = format!("{PLACE}/unnamed");
+    let mut held = Vec::new();
+    for _ in 0..10_000 {
+        let Ok(mut file) = File::create(&name) else { return Ok(()) };
+        if file.write_all(&[7; 4096]).is_err() {
+            return Ok(());
+        }
+        fs::remove_file(&name).context("removing")?;
+        held.push(file);
+    }
+    Err(Error::new("escaped: holds 10000 files without a name"))
+}
+
+/// Looks for a way out: by names, and by links that are there or that it makes.
+pub(crate) fn storage_wander(_: &Unit) -> Result {
+    for path in ["..", "../secret", "../../etc/passwd", "link-to-secret", "link-out/secret", "./../secret"] {
+        let path = format!("{PLACE}/{path}");
+        if fs::read(&path).is_ok() || fs::write(&path, "x").is_ok() {
+            return Err(Error::new(format!("escaped: {path}")));
+        }
+    }
+    fs::write(format!("{PLACE}/own"), "own").context("writing")?;
+    if fs::hard_link(format!("{PLACE}/own"), format!("{PLACE}/second")).is_ok() {
+        return Err(Error::new("escaped: made a link"));
+    }
+    if fs::rename(format!("{PLACE}/own"), "/tmp/own").is_ok()
+        || fs::rename(format!("{PLACE}/own"), format!("{PLACE}/../own")).is_ok()
+    {
+        return Err(Error::new("escaped: moved a file out"));
+    }
+    for entry in fs::read_dir(PLACE).context("listing")? {
+        let entry = entry.context("listing")?;
+        if entry.file_name() != "own" {
+            return Err(Error::new(format!("escaped: {:?} is to be seen", entry.file_name())));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Storage, from an operator's command to a hook's file and back.
+
+use anyhow::Context as _;
+use periapt_tests::Installation;
+
+/// What the probe logged of reading its note.
+fn notes(periapt: &Installation) -> anyhow::Result<Vec<String>> {
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
+    let read = |line: &str| line.split_once("read /srv/scratch/note: ").map(|(_, note)| note.to_owned());
+    Ok(log.lines().filter_map(read).collect())
+}
+
+#[test]
+fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_agent() -> anyhow::Result<()>
+{
+    let periapt = Installation::bootstrapped()?;
+    let script = "script=scratch-storage-attached: write /srv/scratch/note=kept\n\
+                  install: read /srv/scratch/note\nstart: status active\nupgrade-charm: read /srv/scratch/note";
+    let refused = periapt.deploy("probe", ["--storage", "data=1G"]).unwrap_err().to_string();
+    assert!(refused.contains("has no store called"), "{refused}");
+    periapt.deploy("probe", ["--config", script, "--storage", "scratch=1,10M"])?;
+    periapt.wait_for(["model"])?;
+    assert_eq!(notes(&periapt)?, ["kept"]);
+
+    let storage = periapt.json(["storage"])?;
+    let instance = &storage["storage"]["scratch/0"];
+    assert_eq!(instance["status"]["current"], "attached", "{storage}");
+    assert_eq!(instance["attachments"]["units"]["probe/0"]["location"], "/srv/scratch", "{storage}");
+    assert_eq!(storage["filesystems"]["0"]["size"], 10);
+    assert_eq!(periapt.json(["status"])?["storage"], storage);
+    let table = periapt.ok(["storage"])?;
+    let cells: Vec<_> = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(cells[1], ["probe/0", "scratch/0", "filesystem", "rootfs", "10MiB", "attached"], "{table}");
+
+    // Another archive of the same charm, and another agent process on the same data.
+    let changed = periapt.path().join("changed");
+    std::fs::create_dir(&changed)?;
+    let archive = periapt_archive::Archive::read(&std::fs::read(periapt.path().join("probe.charm"))?)?;
+    let file = |name: &str| archive.file(name).with_context(|| name.to_owned());
+    let metadata = String::from_utf8(file("charmcraft.yaml")?.to_vec())?;
+    std::fs::write(changed.join("charmcraft.yaml"), metadata.replace("summary: ", "summary: Newer, "))?;
+    std::fs::write(changed.join("charm.wasm"), file("charm.wasm")?)?;
+    periapt_tests::signal(periapt.agent_process("local")?, "KILL")?;
+    periapt.ok(["controller", "start", "local"])?;
+    periapt.ok(["refresh", "probe", "--path", "changed"])?;
+    let upgraded = |hooks: &serde_json::Value| {
+        let mut entries = hooks["entries"].as_array().into_iter().flatten();
+        entries.any(|entry| entry["record"]["event"] == "upgrade-charm")
+    };
+    periapt.json_until(&["hooks", "probe/0"], upgraded)?;
+    assert_eq!(notes(&periapt)?, ["kept", "kept"]);
+
+    // It outlives its unit, and then goes when it is told to.
+    periapt.ok(["remove-unit", "probe/0", "--no-prompt"])?;
+    periapt.json_until(&["storage"], |storage| {
+        storage["storage"]["scratch/0"]["status"]["current"] == "detached"
+    })?;
+    let refused = periapt.refused(["destroy-model", "test", "--no-prompt"])?;
+    assert!(refused.contains("--destroy-storage"), "{refused}");
+    periapt.ok(["remove-storage", "scratch/0", "--no-prompt"])?;
+    periapt.json_until(&["storage"], |storage| storage["storage"].is_null())?;
+    Ok(())
+}
