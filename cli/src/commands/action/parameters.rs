@@ -99,9 +99,9 @@ mod tests {
     fn keys_lead_into_objects_and_values_are_yaml() {
         check(
             None,
-            &["a=1", "b.c=x", "b.d=[1, y]", "e="],
+            &["a=1", "b.c=x", "b.d=[1, z]", "e="],
             Reading::Yaml,
-            json!({"a": 1, "b": {"c": "x", "d": [1, "y"]}, "e": ""}),
+            json!({"a": 1, "b": {"c": "x", "d": [1, "z"]}, "e": ""}),
         );
         check(None, &["a=1", "t=true"], Reading::Text, json!({"a": "1", "t": "true"}));
         check(None, &["url=http://x?a=b"], Reading::Yaml, json!({"url": "http://x?a=b"}));
