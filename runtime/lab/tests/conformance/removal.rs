@@ -100,6 +100,36 @@ fn f24_a_subordinate_that_nothing_ties_to_its_principal_goes() {
 }
 
 #[test]
+fn f25_a_subordinate_stays_while_its_principals_relation_lives() {
+    let mut lab = accompanied();
+    lab.deploy("b", &charm(crate::bench::REMOTE), 1).unwrap();
+    let of_a = lab.state().unwrap().relations().next().unwrap().id;
+    lab.integrate("s", "b").unwrap();
+    lab.run_until_idle().unwrap();
+    let of_b = lab.state().unwrap().relations().map(|relation| relation.id).find(|id| *id != of_a).unwrap();
+    let before = runs(&lab, "s/0");
+    lab.remove_relation(of_b).unwrap();
+    lab.run_until_idle().unwrap();
+    assert!(lab.unit("s/1").is_err(), "the one beside b goes with its relation");
+    assert_eq!(lab.unit("s/0").unwrap().life, Life::Alive);
+    assert_eq!(runs(&lab, "s/0"), before, "the one beside a hears nothing of it");
+}
+
+#[test]
+fn g08_each_of_two_pairs_sees_its_own_counterpart_alone() {
+    let mut lab = started(LOCAL, 2);
+    lab.deploy("s", &charm(SUBORDINATE), 0).unwrap();
+    lab.integrate("s", "a").unwrap();
+    lab.run_until_idle().unwrap();
+    for (subordinate, principal) in [("s/0", "a/0"), ("s/1", "a/1")] {
+        assert_eq!(lab.unit(subordinate).unwrap().principal.as_ref().unwrap().to_string(), principal);
+        let met: Vec<_> = runs(&lab, subordinate).into_iter().filter(|hook| hook.contains(" a/")).collect();
+        let expected = ["joined", "changed"].map(|step| format!("host-relation-{step} {principal}"));
+        assert_eq!(met, expected, "{subordinate}");
+    }
+}
+
+#[test]
 fn f19_a_dying_unit_departs_from_its_peers_and_does_not_break() {
     let mut lab = started(PEERED, 2);
     let before = runs(&lab, "a/1").len();
