@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     EndpointName, InterfaceName, StorageName,
     relation::{Role, Scope},
-    settings::OptionValue,
+    settings::{OptionValue, SettingError},
 };
 
 mod actions;
@@ -141,6 +141,36 @@ impl CharmMeta {
         self.endpoints.iter().filter(move |(_, meta)| meta.role == role)
     }
 
+    /// An option by its name.
+    ///
+    /// # Errors
+    /// [`SettingError::Unknown`]
+    pub fn option(&self, name: &str) -> Result<&OptionMeta, SettingError> {
+        let unknown = || SettingError::Unknown {
+            name: shortened(name),
+            options: self.options.keys().cloned().collect(),
+        };
+        self.options.get(name).ok_or_else(unknown)
+    }
+
+    /// Reads a setting that is given as text. None, if that is the same as not set: an empty text for an option
+    /// without a default.
+    ///
+    /// # Errors
+    /// [`SettingError`]
+    pub fn setting(&self, name: &str, text: &str) -> Result<Option<OptionValue>, SettingError> {
+        let option = self.option(name)?;
+        if text.is_empty() && option.kind == OptionType::String && option.default.is_none() {
+            return Ok(None);
+        }
+        let wrong = || SettingError::WrongType {
+            name: name.to_owned(),
+            kind: option.kind.as_str(),
+            text: shortened(text),
+        };
+        option.kind.parse(text).map(Some).ok_or_else(wrong)
+    }
+
     /// What a hook sees of an option: what was set, or its default.
     pub fn effective<'a>(
         &'a self,
@@ -149,5 +179,14 @@ impl CharmMeta {
     ) -> Option<&'a OptionValue> {
         let option = self.options.get(key)?;
         set.get(key).or(option.default.as_ref())
+    }
+}
+
+/// As much of a text as an error shows.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }

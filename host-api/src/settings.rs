@@ -47,6 +47,41 @@ impl fmt::Display for OptionValue {
     }
 }
 
+/// Why a setting cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The charm has no such option.
+    #[error("unknown option {name:?}; {}", known(.options))]
+    Unknown {
+        /// What was named.
+        name: String,
+        /// What the charm has.
+        options: Vec<String>,
+    },
+    /// The text is no value of the option's type.
+    #[error("option {name:?} expected {kind}, got {text:?}")]
+    WrongType {
+        /// Which option.
+        name: String,
+        /// Its type.
+        kind: &'static str,
+        /// What was given, shortened.
+        text: String,
+    },
+}
+
+/// How many options a message names.
+const NAMED: usize = 30;
+
+fn known(options: &[String]) -> String {
+    let named = options.get(..NAMED).unwrap_or(options).join(", ");
+    match options.len() {
+        0 => "the charm has no options".to_owned(),
+        count if count > NAMED => format!("known are {named} and {} more", count - NAMED),
+        _ => format!("known are {named}"),
+    }
+}
+
 /// Settings of an application: only what was set; defaults stand in the charm.
 pub type OptionValues = BTreeMap<String, OptionValue>;
 

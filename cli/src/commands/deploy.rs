@@ -74,6 +74,10 @@ impl Deploy {
         let meta = &charm.inspected.meta;
         let name = self.application.as_ref().map_or(meta.name.as_str(), ApplicationName::as_str);
         let config = settings::from_options(&self.config, Some(name))?;
+        // What the controller would refuse is told before the archive is on its way.
+        for (key, text) in &config {
+            meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
+        }
         let digest = charm.upload(model.client()).await?;
         context.say(format_args!(
             "Deploying \"{name}\" from local charm \"{}\", digest {}",

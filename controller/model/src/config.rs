@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, Refusal,
     budget::{BudgetKey, BudgetSettings},
-    charm::{CharmMeta, OptionMeta, OptionType},
+    charm::{CharmMeta, OptionType},
     hash,
     record::CharmRef,
-    settings::{self, ModelConfig, OptionValue, OptionValues},
+    settings::{self, ModelConfig, OptionValue, OptionValues, SettingError},
 };
 
 use crate::entity::Application;
@@ -23,16 +23,17 @@ pub(crate) fn change(
     set: &BTreeMap<String, String>,
     reset: &[String],
 ) -> Result<OptionValues, Refusal> {
+    let wrong = |error: SettingError| Refusal::bad_request(error.to_string());
     let mut next = present.clone();
     for name in reset {
-        option(meta, name)?;
+        meta.option(name).map_err(wrong)?;
         if set.contains_key(name) {
             return Err(Refusal::bad_request(format!("cannot set and reset key {name:?} simultaneously")));
         }
         next.remove(name);
     }
     for (name, text) in set {
-        match parse(name, option(meta, name)?, text)? {
+        match meta.setting(name, text).map_err(wrong)? {
             Some(value) => next.insert(name.clone(), value),
             None => next.remove(name),
         };
@@ -45,21 +46,6 @@ pub(crate) fn change(
         ));
     }
     Ok(next)
-}
-
-fn option<'a>(meta: &'a CharmMeta, name: &str) -> Result<&'a OptionMeta, Refusal> {
-    meta.options.get(name).ok_or_else(|| Refusal::bad_request(format!("unknown option {name:?}")))
-}
-
-/// An empty text for an option without a default is the same as none.
-fn parse(name: &str, option: &OptionMeta, text: &str) -> Result<Option<OptionValue>, Refusal> {
-    if text.is_empty() && option.kind == OptionType::String && option.default.is_none() {
-        return Ok(None);
-    }
-    option.kind.parse(text).map(Some).ok_or_else(|| {
-        let kind = option.kind.as_str();
-        Refusal::bad_request(format!("option {name:?} expected {kind}, got {text:?}"))
-    })
 }
 
 /// Application-level keys, which are no options of the charm (M-9): changes them, and answers what is left for the

@@ -52,13 +52,18 @@ pub(crate) fn infer(
         [only] => Ok(only.clone()),
         [] if first.endpoint.is_some() && second.endpoint.is_some() => {
             let text = format!(
-                "cannot add relation \"{} {}\": endpoints do not relate",
+                "cannot add relation \"{} {}\": endpoints do not relate; {}; {}",
                 describe(first),
-                describe(second)
+                describe(second),
+                offers(first, &left),
+                offers(second, &right)
             );
             Err(Refusal::bad_request(text))
         }
-        [] => Err(Refusal::not_found("no relations found")),
+        [] => {
+            let text = format!("no relations found; {}; {}", offers(first, &left), offers(second, &right));
+            Err(Refusal::not_found(text))
+        }
         several => {
             let names: Vec<String> = several.iter().map(|pair| format!("{:?}", pair.describe())).collect();
             let text = format!(
@@ -77,6 +82,31 @@ pub(crate) fn describe(selector: &EndpointSelector) -> String {
     match &selector.endpoint {
         Some(endpoint) => format!("{}:{endpoint}", selector.application),
         None => selector.application.to_string(),
+    }
+}
+
+/// How many endpoints of an application a message names.
+const NAMED: usize = 20;
+
+/// What an application could be related by: `wordpress has db (requires mysql), website (provides http)`.
+fn offers(selector: &EndpointSelector, candidates: &[Candidate]) -> String {
+    let explicit: Vec<String> = candidates
+        .iter()
+        .filter(|candidate| !candidate.implicit)
+        .map(|Candidate { end, .. }| {
+            let role = match end.role {
+                Role::Provider => "provides",
+                Role::Requirer => "requires",
+                Role::Peer => "peers by",
+            };
+            format!("{} ({role} {})", end.name, end.interface)
+        })
+        .collect();
+    let named = explicit.get(..NAMED).unwrap_or(&explicit).join(", ");
+    match explicit.len() {
+        0 => format!("{} has no endpoint of its own", selector.application),
+        count if count > NAMED => format!("{} has {named} and {} more", selector.application, count - NAMED),
+        _ => format!("{} has {named}", selector.application),
     }
 }
 
@@ -108,12 +138,16 @@ fn candidates(tx: &Transaction<'_>, selector: &EndpointSelector) -> Result<Vec<C
         }));
     }
     match &selector.endpoint {
-        Some(name) if found.is_empty() => Err(Refusal::not_found(format!(
-            "application {:?} has no {:?} relation",
-            application.name.as_str(),
-            name.as_str()
-        ))
-        .about(format!("application {}", application.name))),
+        Some(name) if found.is_empty() => {
+            let names: Vec<&str> = meta.endpoints.keys().take(NAMED).map(EndpointName::as_str).collect();
+            let has = if names.is_empty() { "none of its own".to_owned() } else { names.join(", ") };
+            Err(Refusal::not_found(format!(
+                "application {:?} has no {:?} relation; it has {has}",
+                application.name.as_str(),
+                name.as_str(),
+            ))
+            .about(format!("application {}", application.name)))
+        }
         _ => Ok(found),
     }
 }

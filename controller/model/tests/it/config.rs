@@ -38,7 +38,7 @@ fn a_wrong_option_keeps_all_others_from_being_set() {
     let mut world = world();
     let before = world.application("app").clone();
     let refusal = set(&mut world, &[("port", "3"), ("nothing", "1")], &[]).unwrap_err();
-    assert_eq!(refusal.message, "unknown option \"nothing\"");
+    assert_eq!(refusal.message, "unknown option \"nothing\"; known are debug, note, port, ratio, title");
     let refusal = set(&mut world, &[("port", "3")], &["port"]).unwrap_err();
     assert_eq!(refusal.message, "cannot set and reset key \"port\" simultaneously");
     assert_eq!(*world.application("app"), before);

@@ -73,12 +73,13 @@ fn g11_endpoints_of_equal_role_or_other_interface_do_not_relate() {
     for (first, second, message) in [
         ("app:web", "db:server", "cannot add relation \"app:web db:server\": endpoints do not relate"),
         ("app:logs", "db:server", "cannot add relation \"app:logs db:server\": endpoints do not relate"),
-        ("db", "db2", "no relations found"),
+        ("db", "db2", "no relations found; db has server ("),
         ("app", "app", "no relations found"),
-        ("app:nothing", "db", "application \"app\" has no \"nothing\" relation"),
+        ("app:nothing", "db", "application \"app\" has no \"nothing\" relation; it has "),
         ("app", "nobody", "application \"nobody\" not found"),
     ] {
-        assert_eq!(world.integrate(first, second).unwrap_err().message, message);
+        let told = world.integrate(first, second).unwrap_err().message;
+        assert!(told.starts_with(message), "{told}");
     }
 }
 
