@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{AgentName, ErrorCode, Refusal, agent::Register};
+use periapt_host_api::{AgentName, CharmDigest, ErrorCode, Refusal, agent::Register};
 
 use crate::{
     changes::{Changes, VolatileChange},
@@ -85,4 +85,12 @@ pub(crate) fn upload_charm(
     }
     check_size(&changes)?;
     Ok(changes)
+}
+
+pub(crate) fn forget_charm(root: &Root, digest: &CharmDigest) -> Changes {
+    let mut changes = Changes::default();
+    if root.charm(digest).is_some() && !root.uses_charm(digest) {
+        changes.puts.insert(EntityKey::Charm(*digest), None);
+    }
+    changes
 }

@@ -110,6 +110,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::Initialize { name } => return Ok(agent::initialize(root, name, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
+        WorkerCommand::ForgetCharm(digest) => return Ok(agent::forget_charm(root, digest)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
@@ -126,7 +127,8 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::AgentConnected(_)
-        | WorkerCommand::AgentDisconnected(_) => {}
+        | WorkerCommand::AgentDisconnected(_)
+        | WorkerCommand::ForgetCharm(_) => {}
     }
     tx.finish()
 }

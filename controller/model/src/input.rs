@@ -70,6 +70,8 @@ pub enum WorkerCommand {
     AgentConnected(AgentName),
     /// An agent's last stream ended.
     AgentDisconnected(AgentName),
+    /// Forgets a charm that no model uses. Changes nothing if one does.
+    ForgetCharm(CharmDigest),
     /// Finds machines for units that have none.
     AssignUnits(ModelUuid),
     /// Does the next step of a work item.

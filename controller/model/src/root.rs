@@ -141,11 +141,12 @@ impl Root {
         self.presence.get(name).copied()
     }
 
-    /// Whether an agent is there: connected, or gone for no longer than a reconnect takes.
+    /// Whether an agent is there: connected, or gone for no longer than a reconnect takes. One that was seen last in
+    /// what is the future, since the clock was set back, is gone: else it would be there until that has come.
     pub fn is_alive(&self, name: &AgentName, now: Timestamp) -> bool {
+        let grace = jiff::SignedDuration::from_secs(GRACE_SECONDS);
         self.presence(name).is_some_and(|presence| {
-            presence.connected
-                || now.duration_since(presence.last_seen) < jiff::SignedDuration::from_secs(GRACE_SECONDS)
+            presence.connected || now.duration_since(presence.last_seen).abs() < grace
         })
     }
 
@@ -157,6 +158,11 @@ impl Root {
     /// All uploaded charms.
     pub fn charms(&self) -> impl Iterator<Item = &Charm> {
         self.charms.values().map(Arc::as_ref)
+    }
+
+    /// Whether some model uses a charm: an application wants it, or a unit still runs it.
+    pub fn uses_charm(&self, digest: &CharmDigest) -> bool {
+        self.models.values().any(|state| state.charm(digest).is_some())
     }
 
     /// A model's state.

@@ -22,6 +22,7 @@ use crate::{
     published::{Published, Subscription},
     seal::Door,
     store_slot::StoreSlot,
+    upkeep::charms::Shelf,
     watch::Watches,
 };
 
@@ -42,11 +43,12 @@ pub(crate) struct Shared {
     pub(crate) store: StoreSlot,
     pub(crate) blobs: Blobs,
     pub(crate) door: Door,
+    pub(crate) shelf: Shelf,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,
     pub(crate) places: Places,
-    pub(crate) uploads: Semaphore,
+    pub(crate) uploads: Arc<Semaphore>,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,
     /// Ends all streams.

@@ -5,7 +5,11 @@ use std::{future::Future, net::SocketAddr, sync::Arc};
 use periapt_host_api::{Refusal, command::Caller};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
-use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -17,7 +21,7 @@ use crate::{
     published::{Publisher, Subscription},
     seal::Door,
     store_slot::StoreSlot,
-    upkeep::Upkeep,
+    upkeep::{Upkeep, charms::Shelf},
     watch::Watches,
     workers::Workers,
     writer::{self, Lane, Queue, Writer},
@@ -57,6 +61,7 @@ pub struct Service {
     engine: Engine,
     name: String,
     handle: Handle,
+    serving: watch::Sender<bool>,
     patience: api::Patience,
 }
 
@@ -65,6 +70,7 @@ pub struct Service {
 pub struct Handle {
     address: SocketAddr,
     stop: CancellationToken,
+    serving: watch::Receiver<bool>,
 }
 
 impl Handle {
@@ -76,6 +82,11 @@ impl Handle {
     /// Its URL for clients on this machine.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Waits until it answers requests; false if it ended before.
+    pub async fn serving(&mut self) -> bool {
+        self.serving.wait_for(|serving| *serving).await.is_ok()
     }
 
     /// Tells it to stop; [`Service::run`] then ends.
@@ -95,7 +106,8 @@ impl Options {
         let listener = TcpListener::bind(self.listen).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
-        let handle = Handle { address, stop: CancellationToken::new() };
+        let serving = watch::Sender::new(false);
+        let handle = Handle { address, stop: CancellationToken::new(), serving: serving.subscribe() };
         let store = StoreSlot::new(store);
         let engine = Engine::new(Shared {
             commands: Commands::new(Arc::clone(&queue)),
@@ -103,11 +115,12 @@ impl Options {
             store: store.clone(),
             blobs: self.blobs,
             door: Door { key: self.seal, chance: Arc::clone(&self.chance) },
+            shelf: Shelf::default(),
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
             watches: Watches::default(),
             places: api::Places::default(),
-            uploads: Semaphore::new(UPLOADS),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,
             stop: handle.stop.child_token(),
@@ -115,7 +128,7 @@ impl Options {
         let writer =
             Writer { queue, store, opener: self.store, publisher, clock: self.clock, chance: self.chance };
         let patience = api::Patience { drain: self.drain_within, stall: self.stall_within };
-        Ok(Service { listener, writer, engine, name: self.name, handle, patience })
+        Ok(Service { listener, writer, engine, name: self.name, handle, serving, patience })
     }
 }
 
@@ -131,7 +144,7 @@ impl Service {
     /// # Errors
     /// [`RunError`] if it cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listener, writer, engine, name, handle, patience } = self;
+        let Self { listener, writer, engine, name, handle, serving, patience } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end first, so that what they still ask is answered by the writer.
@@ -143,6 +156,7 @@ impl Service {
                 start_parts(&mut parts, &engine, &stopping);
                 let router = api::router(engine.clone());
                 parts.spawn(api::serve(listener, router, stopping.clone(), patience));
+                serving.send_replace(true);
                 tokio::select! {
                     () = stop.cancelled() => Ok(()),
                     () = stopping.cancelled() => Ok(()),
@@ -174,11 +188,9 @@ fn start_parts(parts: &mut JoinSet<()>, engine: &Engine, stop: &CancellationToke
     let commands = engine.commands.clone();
     start(Box::pin(engine.presence.clone().run(commands.clone(), state(), stop.clone())));
     start(Box::pin(engine.watches.clone().run(state(), stop.clone())));
-    let clock = Arc::clone(&engine.clock);
-    let workers = Workers { commands, state: state(), clock: Arc::clone(&clock) };
+    let workers = Workers { commands, state: state(), clock: Arc::clone(&engine.clock) };
     start(Box::pin(workers.run(stop.clone())));
-    let upkeep = Upkeep { state: state(), store: engine.store.clone(), clock };
-    start(Box::pin(upkeep.run(stop.clone())));
+    start(Box::pin(Upkeep(engine.clone()).run(stop.clone())));
 }
 
 /// Gives a new controller its name and id; changes nothing at later starts.

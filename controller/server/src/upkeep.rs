@@ -1,8 +1,11 @@
-//! Records do not grow for ever: logs, status history and journal are pruned by age and number, and those of a
-//! model or a task that is gone are forgotten.
+//! Nothing grows for ever: logs, status history and journal are pruned by age, number and size, those of a model or a
+//! task that is gone are forgotten, and so are charms that nobody uses.
 //!
 //! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
 //! as all others, and those of a model that was removed just before a crash are found at the next start.
+
+pub(crate) mod charms;
+mod retention;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,64 +15,55 @@ use std::{
 
 use periapt_host_api::{ModelUuid, Timestamp};
 use periapt_model::RecordKind;
-use periapt_store::{Order, Record, Store, StoreError, key};
+use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Clock, published::Subscription, store_slot::StoreSlot};
+use crate::engine::Engine;
 
 /// How often it is looked whether a model is gone.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often records are pruned, in seconds.
-const INTERVAL: i64 = 600;
-/// How long log lines and journals are kept, in seconds. Status history is kept as the model's configuration says.
-const MAX_AGE: i64 = 14 * 24 * 3600;
-/// The most log lines of one model: some hundred MiB at the length of most.
-const MAX_LOG_LINES: usize = 1_000_000;
-/// The most lines of one entity's status history.
-const MAX_STATUSES: usize = 1_000;
-/// What a line of status history takes at most: its message and its data are cut where they come in.
-const LARGEST_STATUS: u64 = 32 << 10;
-/// The newest hooks of each unit (`design.md` section 9).
-const MAX_HOOKS: usize = 50;
+/// How often records are pruned and unused charms looked for, in milliseconds of a clock that is never set.
+const INTERVAL_MS: u64 = 600_000;
 /// How many names of sequences are held at a time.
 const PAGE: usize = 1_000;
 
 /// The one loop that prunes.
-pub(crate) struct Upkeep {
-    pub(crate) state: Subscription,
-    pub(crate) store: StoreSlot,
-    pub(crate) clock: Arc<dyn Clock>,
-}
+pub(crate) struct Upkeep(pub(crate) Engine);
 
 impl Upkeep {
     /// Prunes now and then until it is told to stop.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut known = BTreeSet::new();
-        let mut due = self.clock.now();
+        let mut due = 0;
         loop {
-            if let Err(error) = self.round(&mut known, &mut due).await {
-                tracing::warn!(%error, "records could not be pruned");
-            }
+            let round = async {
+                charms::discard_refused(&self.0).await;
+                if let Err(error) = self.round(&mut known, &mut due).await {
+                    tracing::warn!(%error, "records could not be pruned");
+                }
+                self.0.clock.sleep(LOOK).await;
+            };
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = self.clock.sleep(LOOK) => {}
+                () = round => {}
             }
         }
     }
 
-    async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut Timestamp) -> Result<(), StoreError> {
-        let published = self.state.current();
+    async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut u64) -> Result<(), StoreError> {
+        let published = self.0.current();
         let models: BTreeSet<ModelUuid> = published.root.models().map(|(uuid, _)| *uuid).collect();
         for gone in known.difference(&models) {
             self.store()?.forget(&key::records_of_model(gone)).await?;
         }
         *known = models;
-        let now = self.clock.now();
+        let now = self.0.clock.monotonic_ms();
         if now < *due {
             return Ok(());
         }
-        self.prune_all(now).await?;
-        *due = seconds_from(now, INTERVAL);
+        charms::forget_unused(&self.0).await;
+        self.prune_all(self.0.clock.now()).await?;
+        *due = now.saturating_add(INTERVAL_MS);
         Ok(())
     }
 
@@ -90,18 +84,9 @@ impl Upkeep {
                 let store = self.store()?;
                 match self.is_gone(&*store, &model, &name).await? {
                     true => store.forget(&key::records_of_model(&model)).await?,
-                    false if kind == RecordKind::Task => {
-                        if self.is_of_forgotten_task(&*store, &name).await? {
-                            store.forget(&name).await?;
-                        }
-                    }
-                    false if kind == RecordKind::Status => {
-                        let among = histories.get(&model).copied().unwrap_or(1);
-                        self.prune_history(&*store, &model, &name, now, among).await?;
-                    }
                     false => {
-                        let oldest = seconds_from(now, -MAX_AGE);
-                        store.prune(&name, oldest, most(kind)).await?;
+                        let among = histories.get(&model).copied().unwrap_or(1);
+                        self.prune(&*store, &model, kind, &name, now, among).await?;
                     }
                 }
             }
@@ -123,34 +108,40 @@ impl Upkeep {
         }
     }
 
-    /// Prunes one history by age, and to its share of what the model keeps: the size is divided evenly, so that no
-    /// unit's chatter costs another its history.
-    async fn prune_history(
+    /// Prunes one sequence of a model that has `histories` status histories.
+    async fn prune(
         &self,
         store: &dyn Store,
         model: &ModelUuid,
+        kind: RecordKind,
         name: &[u8],
         now: Timestamp,
-        among: u64,
+        histories: u64,
     ) -> Result<(), StoreError> {
-        let published = self.state.current();
-        let config =
-            published.root.model(model).map(|state| state.model().config.clone()).unwrap_or_default();
-        let share = (u64::from(config.max_status_history_size) << 20) / among.max(1);
-        let keep = match share / LARGEST_STATUS >= MAX_STATUSES as u64 {
-            true => MAX_STATUSES,
-            false => {
-                fitting(&store.records(name, Order::NewestFirst { before: None }, MAX_STATUSES).await?, share)
+        let judge = match kind {
+            RecordKind::Log => retention::log(now),
+            RecordKind::Journal => retention::journal(now),
+            RecordKind::Status => {
+                let published = self.0.current();
+                let state = published.root.model(model);
+                let config = state.map(|state| state.model().config.clone()).unwrap_or_default();
+                retention::history(now, &config, histories)
+            }
+            // They go with the task, which the model prunes.
+            RecordKind::Task => {
+                return match self.is_of_forgotten_task(store, name).await? {
+                    true => store.forget(name).await,
+                    false => Ok(()),
+                };
             }
         };
-        let oldest = seconds_from(now, -i64::from(config.max_status_history_age));
-        store.prune(name, oldest, keep).await.map(drop)
+        store.prune(name, judge).await.map(drop)
     }
 
     /// Whether a model of which there are records was removed. One that is not shown yet because it was made this
     /// moment has no record that is older than what is shown.
     async fn is_gone(&self, store: &dyn Store, model: &ModelUuid, name: &[u8]) -> Result<bool, StoreError> {
-        let published = self.state.current();
+        let published = self.0.current();
         if published.root.model(model).is_some() {
             return Ok(false);
         }
@@ -161,7 +152,7 @@ impl Upkeep {
     /// Whether a task of which there are records is kept no longer.
     async fn is_of_forgotten_task(&self, store: &dyn Store, name: &[u8]) -> Result<bool, StoreError> {
         let Some((model, task)) = key::parse_task_records(name) else { return Ok(false) };
-        let published = self.state.current();
+        let published = self.0.current();
         if published.root.model(&model).is_some_and(|state| state.task(&task).is_some()) {
             return Ok(false);
         }
@@ -170,32 +161,6 @@ impl Upkeep {
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
-        self.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
+        self.0.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
     }
-}
-
-/// How many of the newest records fit into a size; the newest is always kept, as the present status.
-fn fitting(newest_first: &[Record], bytes: u64) -> usize {
-    let mut left = bytes;
-    let fit = newest_first.iter().take_while(|record| {
-        let size = record.body.len() as u64;
-        let fits = size <= left;
-        left = left.saturating_sub(size);
-        fits
-    });
-    fit.count().max(1)
-}
-
-fn most(kind: RecordKind) -> usize {
-    match kind {
-        RecordKind::Log => MAX_LOG_LINES,
-        RecordKind::Status => MAX_STATUSES,
-        RecordKind::Journal => MAX_HOOKS,
-        // They go with the task, which the model prunes.
-        RecordKind::Task => usize::MAX,
-    }
-}
-
-fn seconds_from(now: Timestamp, seconds: i64) -> Timestamp {
-    Timestamp::from_second(now.as_second().saturating_add(seconds)).unwrap_or(now)
 }

@@ -98,6 +98,10 @@ impl Writer {
             Err(failure) => failure,
         };
         tracing::error!(error = %failure, "a batch of {} commands was not written", waiting.len());
+        if !matches!(failure, StoreError::Refused(_)) {
+            // Whoever hears that it failed also sees it.
+            self.say(&failure);
+        }
         let refusal = unavailable(&failure);
         for (answer, ..) in waiting {
             let _ = answer.send(Answered { result: Err(refusal.clone()), revision: before.revision() });

@@ -16,11 +16,18 @@ pub(crate) const SEQUENCES: &str = "sequences";
 
 /// Opens the database in a directory, or makes one where there is none.
 ///
-/// One that a newer program wrote, or of which the beginning is missing, is not opened for writing at all.
+/// One that a newer or another program wrote, or of which the beginning is missing, is not opened for writing at all.
 pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
     if exists(directory)? {
-        refuse_newer(directory)?;
+        let looked_at = look(directory);
+        if let Err(error @ StoreError::TooNew { .. }) = looked_at {
+            return Err(error);
+        }
         refuse_hidden(directory)?;
+        // What has lost its end may look like another program's.
+        if let Err(error @ StoreError::Foreign(_)) = looked_at {
+            return Err(at(directory, error));
+        }
     }
     let families = [rocksdb::DEFAULT_COLUMN_FAMILY_NAME, ENTITIES, RECORDS, SEQUENCES]
         .map(|name| ColumnFamilyDescriptor::new(name, family_options()));
@@ -34,6 +41,7 @@ pub(crate) fn at(directory: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(text) => StoreError::Damaged(name(text)),
         StoreError::Unavailable(text) => StoreError::Unavailable(name(text)),
+        StoreError::Foreign(text) => StoreError::Foreign(name(text)),
         StoreError::InUse(text) => StoreError::InUse(name(text)),
         other => other,
     }
@@ -62,13 +70,12 @@ fn exists(directory: &Path) -> Result<bool, StoreError> {
 }
 
 /// Looks at the schema without writing anything, not even what recovery writes.
-fn refuse_newer(directory: &Path) -> Result<(), StoreError> {
+fn look(directory: &Path) -> Result<(), StoreError> {
     // What else is wrong is told by opening it for writing, which takes the lock first: another process may be
     // at work here.
-    let Ok(db) = DB::open_for_read_only(&read_only_options(), directory, false) else { return Ok(()) };
-    match schema::refuse_newer(&db) {
-        Err(error @ StoreError::TooNew { .. }) => Err(error),
-        _ => Ok(()),
+    match DB::open_for_read_only(&read_only_options(), directory, false) {
+        Ok(db) => schema::refuse_unknown(&db),
+        Err(_) => Ok(()),
     }
 }
 

@@ -21,8 +21,8 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_store::{Batch, Loaded, Order, Record, Store, StoreError};
+use periapt_host_api::{Revision, StoreId};
+use periapt_store::{Batch, Judge, Loaded, Order, Record, Store, StoreError, Verdict};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, WriteBatch, WriteOptions};
 
 #[cfg(feature = "bare")]
@@ -143,14 +143,9 @@ impl Store for RocksStore {
         })
     }
 
-    fn prune(
-        &self,
-        prefix: &[u8],
-        before: Timestamp,
-        keep: usize,
-    ) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
         let prefix = prefix.to_vec();
-        self.call(move |inner| inner.prune(&prefix, before, keep))
+        self.call(move |inner| inner.prune(&prefix, judge))
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -240,12 +235,12 @@ impl Inner {
         Ok(found)
     }
 
-    fn prune(&self, prefix: &[u8], before: Timestamp, keep: usize) -> Result<usize, StoreError> {
+    fn prune(&self, prefix: &[u8], mut judge: Judge) -> Result<usize, StoreError> {
         let family = self.family(RECORDS)?;
         let start = key::sequence(prefix);
         let end = key::after_all_with(&start);
         let mut writes = WriteBatch::default();
-        let mut newer = 0;
+        let mut seen = 0;
         for row in self.db.iterator_cf(family, IteratorMode::From(&end, Direction::Reverse)) {
             let (key, value) = row.map_err(damaged)?;
             if !key.starts_with(&start) {
@@ -255,15 +250,15 @@ impl Inner {
                 break;
             }
             let record = key::parse(&start, &key, &value).ok_or_else(|| damaged_row(&key))?;
-            if newer >= keep || record.at < before {
+            if judge(&record) == Verdict::Drop {
                 writes.delete_cf(family, &key);
             }
-            newer += 1;
+            seen += 1;
         }
         let pruned = writes.len();
         // Not synced: rows that come back after a crash are pruned again.
         self.db.write(writes).map_err(refused)?;
-        if pruned == newer {
+        if pruned == seen {
             self.unlist_if_empty(&start)?;
         }
         Ok(pruned)

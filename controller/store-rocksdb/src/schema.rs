@@ -31,7 +31,7 @@ pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError>
         None => create(db, fresh_id)?,
         Some(0) => return Err(StoreError::Damaged("schema 0 was never released".into())),
         Some(_) => {
-            refuse_newer(db)?;
+            refuse_unknown(db)?;
             while upgrade::advance(db, upgrade::BATCH)? {}
         }
     }
@@ -40,23 +40,31 @@ pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError>
     Ok(StoreId(Uuid::from_bytes(id)))
 }
 
-/// Refuses what a newer program wrote.
-pub(crate) fn refuse_newer(db: &DB) -> Result<(), StoreError> {
+/// Refuses what a newer program wrote, or another one.
+pub(crate) fn refuse_unknown(db: &DB) -> Result<(), StoreError> {
     match schema(db)? {
         Some(found) if found > SCHEMA => Err(StoreError::TooNew { found, known: SCHEMA }),
-        _ => Ok(()),
+        Some(_) => Ok(()),
+        None => refuse_content(db),
+    }
+}
+
+/// Refuses rows of a database without a schema.
+fn refuse_content(db: &DB) -> Result<(), StoreError> {
+    // The first family has no handle where no family was named, as when the database is only looked at.
+    let others = [ENTITIES, RECORDS].into_iter().filter_map(|name| db.cf_handle(name));
+    let others = others.map(|family| db.iterator_cf(family, IteratorMode::Start));
+    let first_rows = std::iter::once(db.iterator(IteratorMode::Start)).chain(others);
+    match first_rows.flat_map(|mut rows| rows.next()).next().transpose() {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(StoreError::Foreign("it has content but no schema".into())),
+        Err(error) => Err(StoreError::Damaged(error.to_string())),
     }
 }
 
 /// Writes the first rows of a new database. A crash before that leaves an empty one, which is new again.
 fn create(db: &DB, fresh_id: StoreId) -> Result<(), StoreError> {
-    for name in [rocksdb::DEFAULT_COLUMN_FAMILY_NAME, ENTITIES, RECORDS] {
-        let rows = db.cf_handle(name).map(|family| db.iterator_cf(family, IteratorMode::Start));
-        if let Some(row) = rows.and_then(|mut rows| rows.next()) {
-            row.map_err(|error| StoreError::Damaged(error.to_string()))?;
-            return Err(StoreError::Damaged("it has content but no schema".into()));
-        }
-    }
+    refuse_content(db)?;
     let mut writes = WriteBatch::default();
     writes.put("schema", SCHEMA.to_be_bytes());
     writes.put("store-id", fresh_id.0.as_bytes());

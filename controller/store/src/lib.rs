@@ -31,6 +31,9 @@ pub enum StoreError {
     /// It is unknown whether the last write reached the disk: the store must be closed and opened again.
     #[error("the store failed and must be reopened: {0}")]
     Failed(String),
+    /// What is there was written by another program.
+    #[error("this is no store of periapt: {0}; name a directory of its own")]
+    Foreign(String),
     /// Somebody else wrote since the head that the batch was made for.
     #[error("the store's head is {have}, the batch was made for {expected}")]
     HeadMoved {
@@ -115,6 +118,18 @@ pub enum Order {
     },
 }
 
+/// What becomes of a record when its sequence is pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It stays.
+    Keep,
+    /// It is deleted.
+    Drop,
+}
+
+/// Is shown the records of one sequence, each once, the newest first, and says what becomes of them.
+pub type Judge = Box<dyn FnMut(&Record) -> Verdict + Send>;
+
 /// Everything that is kept in memory, as it was at `revision`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
@@ -154,14 +169,9 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>>;
 
-    /// Deletes the records of one sequence that are older than `before` or past the newest `keep`; answers how
-    /// many. A crash in the middle leaves the rest for the next time.
-    fn prune(
-        &self,
-        prefix: &[u8],
-        before: Timestamp,
-        keep: usize,
-    ) -> BoxFuture<'_, Result<usize, StoreError>>;
+    /// Deletes the records of one sequence that a judge drops; answers how many. A crash in the middle leaves the
+    /// rest for the next time.
+    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>>;
 
     /// Deletes all records of all sequences that start with `prefix`.
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -11,7 +11,7 @@ use futures_util::{
 };
 use periapt_host_api::{Revision, StoreId, Timestamp};
 
-use crate::{Batch, Loaded, Order, Record, RecordPosition, Store, StoreError};
+use crate::{Batch, Judge, Loaded, Order, Record, RecordPosition, Store, StoreError, Verdict};
 
 /// An in-memory [`Store`].
 #[derive(Debug)]
@@ -123,22 +123,16 @@ impl Store for MemoryStore {
         ready(Ok(names)).boxed()
     }
 
-    fn prune(
-        &self,
-        prefix: &[u8],
-        before: Timestamp,
-        keep: usize,
-    ) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn prune(&self, prefix: &[u8], mut judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
         let pruned = self.with(|state| {
-            let doomed: Vec<_> = state
-                .records
-                .iter()
-                .filter(|((of, _), _)| of == prefix)
-                .rev()
-                .enumerate()
-                .filter(|(newer, (_, (at, _)))| *newer >= keep || *at < before)
-                .map(|(_, (key, _))| key.clone())
-                .collect();
+            let mut doomed = Vec::new();
+            for ((of, position), (at, body)) in state.records.iter().rev().filter(|((of, _), _)| of == prefix)
+            {
+                let record = Record { position: *position, at: *at, body: body.clone() };
+                if judge(&record) == Verdict::Drop {
+                    doomed.push((of.clone(), *position));
+                }
+            }
             for key in &doomed {
                 state.records.remove(key);
             }

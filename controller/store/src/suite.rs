@@ -1,9 +1,11 @@
 //! What every [`Store`] must do: each implementation runs this in its tests.
 
+use std::sync::mpsc;
+
 use futures_util::future::BoxFuture;
 use periapt_host_api::{Revision, Timestamp};
 
-use crate::{Batch, NewRecord, Order, Store, StoreError};
+use crate::{Batch, Judge, NewRecord, Order, Record, Store, StoreError, Verdict};
 
 /// One store under test, that can be closed and opened again.
 pub trait Subject {
@@ -100,15 +102,26 @@ pub async fn run(mut subject: impl Subject) {
     assert_eq!(names(None, 1).await, ["log"]);
     assert_eq!(names(Some("log"), 1).await, ["log\0"]);
     assert_eq!(names(Some("log1"), 99).await, ["log2"]);
-    let all_of_it = Timestamp::from_second(99).expect("a small number of seconds is a time");
-    assert_eq!(store.prune(b"log\0", all_of_it, 99).await.expect("records can be pruned"), 1);
+    let prune = async |sequence: &str, judge: Judge| -> usize {
+        store.prune(sequence.as_bytes(), judge).await.expect("records can be pruned")
+    };
+    assert_eq!(prune("log\0", Box::new(|_| Verdict::Drop)).await, 1);
     assert_eq!(names(None, 99).await, ["log", "log2"], "a sequence of which nothing is left is not listed");
 
-    let cut = Timestamp::from_second(21).expect("a small number of seconds is a time");
-    assert_eq!(store.prune(b"log", cut, 99).await.expect("records can be pruned"), 2, "the two old ones");
-    assert_eq!(bodies(oldest, 99).await, ["three", "four"]);
-    assert_eq!(store.prune(b"log", cut, 1).await.expect("records can be pruned"), 1, "all but the newest");
-    assert_eq!(bodies(oldest, 99).await, ["four"]);
+    let (shown, told) = mpsc::channel();
+    let one_and_four = move |record: &Record| {
+        shown.send(record.body.clone()).expect("the test listens");
+        match record.body.as_slice() {
+            b"one" | b"four" => Verdict::Drop,
+            _ => Verdict::Keep,
+        }
+    };
+    assert_eq!(prune("log", Box::new(one_and_four)).await, 2);
+    let told: Vec<Vec<u8>> = told.iter().collect();
+    assert_eq!(told, [&b"four"[..], b"three", b"two", b"one"], "each once, the newest first");
+    assert_eq!(bodies(oldest, 99).await, ["two", "three"]);
+    assert_eq!(prune("log", Box::new(|_| Verdict::Keep)).await, 0);
+    assert_eq!(bodies(oldest, 99).await, ["two", "three"]);
     assert_eq!(store.records(b"log2", oldest, 99).await.expect("others stay").len(), 1);
 
     store.forget(b"lo").await.expect("sequences can be forgotten");

@@ -7,8 +7,8 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_controller::OpenStore;
-use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_store::{Batch, Loaded, Order, Record, Store, StoreError};
+use periapt_host_api::{Revision, StoreId};
+use periapt_store::{Batch, Judge, Loaded, Order, Record, Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
 
 /// The batches that were committed since [`Batches::record`]; none is kept before.
@@ -85,13 +85,8 @@ impl Store for RecordedStore {
         self.store.sequences(after, limit)
     }
 
-    fn prune(
-        &self,
-        prefix: &[u8],
-        before: Timestamp,
-        keep: usize,
-    ) -> BoxFuture<'_, Result<usize, StoreError>> {
-        self.store.prune(prefix, before, keep)
+    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.store.prune(prefix, judge)
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -7,7 +7,9 @@ use periapt_host_api::{
     settings::OptionValue,
 };
 
-use crate::world::{APP, DB, LOGGING, World, unit};
+use periapt_model::WorkerCommand;
+
+use crate::world::{APP, DB, LOGGING, World, deploy_command, unit};
 
 fn refresh(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
     world.run(Command::Refresh { application: "app".parse().unwrap(), charm, force }).map(|_| ())
@@ -134,4 +136,22 @@ fn c16_a_unit_that_is_not_in_error_is_not_resolved() {
     assert_eq!(refusal.message, "cannot set resolved mode for unit \"app/0\": already resolved");
     world.commit("app/0", |commit| commit.transitions.clear_resolved = true).unwrap();
     assert_eq!(world.unit("app/0").resolved, None);
+}
+
+#[test]
+fn a_charm_is_forgotten_only_when_no_model_uses_it() {
+    // M-15
+    let mut world = World::new();
+    let (used, unused) = (world.upload(DB), world.upload(&DB.replace("summary: s", "summary: t")));
+    assert_ne!(used, unused);
+    world.deploy(used, "db", 1);
+    for digest in [used, unused] {
+        world.work(WorkerCommand::ForgetCharm(digest));
+    }
+    assert!(world.root.charm(&used).is_some() && world.root.charm(&unused).is_none());
+    world.run(deploy_command(unused, "other", 1)).unwrap_err();
+    world.run(Command::RemoveApplication { application: "db".parse().unwrap(), force: None }).unwrap();
+    world.settle();
+    world.work(WorkerCommand::ForgetCharm(used));
+    assert!(world.root.charm(&used).is_none());
 }

@@ -1,6 +1,6 @@
 //! `/v1/charms`: archives by digest. They never change, so whoever has one never asks again.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -8,10 +8,14 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use periapt_blobs::BlobError;
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Refusal, api::MAX_ARCHIVE_BYTES, command::CharmUploaded, problem::Problem,
+    CharmDigest, ErrorCode, Refusal,
+    api::MAX_ARCHIVE_BYTES,
+    command::{Caller, CharmUploaded},
+    problem::Problem,
 };
 use periapt_model::{Input, UploadedCharm};
 
@@ -40,7 +44,7 @@ pub(crate) async fn upload(
 ) -> Answer<Json<CharmUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    let _permit = engine.uploads.try_acquire().map_err(|_| {
+    let permit = Arc::clone(&engine.uploads).try_acquire_owned().map_err(|_| {
         let message = format!("{UPLOADS} charms are being uploaded already; try again later");
         Refusal::new(ErrorCode::TooManyRequests, message)
     })?;
@@ -56,11 +60,30 @@ pub(crate) async fn upload(
         return Err(Refusal::bad_request(message).into());
     }
     let size = archive.len() as u64;
-    engine.blobs.put(digest, archive).await.map_err(|error| unavailable(&error))?;
     let charm = UploadedCharm { digest, component: inspected.component, meta: inspected.meta.clone(), size };
-    // What the model keeps of it is its metadata.
-    engine.commands.submit_one(Lane::Controller, &who.0, Input::UploadCharm(charm), 0).await?;
+    // Whatever becomes of who asked, what was begun is brought to its end.
+    let kept = tokio::spawn(async move {
+        let kept = keep(&engine, who.0, archive, charm).await;
+        drop(permit);
+        kept
+    });
+    kept.await
+        .map_err(|error| Refusal::new(ErrorCode::Internal, format!("keeping the charm failed: {error}")))??;
     Ok(Json(CharmUploaded { digest, meta: inspected.meta }))
+}
+
+/// Keeps an archive, and then makes its charm known: what is known is always there.
+async fn keep(engine: &Engine, who: Caller, archive: Bytes, charm: UploadedCharm) -> Result<(), Refusal> {
+    let digest = charm.digest;
+    let _keeping = engine.shelf.keeping().await;
+    engine.shelf.asked_for(&digest);
+    engine.blobs.put(digest, archive).await.map_err(|error| unavailable(&error))?;
+    // What the model keeps of it is its metadata.
+    let known = engine.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
+    if known.is_err() {
+        engine.shelf.doubt(digest);
+    }
+    known.map(drop)
 }
 
 pub(crate) async fn download(
@@ -72,6 +95,7 @@ pub(crate) async fn download(
 ) -> Answer<Response> {
     let digest: CharmDigest = parsed(&digest)?;
     let unknown = || Refusal::not_found(format!("charm {digest} not found"));
+    engine.shelf.asked_for(&digest);
     let size = engine.blobs.size(&digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
     let tag = format!("\"{digest}\"");
     if names(&headers, header::IF_NONE_MATCH, &tag) {

@@ -6,14 +6,14 @@ use std::{fmt, str::FromStr};
 use periapt_host_api::{
     ModelUuid, Refusal, Revision, UnitName,
     api::{Journal, JournalEntry, JournalQuery},
-    journal::JournalRecord,
+    journal::{HookOutcome, JournalRecord},
 };
 use periapt_model::{ModelState, RecordBody, RecordKind};
 use periapt_store::{Order, Record, RecordPosition, Store, codec, key};
 
 use super::unreadable;
 
-/// The most hooks of one unit that are given, and of each where all are asked for.
+/// The most hooks of one unit that are given, before what failed and is older; and of each where all are asked for.
 const MAX_HOOKS: usize = 50;
 const MAX_HOOKS_OF_EACH: usize = 10;
 /// A page ends when so many bytes of records were read...
@@ -59,6 +59,7 @@ impl<'a> JournalReader<'a> {
             Some(unit) => (vec![unit.clone()], MAX_HOOKS),
             None => (state.units().map(|unit| unit.name.clone()).collect(), MAX_HOOKS_OF_EACH),
         };
+        let begins = from.is_none();
         let first = from.as_ref().map(|from| &from.unit);
         for unit in units.iter().filter(|unit| first.is_none_or(|first| *unit >= first)) {
             let given = from.as_ref().filter(|from| from.unit == *unit).and_then(|from| from.given);
@@ -67,7 +68,12 @@ impl<'a> JournalReader<'a> {
                 break;
             }
         }
-        Ok(self.page)
+        match &self.query.unit {
+            Some(unit) if begins && self.bytes == 0 && state.unit(unit).is_none() => {
+                Err(Refusal::not_found(format!("unit {unit} not found")).about(format!("unit {unit}")))
+            }
+            _ => Ok(self.page),
+        }
     }
 
     /// Adds a unit's hooks, the newest first; answers where the page ends if it does.
@@ -79,19 +85,21 @@ impl<'a> JournalReader<'a> {
     ) -> Result<Option<Cursor>, Refusal> {
         let prefix = key::record_prefix(&self.model, RecordKind::Journal, &unit.to_string());
         let (mut before, mut count) = given.map_or((None, 0), |(position, count)| (Some(position), count));
-        while count < most {
+        // Of one unit that is asked for, all that failed is given, too.
+        let failed_too = self.query.unit.is_some();
+        while count < most || failed_too {
             if self.bytes >= PAGE_BYTES || self.reads >= PAGE_READS {
                 let given = before.map(|position| (position, count));
                 return Ok(Some(Cursor { unit: unit.clone(), given }));
             }
-            let wanted = AT_A_TIME.min(most - count);
+            let wanted = if count < most { AT_A_TIME.min(most - count) } else { AT_A_TIME };
             let records = self.store.records(&prefix, Order::NewestFirst { before }, wanted).await;
             let records = records.map_err(|error| unreadable(&error))?;
             self.reads += 1;
             for record in &records {
-                (before, count) = (Some(record.position), count + 1);
                 self.bytes += record.body.len();
-                self.add(unit, record);
+                self.add(unit, record, count >= most);
+                (before, count) = (Some(record.position), count + 1);
             }
             if records.len() < wanted {
                 break;
@@ -100,8 +108,12 @@ impl<'a> JournalReader<'a> {
         Ok(None)
     }
 
-    fn add(&mut self, unit: &UnitName, record: &Record) {
+    /// Adds a hook; of those that are old only one that failed.
+    fn add(&mut self, unit: &UnitName, record: &Record, old: bool) {
         let Some(hook) = hook(unit, record) else { return };
+        if old && !matches!(hook.outcome, HookOutcome::Failed { .. }) {
+            return;
+        }
         if self.query.seq.is_some_and(|seq| seq != hook.seq) {
             return;
         }

@@ -22,7 +22,7 @@ impl Writer {
         self.store.close();
         let mut pause = FIRST_PAUSE;
         loop {
-            self.say(Some(format!("the store cannot be written: {failure}")));
+            self.say(&failure);
             let refusing = self.refuse_for(pause, &failure);
             tokio::select! {
                 () = stop.cancelled() => return false,
@@ -57,7 +57,9 @@ impl Writer {
         let _: Result<(), _> = tokio::time::timeout(pause, refuse).await;
     }
 
-    fn say(&self, problem: Option<String>) {
+    /// Shows in `status` that nothing can be written.
+    pub(super) fn say(&self, failure: &StoreError) {
+        let problem = Some(format!("the store cannot be written: {failure}"));
         let current = self.publisher.current();
         self.publisher.publish(Published { problem, ..Published::clone(&current) });
     }

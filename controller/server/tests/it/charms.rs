@@ -1,13 +1,88 @@
 //! Charm archives: checked on the way in, cached for ever on the way out.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::stream;
-use periapt_host_api::{CharmDigest, ErrorCode};
+use periapt_host_api::{CharmDigest, ErrorCode, command::Command};
 
 use crate::{
-    fixture::{Fixture, charm, code_of},
+    fixture::{Fault, Fixture, PATIENCE, application, charm, code_of, deploy, larger_charm, next_where},
     raw,
 };
+
+/// Lets time pass until so many archives are kept.
+async fn wait_for_archives(fixture: &Fixture, count: usize) {
+    let waiting = async {
+        while fixture.archives() != count {
+            fixture.clock.advance(Duration::from_secs(60));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+}
+
+/// Lets some minutes pass, and what is due meanwhile happen.
+async fn minutes(fixture: &Fixture, minutes: u32) {
+    for _ in 0..minutes {
+        fixture.clock.advance(Duration::from_secs(60));
+        fixture.client.controller().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_charm_that_no_model_uses_goes_after_a_while_and_one_that_is_used_stays() {
+    let fixture = Fixture::start().await;
+    let model = fixture.add_model("m").await;
+    let used = fixture.client.upload_charm(charm()).await.unwrap().digest;
+    let unused = fixture.client.upload_charm(larger_charm()).await.unwrap().digest;
+    model.command(deploy(used, 1)).await.unwrap();
+    minutes(&fixture, 45).await;
+    assert_eq!(fixture.archives(), 2, "it may be on its way to being deployed");
+    wait_for_archives(&fixture, 1).await;
+    assert_eq!(fixture.client.fetch_charm(&used).await.unwrap(), charm());
+    assert_eq!(code_of(model.command(deploy(unused, 1)).await), ErrorCode::NotFound);
+
+    fixture.client.upload_charm(larger_charm()).await.unwrap();
+    minutes(&fixture, 45).await;
+    assert!(fixture.client.has_charm(&unused).await.unwrap());
+    minutes(&fixture, 45).await;
+    assert_eq!(fixture.archives(), 2, "who asks for it will use it");
+
+    let remove = Command::RemoveApplication { application: application("tiny"), force: None };
+    model.command(remove).await.unwrap();
+    wait_for_archives(&fixture, 0).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn an_archive_whose_charm_was_refused_is_not_kept() {
+    for (fault, kept) in [(Fault::Refuse, 0), (Fault::FailBeforeWriting, 0), (Fault::FailAfterWriting, 1)] {
+        let fixture = Fixture::start().await;
+        let model = fixture.add_model("m").await;
+        let mut status = fixture.client.watch_status(&model.selector()).await.unwrap();
+        fixture.faults.set(fault);
+        let refused = fixture.client.upload_charm(charm()).await;
+        assert_eq!(code_of(refused), ErrorCode::StorageUnavailable);
+        assert_eq!(fixture.archives(), 1);
+        if fault != Fault::Refuse {
+            next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
+            // As long as nobody knows whether the charm is there, its archive is.
+            minutes(&fixture, 5).await;
+            assert_eq!(fixture.archives(), 1, "{fault:?}");
+        }
+        fixture.faults.set(Fault::None);
+        next_where(&mut status, |status| status.controller.problems.is_empty()).await;
+        match kept {
+            0 => wait_for_archives(&fixture, 0).await,
+            _ => minutes(&fixture, 5).await,
+        }
+        assert_eq!(fixture.archives(), kept, "{fault:?}");
+        let deployed = model.command(deploy(CharmDigest::of(&charm()), 1)).await;
+        assert_eq!(deployed.is_ok(), kept == 1, "{deployed:?}");
+        fixture.stop().await;
+    }
+}
 
 #[tokio::test]
 async fn an_archive_is_uploaded_once_and_fetched_by_whoever_knows_its_digest() {

@@ -21,7 +21,7 @@ use periapt_host_api::{
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, Deploy},
 };
-use periapt_store::{Batch, Loaded, MemoryStore, Order, Record, Store, StoreError};
+use periapt_store::{Batch, Judge, Loaded, MemoryStore, Order, Record, Store, StoreError};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ pub(crate) struct Fixture {
     pub(crate) clock: ManualClock,
     pub(crate) faults: Faults,
     running: JoinHandle<Result<(), RunError>>,
-    _blobs: TempDir,
+    blobs: TempDir,
 }
 
 impl Fixture {
@@ -75,7 +75,13 @@ impl Fixture {
         let (handle, client, running) = run(options).await;
         // It answers once its first write is done: what tests make the store do wrong comes after that.
         client.controller().await.unwrap();
-        Self { handle, client, clock, faults, running, _blobs: blobs }
+        Self { handle, client, clock, faults, running, blobs }
+    }
+
+    /// How many blobs are kept.
+    pub(crate) fn archives(&self) -> usize {
+        let shelves = std::fs::read_dir(self.blobs.path()).unwrap();
+        shelves.map(|shelf| std::fs::read_dir(shelf.unwrap().path()).map_or(0, Iterator::count)).sum()
     }
 
     pub(crate) async fn stop(self) {
@@ -418,13 +424,8 @@ impl Store for FaultyStore {
         self.memory.sequences(after, limit)
     }
 
-    fn prune(
-        &self,
-        prefix: &[u8],
-        before: Timestamp,
-        keep: usize,
-    ) -> BoxFuture<'_, Result<usize, StoreError>> {
-        self.memory.prune(prefix, before, keep)
+    fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>> {
+        self.memory.prune(prefix, judge)
     }
 
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>> {

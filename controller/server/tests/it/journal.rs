@@ -39,6 +39,17 @@ fn calls(bytes: usize) -> RecordedCalls {
 }
 
 async fn commit(logging: &Logging, name: &str, seq: u64, event: Event, calls: RecordedCalls) {
+    commit_ended(logging, name, seq, event, calls, HookOutcome::Handled).await;
+}
+
+async fn commit_ended(
+    logging: &Logging,
+    name: &str,
+    seq: u64,
+    event: Event,
+    calls: RecordedCalls,
+    outcome: HookOutcome,
+) {
     let journal = JournalRecord {
         seq,
         event,
@@ -48,7 +59,7 @@ async fn commit(logging: &Logging, name: &str, seq: u64, event: Event, calls: Re
         component: CharmDigest::of(b"b"),
         engine: "wasmtime 48".into(),
         started_at: "2026-01-01T00:00:00Z".parse().unwrap(),
-        outcome: HookOutcome::Handled,
+        outcome,
         costs: HookCosts::default(),
         coalesced: vec![],
         calls,
@@ -89,9 +100,28 @@ async fn hooks_are_shown_in_the_order_of_their_commits() {
     assert_eq!(events, [Event::Install, Event::Start]);
     let of_all = fixture.client.journal(&selector, None).await.unwrap();
     assert_eq!(seqs(&of_all), [("tiny/0".into(), 0), ("tiny/1".into(), 0), ("tiny/0".into(), 1)]);
-    assert!(fixture.client.journal(&selector, Some(&unit("tiny/7"))).await.unwrap().entries.is_empty());
+    let nobodys = fixture.client.journal(&selector, Some(&unit("tiny/7"))).await;
+    assert_eq!(code_of(nobodys), ErrorCode::NotFound);
     let shown = fixture.client.unit(&selector, &unit("tiny/0")).await.unwrap();
     assert_eq!((shown.journal.len(), shown.record.seq), (2, 2));
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn of_one_unit_hooks_that_failed_are_shown_before_the_newest() {
+    let fixture = Fixture::start().await;
+    let logging = Logging::new(&fixture).await;
+    for seq in 0..120 {
+        let outcome = match seq % 40 {
+            3 => HookOutcome::Failed { message: "no".into() },
+            _ => HookOutcome::Handled,
+        };
+        commit_ended(&logging, "tiny/0", seq, Event::ConfigChanged, calls(1), outcome).await;
+    }
+    let selector = logging.deployed.model.selector();
+    let journal = fixture.client.journal(&selector, Some(&unit("tiny/0"))).await.unwrap();
+    let shown: Vec<u64> = seqs(&journal).into_iter().map(|(_, seq)| seq).collect();
+    assert_eq!(shown, [3, 43].into_iter().chain(70..120).collect::<Vec<_>>());
     fixture.stop().await;
 }
 

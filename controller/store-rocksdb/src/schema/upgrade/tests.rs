@@ -1,7 +1,7 @@
 //! Databases of older forms, as their programs wrote them, and upgrades that end anywhere.
 
 use periapt_host_api::{Revision, StoreId, Timestamp};
-use periapt_store::{Order, RecordPosition, Store as _};
+use periapt_store::{Order, RecordPosition, Store as _, Verdict};
 use rocksdb::{ColumnFamilyDescriptor, Options};
 use tempfile::TempDir;
 
@@ -125,7 +125,7 @@ fn rows_without_a_schema_are_no_new_database() {
     for row in ["head", "store-id"] {
         let directory = TempDir::new().unwrap();
         database::open(directory.path()).unwrap().put(row, "x").unwrap();
-        assert!(matches!(opened(&directory), Err(StoreError::Damaged(_))), "{row}");
+        assert!(matches!(opened(&directory), Err(StoreError::Foreign(_))), "{row}");
     }
     let directory = TempDir::new().unwrap();
     drop(database::open(directory.path()).unwrap());
@@ -148,7 +148,7 @@ async fn a_record_that_is_written_while_its_sequence_is_emptied_stays_listed() {
     let mut head = Revision(0);
     for _ in 0..200 {
         let (written, pruned) =
-            futures_util::join!(store.commit(append(head)), store.prune(b"log", Timestamp::UNIX_EPOCH, 0));
+            futures_util::join!(store.commit(append(head)), store.prune(b"log", Box::new(|_| Verdict::Drop)));
         (head, _) = (written.unwrap(), pruned.unwrap());
         let left = store.records(b"log", Order::OldestFirst { after: None }, 9).await.unwrap();
         let listed = store.sequences(None, 9).await.unwrap();

@@ -1,0 +1,174 @@
+//! How much of what was recorded is kept.
+
+use periapt_host_api::{Timestamp, journal::HookOutcome, settings::ModelConfig};
+use periapt_model::RecordBody;
+use periapt_store::{Judge, Record, Verdict, codec};
+
+const DAY: i64 = 24 * 3600;
+
+/// How long log lines and journals are kept, in seconds. Status history is kept as the model's configuration says.
+const MAX_AGE: i64 = 14 * DAY;
+/// The most log lines of one model.
+const MAX_LOG_LINES: usize = 1_000_000;
+/// The most bytes that the log lines of one model take: a line may be as long as a charm likes.
+const MAX_LOG_BYTES: u64 = 256 << 20;
+/// The most lines of one entity's status history.
+const MAX_STATUSES: usize = 1_000;
+/// The newest hooks of each unit (`design.md` section 9).
+const MAX_HOOKS: usize = 50;
+/// How long hooks that failed are kept besides, in seconds.
+const FAILED_AGE: i64 = 7 * DAY;
+/// The most bytes of these: a hook that fails at each retry, with as much in its journal as there may be, would
+/// take half a GiB a week for each unit.
+const MAX_FAILED_BYTES: u64 = 16 << 20;
+
+/// Of one model's log.
+pub(super) fn log(now: Timestamp) -> Judge {
+    Box::new(newest(MAX_LOG_LINES, MAX_LOG_BYTES, seconds_before(now, MAX_AGE)))
+}
+
+/// Of one unit's hooks: the newest, and what failed lately.
+pub(super) fn journal(now: Timestamp) -> Judge {
+    let mut newest_hooks = newest(MAX_HOOKS, u64::MAX, seconds_before(now, MAX_AGE));
+    let mut failed = newest(usize::MAX, MAX_FAILED_BYTES, seconds_before(now, FAILED_AGE));
+    Box::new(move |record| match newest_hooks(record) {
+        Verdict::Drop if is_failure(record) => failed(record),
+        verdict => verdict,
+    })
+}
+
+/// Of one of a model's status histories: the size that the model keeps is divided evenly among them, so that no unit's
+/// chatter costs another its history. The newest line is kept, as the present status, whatever its size.
+pub(super) fn history(now: Timestamp, config: &ModelConfig, histories: u64) -> Judge {
+    let share = (u64::from(config.max_status_history_size) << 20) / histories.max(1);
+    let oldest = seconds_before(now, i64::from(config.max_status_history_age));
+    let (mut lines, mut first) = (newest(MAX_STATUSES, share, oldest), true);
+    Box::new(move |record| {
+        let verdict = lines(record);
+        match std::mem::take(&mut first) && record.at >= oldest {
+            true => Verdict::Keep,
+            false => verdict,
+        }
+    })
+}
+
+/// Keeps so many of the newest, as far as they fit into so many bytes, and none that is too old.
+fn newest(count: usize, bytes: u64, oldest: Timestamp) -> impl FnMut(&Record) -> Verdict + Send {
+    let (mut count, mut bytes) = (count, bytes);
+    move |record| {
+        let (counted, fits) = (count.checked_sub(1), bytes.checked_sub(record.body.len() as u64));
+        // What does not fit is the end: nothing older is kept for being smaller.
+        (count, bytes) = (counted.unwrap_or(0), fits.unwrap_or(0));
+        match counted.and(fits) {
+            Some(_) if record.at >= oldest => Verdict::Keep,
+            _ => Verdict::Drop,
+        }
+    }
+}
+
+fn is_failure(record: &Record) -> bool {
+    match codec::body(record) {
+        Ok(RecordBody::Journal(hook)) => matches!(hook.outcome, HookOutcome::Failed { .. }),
+        _ => false,
+    }
+}
+
+fn seconds_before(now: Timestamp, seconds: i64) -> Timestamp {
+    Timestamp::from_second(now.as_second().saturating_sub(seconds)).unwrap_or(Timestamp::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{
+        CharmDigest, ModelUuid, Revision,
+        event::Event,
+        journal::{HookCosts, JournalRecord, RecordedCalls},
+    };
+    use periapt_model::{Changes, RecordAppend};
+    use periapt_store::RecordPosition;
+
+    use super::*;
+
+    const NOW: i64 = 100 * DAY;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(NOW).unwrap()
+    }
+
+    /// A record of so many seconds ago.
+    fn record(ago: i64, body: Vec<u8>) -> Record {
+        let at = Timestamp::from_second(NOW - ago).unwrap();
+        Record { position: RecordPosition::default(), at, body }
+    }
+
+    /// How many of some records, the newest first, are kept.
+    fn kept(mut judge: Judge, records: impl IntoIterator<Item = Record>) -> usize {
+        records.into_iter().filter(|record| judge(record) == Verdict::Keep).count()
+    }
+
+    fn hook(outcome: HookOutcome, ballast: usize) -> Vec<u8> {
+        let journal = JournalRecord {
+            seq: 1,
+            event: Event::Start,
+            attempt: 1,
+            snapshot: Revision(1),
+            charm: CharmDigest::of(b"a"),
+            component: CharmDigest::of(b"b"),
+            engine: "x".repeat(ballast),
+            started_at: now(),
+            outcome,
+            costs: HookCosts::default(),
+            coalesced: vec![],
+            calls: RecordedCalls::default(),
+            seed: String::new(),
+        };
+        let (model, entity) = (ModelUuid(uuid::Uuid::nil()), "a/0".to_owned());
+        let append = RecordAppend { model, entity, at: now(), body: RecordBody::Journal(Box::new(journal)) };
+        let changes = Changes { records: vec![append], ..Changes::default() };
+        codec::batch(Revision(0), [&changes]).unwrap().records.remove(0).body
+    }
+
+    fn failed(ballast: usize) -> Vec<u8> {
+        hook(HookOutcome::Failed { message: "no".into() }, ballast)
+    }
+
+    #[test]
+    fn log_lines_are_kept_by_age_and_by_what_they_take() {
+        let short = |ago| record(ago, b"line".to_vec());
+        assert_eq!(kept(log(now()), [short(0), short(MAX_AGE), short(MAX_AGE + 1)]), 2);
+        let megabyte = record(0, vec![b'x'; 1 << 20]);
+        let many = std::iter::repeat_n(megabyte, 300).chain([short(0)]);
+        assert_eq!(kept(log(now()), many), 256, "nothing that is older, either");
+    }
+
+    #[test]
+    fn a_status_history_has_its_share_and_its_newest_line() {
+        let megabyte = ModelConfig { max_status_history_size: 1, ..ModelConfig::default() };
+        let lines = |size: usize| (0..1_200).map(move |ago| record(ago, vec![b'x'; size]));
+        assert_eq!(kept(history(now(), &ModelConfig::default(), 1), lines(1)), MAX_STATUSES);
+        assert_eq!(kept(history(now(), &megabyte, 4), lines(1 << 10)), 256);
+        assert_eq!(kept(history(now(), &megabyte, 1_000), lines(4 << 10)), 1, "the present status");
+        let age = i64::from(megabyte.max_status_history_age);
+        assert_eq!(kept(history(now(), &megabyte, 1), [record(age, vec![]), record(age + 1, vec![])]), 1);
+        assert_eq!(kept(history(now(), &megabyte, 1), [record(age + 1, vec![])]), 0);
+    }
+
+    #[test]
+    fn the_newest_fifty_hooks_are_kept_and_failures_of_seven_days_besides() {
+        let (good, bad) = (hook(HookOutcome::Handled, 0), failed(0));
+        // A hook an hour, every second of which failed.
+        let life = (0..400).map(|hour| record(hour * 3600, if hour % 2 == 0 { &good } else { &bad }.clone()));
+        // The failures among the first fifty are of these.
+        assert_eq!(kept(journal(now()), life), 50 + (168 - 50) / 2);
+        assert_eq!(kept(journal(now()), (0..400).map(|hour| record(hour * 3600, good.clone()))), 50);
+        let days = (0..30).map(|day| record(day * DAY, good.clone()));
+        assert_eq!(kept(journal(now()), days), 15, "and none for longer than anything");
+    }
+
+    #[test]
+    fn failures_are_bounded_by_what_they_take() {
+        let large = failed(1 << 20);
+        let failures = (0..200).map(|minute| record(minute * 60, large.clone()));
+        assert_eq!(kept(journal(now()), failures), 50 + 15, "a little less than 16 fit");
+    }
+}
