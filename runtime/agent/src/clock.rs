@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use periapt_host_api::Timestamp;
+use periapt_uniter::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since the host started, sleep included: keeper and runner of one host read the same clock, and
@@ -25,7 +27,12 @@ impl BootTime {
     }
 }
 
-/// How long until a moment of the wall clock; nothing once it has passed.
-pub(crate) fn until(moment: jiff::Timestamp) -> Duration {
-    Duration::try_from(moment.duration_since(jiff::Timestamp::now())).unwrap_or_default()
+/// How long until a time of a unit's timers; nothing once it has passed.
+pub(crate) fn until(timeline: Timeline, moment: Timestamp) -> Duration {
+    Duration::from_millis(timeline.boot_ms(moment).saturating_sub(BootTime::now().0))
+}
+
+/// The present time for a unit's timers.
+pub(crate) fn timer_now(timeline: Timeline) -> Timestamp {
+    timeline.at(BootTime::now().0)
 }

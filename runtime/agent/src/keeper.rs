@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, collections::BTreeSet, io, sync::Arc, time::Dur
 
 use periapt_client::{Client, ClientError, Identity};
 use periapt_host_api::{
-    CharmDigest, ErrorCode, ModelUuid, Refusal,
+    CharmDigest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
 };
 use periapt_sandbox::{CompatibilityHash, Sandbox};
+use periapt_uniter::Timeline;
 use tokio::{
     sync::watch,
     task::{JoinHandle, JoinSet},
@@ -16,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, options::Options};
+use crate::{backoff::Backoff, clock::BootTime, options::Options};
 
 mod calls;
 mod charms;
@@ -158,6 +159,7 @@ impl Agent {
             api_addresses,
             launch: Arc::new(Processes(self.options.program.clone())),
             places: self.options.hooks,
+            timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: self.options.idle_after,
         });
         Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }

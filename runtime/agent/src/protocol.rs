@@ -16,6 +16,7 @@ use periapt_host_api::{
     view::Frame,
 };
 use periapt_sandbox::SealedArtifact;
+use periapt_uniter::Timeline;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::BootTime;
@@ -81,6 +82,8 @@ pub(crate) struct Start {
     pub(crate) hooks: usize,
     /// How much memory the budgets of these may add up to, in MiB.
     pub(crate) hook_memory_mib: u32,
+    /// The time that its units' timers run by: the agent's, so that it outlives the runner.
+    pub(crate) timeline: Timeline,
     /// After how long without anything due it offers to exit, in milliseconds.
     pub(crate) idle_after_ms: u64,
     /// Hooks that were in flight when the runner before it died.

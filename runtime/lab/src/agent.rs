@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
-    AgentName, Incarnation, ModelUuid, Refusal, Revision, UnitName,
+    AgentName, Incarnation, ModelUuid, Refusal, Revision, Timestamp, UnitName,
     agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand, StorageReport},
     command::Caller,
     status::Life,
     view::View,
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
+use periapt_uniter::Timeline;
 
 use crate::{LabError, clock::Clock, controller::Controller, travel::travelled};
 
@@ -28,6 +29,8 @@ const RENEW_EVERY_MS: u64 = 15_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
     Running,
+    /// Stopped by a signal: it does nothing, and keeps what it knows.
+    Paused,
     Ended,
 }
 
@@ -65,6 +68,8 @@ pub(crate) struct Agent {
     /// The state that the mirror was last made from.
     mirrored: Root,
     pub(crate) incarnation: Incarnation,
+    /// What its units' timers run by, from its start.
+    pub(crate) timeline: Timeline,
     leases: BTreeMap<UnitName, HeldLease>,
     renew_at_ms: u64,
     /// The view on which leadership was last claimed out of turn.
@@ -85,6 +90,7 @@ impl Agent {
             mirror: None,
             mirrored: Root::default(),
             incarnation: Incarnation::default(),
+            timeline: Timeline::new(Timestamp::UNIX_EPOCH, 0),
             leases: BTreeMap::new(),
             renew_at_ms: 0,
             claimed_at: None,
@@ -116,6 +122,7 @@ impl Agent {
         controller.submit(clock, &Caller::Agent(self.name.clone()), &register)?;
         controller.worker(clock, WorkerCommand::AgentConnected(self.name.clone()))?;
         self.process = Process::Running;
+        self.timeline = Timeline::new(clock.now(), clock.boot_ms());
         self.renew_at_ms = clock.boot_ms();
         self.attach(controller, clock)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use periapt_hook::CallTime;
 use periapt_host_api::Timestamp;
+use periapt_uniter::Timeline;
 
 /// When every laboratory begins.
 const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -41,18 +42,20 @@ impl Clock {
         self.now = later(self.now, milliseconds);
     }
 
-    /// Goes on to a point in time; one that is past already is now.
-    pub(crate) fn pass_until(&mut self, at: Timestamp) {
-        let left = at.duration_since(self.now).as_millis();
-        // Rounded up: whoever waits for `at` must find it reached.
-        let exact = later(self.now, u64::try_from(left).unwrap_or(0)) >= at;
-        let left = u64::try_from(left).unwrap_or(0).saturating_add(u64::from(!exact));
-        self.pass(Duration::from_millis(left));
+    /// Goes on until the clock of leases shows some milliseconds; if it shows more, nothing happens.
+    pub(crate) fn pass_until(&mut self, boot_ms: u64) {
+        self.pass(Duration::from_millis(boot_ms.saturating_sub(self.boot_ms)));
     }
 
-    /// When the clock of leases will stand at some milliseconds.
-    pub(crate) fn when(&self, boot_ms: u64) -> Timestamp {
-        later(self.now, boot_ms.saturating_sub(self.boot_ms))
+    /// What the clock of leases shows when the one for people has come to a time, in milliseconds.
+    pub(crate) fn boot_ms_at(&self, at: Timestamp) -> u64 {
+        Timeline::new(self.now, self.boot_ms).boot_ms(at)
+    }
+
+    /// Sets the clock for people; the one of leases cannot be set.
+    pub(crate) fn set(&mut self, by: SignedDuration) {
+        let end = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        self.now = self.now.checked_add(by).unwrap_or(end);
     }
 }
 
@@ -67,22 +70,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_clocks_pass_alike_and_neither_goes_back() {
+    fn both_clocks_pass_alike_and_only_one_can_be_set() {
         let mut clock = Clock::new();
         let (now, boot) = (clock.now(), clock.boot_ms());
         clock.pass(Duration::from_millis(1_500));
         assert_eq!((clock.now(), clock.boot_ms()), (later(now, 1_500), boot + 1_500));
-        clock.pass_until(now);
+        clock.pass_until(boot);
         assert_eq!(clock.now(), later(now, 1_500));
-        clock.pass_until(later(now, 2_000));
-        assert_eq!(clock.when(clock.boot_ms()), later(now, 2_000));
+        assert_eq!(clock.boot_ms_at(later(now, 2_000)), boot + 2_000);
+        clock.set(SignedDuration::from_secs(-1));
+        assert_eq!((clock.now(), clock.boot_ms()), (later(now, 500), boot + 1_500));
+        clock.pass_until(boot + 2_000);
+        assert_eq!((clock.now(), clock.boot_ms()), (later(now, 1_000), boot + 2_000));
     }
 
     #[test]
     fn who_waits_for_a_fraction_of_a_millisecond_finds_it_passed() {
         let mut clock = Clock::new();
         let at = clock.now().checked_add(SignedDuration::from_micros(1)).unwrap();
-        clock.pass_until(at);
+        clock.pass_until(clock.boot_ms_at(at));
         assert!(clock.now() >= at);
     }
 }

@@ -22,6 +22,7 @@ use crate::{
 };
 
 mod by_hand;
+mod clocks;
 mod faults;
 mod operator;
 mod run;

@@ -18,6 +18,7 @@ mod resolver;
 mod retry;
 mod status;
 mod subject;
+mod timeline;
 mod update_status;
 
 pub use action::{ActionReturn, action_ended};
@@ -27,3 +28,4 @@ pub use progress::{begin, deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;
 pub use resolver::resolve;
 pub use status::{before_hook, idle_effect};
+pub use timeline::Timeline;

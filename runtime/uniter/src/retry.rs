@@ -26,8 +26,15 @@ pub(crate) fn failure(message: &str, attempts: u32, now: Timestamp, jitter: Jitt
 }
 
 /// When it is tried again by itself; none while the model wants no automatic retries.
-pub(crate) fn due(failure: &HookFailure, config: &ModelConfig) -> Option<Timestamp> {
-    config.automatically_retry_hooks.then(|| later(failure.failed_at, failure.retry_after_ms))
+///
+/// A failure that is yet to come was noted before the clock was set back, by an agent before this one. Nobody knows
+/// how long ago that was: it is tried at once.
+pub(crate) fn due(failure: &HookFailure, config: &ModelConfig, now: Timestamp) -> Option<Timestamp> {
+    let at = match failure.failed_at > now {
+        true => now,
+        false => later(failure.failed_at, failure.retry_after_ms),
+    };
+    config.automatically_retry_hooks.then_some(at)
 }
 
 /// The beginning of a long text.

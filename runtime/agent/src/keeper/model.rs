@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use periapt_host_api::{AgentName, Incarnation, ModelUuid, Timestamp, agent::RunnerCommand, view::Frame};
+use periapt_uniter::Timeline;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
@@ -28,7 +29,7 @@ mod life;
 /// A runner that lived this long was no failure to start.
 const LIVED: Duration = Duration::from_secs(30);
 
-/// The longest sleep before the wall clock, which can be set, is looked at again.
+/// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
 /// What all models of an agent share.
@@ -41,6 +42,7 @@ pub(crate) struct Shared<C> {
     pub(crate) api_addresses: Vec<String>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) places: HookPlaces,
+    pub(crate) timeline: Timeline,
     pub(crate) idle_after: Duration,
 }
 
@@ -135,6 +137,7 @@ impl<C: Controller> ModelKeeper<C> {
             api_addresses: self.shared.api_addresses.clone(),
             hooks: self.shared.places.hooks.get(),
             hook_memory_mib: u32::try_from(self.shared.places.memory >> 20).unwrap_or(u32::MAX),
+            timeline: self.shared.timeline,
             idle_after_ms: u64::try_from(self.shared.idle_after.as_millis()).unwrap_or(u64::MAX),
             suspects: self.suspects.list(),
             grants: self.leases.grants().borrow().values().cloned().collect(),
@@ -148,7 +151,8 @@ impl<C: Controller> ModelKeeper<C> {
     /// Waits until something is due.
     async fn rest(&mut self, wake_at: Option<Timestamp>) {
         loop {
-            let wait = wake_at.map_or(CLOCK_CHECK, |at| clock::until(at).min(CLOCK_CHECK));
+            let wait =
+                wake_at.map_or(CLOCK_CHECK, |at| clock::until(self.shared.timeline, at).min(CLOCK_CHECK));
             if wait.is_zero() {
                 return;
             }

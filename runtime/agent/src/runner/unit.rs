@@ -27,7 +27,7 @@ const DEATHS: u32 = 3;
 /// What author and operator read of such a hook.
 const CRASHED: &str = "the sandbox crashed";
 
-/// The longest sleep before the wall clock, which can be set, is looked at again.
+/// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
 /// What a step of a unit came to.
@@ -154,7 +154,7 @@ impl Unit {
                 _ => self.rearmed = None,
             }
         }
-        let decision = periapt_uniter::resolve(&view, &self.name, Timestamp::now());
+        let decision = periapt_uniter::resolve(&view, &self.name, self.timer_now());
         (view, decision)
     }
 
@@ -240,7 +240,7 @@ impl Unit {
     async fn commit_hook(&mut self, run: &HookRun, mut ran: Ran) -> Result<Step, RunnerError> {
         // The second time it is a failure that is committed; should that be refused, too, the unit waits.
         for _ in 0..2 {
-            let progress = periapt_uniter::hook_ended(run, ran.end.clone(), Timestamp::now(), jitter());
+            let progress = periapt_uniter::hook_ended(run, ran.end.clone(), self.timer_now(), jitter());
             if progress.only_rearms(run) && ran.outcome.effects.is_empty() {
                 let due = progress.record.update_status_due;
                 self.rearmed = Some(Rearmed { seq: run.record.seq, due });
@@ -268,7 +268,7 @@ impl Unit {
     async fn deploy(&mut self, run: &DeployRun) -> Result<Step, RunnerError> {
         let progress = match self.world.charms.get(run.charm.digest).await {
             Ok(_loaded) => periapt_uniter::deployed(run),
-            Err(message) => periapt_uniter::deploy_failed(run, &message, Timestamp::now(), jitter()),
+            Err(message) => periapt_uniter::deploy_failed(run, &message, self.timer_now(), jitter()),
         };
         self.leave(progress.early.clone());
         match self.commit(run.record.seq, &progress, Outcome::default()).await? {
@@ -337,8 +337,14 @@ impl Unit {
         self.outbox.push(effects.into_iter().map(|effect| (now, effect)));
     }
 
+    /// The present time for the unit's timers, which nobody sets; times for people are the wall clock's.
+    fn timer_now(&self) -> Timestamp {
+        clock::timer_now(self.world.start.timeline)
+    }
+
     async fn rest(&mut self, wake_at: Option<Timestamp>) {
-        let wait = wake_at.map_or(CLOCK_CHECK, |at| clock::until(at).min(CLOCK_CHECK));
+        let timeline = self.world.start.timeline;
+        let wait = wake_at.map_or(CLOCK_CHECK, |at| clock::until(timeline, at).min(CLOCK_CHECK));
         tokio::select! {
             () = self.changes.next() => {}
             () = sleep(wait) => {}

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::{Timestamp, UnitName};
+use periapt_host_api::UnitName;
 use tokio::{
     task::{AbortHandle, JoinSet},
     time::{Instant, sleep_until},
@@ -114,12 +114,9 @@ impl Units {
         else {
             return;
         };
-        if !wake_at.is_some_and(is_soon) {
+        let timeline = self.world.start.timeline;
+        if !wake_at.is_some_and(|at| clock::until(timeline, at) < SOON) {
             self.world.link.tell(ToKeeper::Idle { position, wake_at }).await;
         }
     }
-}
-
-fn is_soon(moment: Timestamp) -> bool {
-    clock::until(moment) < SOON
 }

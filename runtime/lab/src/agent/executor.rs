@@ -52,6 +52,13 @@ pub(crate) struct World<'a> {
     pub(crate) lost_answers: u16,
 }
 
+impl World<'_> {
+    /// The present time for a unit's timers, which nobody sets.
+    fn timer_now(&self) -> Timestamp {
+        self.agent.timeline.at(self.clock.boot_ms())
+    }
+}
+
 /// What goes with a unit's progress.
 #[derive(Debug, Clone, Default)]
 struct Outcome {
@@ -173,7 +180,7 @@ impl Executor {
         let mut view = world.agent.view();
         if let Some((revision, until)) = self.refused
             && revision == view.revision
-            && world.clock.now() < until
+            && world.timer_now() < until
         {
             return Ok(Step::Rest { wake_at: Some(until) });
         }
@@ -190,7 +197,7 @@ impl Executor {
         self.refused = None;
         self.decided_on = view.revision;
         let now = world.clock.now();
-        match periapt_uniter::resolve(&view, &self.name, now) {
+        match periapt_uniter::resolve(&view, &self.name, world.timer_now()) {
             Decision::Stop => return Ok(Step::Stopped),
             Decision::RunHook(run) => {
                 if run.must_begin() {
@@ -244,7 +251,7 @@ impl Executor {
             None => periapt_uniter::deployed(run),
             Some(fault) => {
                 let jitter = jitter(world.chance);
-                periapt_uniter::deploy_failed(run, fault, world.clock.now(), jitter)
+                periapt_uniter::deploy_failed(run, fault, world.timer_now(), jitter)
             }
         };
         self.commit(world, run.record.seq, &progress, Outcome::default(), About::Bookkeeping);

@@ -25,7 +25,7 @@ impl Lab {
         self.note_lost(&name);
         let Self { agents, controller, clock, .. } = self;
         match agents.get_mut(&name) {
-            Some(agent) if agent.process == Process::Running => agent.stop(controller, *clock),
+            Some(agent) if agent.process != Process::Ended => agent.stop(controller, *clock),
             _ => Ok(()),
         }
     }

@@ -143,7 +143,8 @@ impl Lab {
     /// One step of one unit.
     pub(super) fn micro(&mut self, unit: &UnitName) -> Result<Step, LabError> {
         let Self { clock, chance, controller, agents, charms, scripts, trace, weather, .. } = self;
-        let host = agents.values_mut().find(|agent| agent.executors.contains_key(unit));
+        let mut running = agents.values_mut().filter(|agent| agent.process == Process::Running);
+        let host = running.find(|agent| agent.executors.contains_key(unit));
         let Some(agent) = host else { return Ok(Step::Stopped) };
         let Some(mut executor) = agent.executors.remove(unit) else { return Ok(Step::Stopped) };
         let mut world = World {
@@ -176,13 +177,10 @@ impl Lab {
     /// # Errors
     /// A defect that came to light.
     pub fn advance(&mut self, duration: Duration) -> Result<(), LabError> {
-        let end = {
-            let mut clock = self.clock;
-            clock.pass(duration);
-            clock.now()
-        };
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let end = self.clock.boot_ms().saturating_add(milliseconds);
         self.run_until_idle()?;
-        while let Some(next) = self.next_wake()?.filter(|next| *next <= end) {
+        while let Some(next) = self.next_wake().filter(|next| *next <= end) {
             self.clock.pass_until(next);
             self.run_until_idle()?;
         }
@@ -200,16 +198,16 @@ impl Lab {
         self.flush(Some(self.clock.now())).map(|_| ())
     }
 
-    /// When the clock alone makes something happen; always later than now.
-    fn next_wake(&self) -> Result<Option<Timestamp>, LabError> {
-        let mut times: Vec<Timestamp> = Vec::new();
+    /// What the clock of leases shows when the clock alone makes something happen; always later than now.
+    fn next_wake(&self) -> Option<u64> {
+        let mut times: Vec<u64> = Vec::new();
         for agent in self.agents.values().filter(|agent| agent.is_up()) {
-            times.extend(agent.renews_at_ms().map(|at| self.clock.when(at)));
+            times.extend(agent.renews_at_ms());
             let units = agent.executors.iter().filter(|(unit, _)| !self.held.contains(*unit));
-            times.extend(units.filter_map(|(_, executor)| executor.wake_at));
+            times.extend(units.filter_map(|(_, executor)| Some(agent.timeline.boot_ms(executor.wake_at?))));
         }
-        times.extend(self.controller.wake_at(self.clock));
-        Ok(times.into_iter().filter(|at| *at > self.clock.now()).min())
+        times.extend(self.controller.wake_at(self.clock).map(|at| self.clock.boot_ms_at(at)));
+        times.into_iter().filter(|at| *at > self.clock.boot_ms()).min()
     }
 
     /// Runs so many steps of units drawn by chance, one step each, so that their operations interleave.

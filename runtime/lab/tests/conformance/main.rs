@@ -13,6 +13,7 @@ mod actions;
 mod bench;
 mod commits;
 mod configuration;
+mod day;
 mod failure;
 mod goal;
 mod law;

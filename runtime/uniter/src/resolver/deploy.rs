@@ -26,7 +26,7 @@ pub(super) fn failed(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> 
         return Some(Decision::Commit(Box::new(progress)));
     }
     let replaced = wanted != *failed && (subject.application.force_charm || record.charm.is_none());
-    let retry_at = retry::due(failure, &subject.model.config);
+    let retry_at = retry::due(failure, &subject.model.config, now);
     Some(if replaced || retry_at.is_some_and(|at| at <= now) {
         subject.deploy()
     } else {

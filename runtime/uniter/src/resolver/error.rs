@@ -20,7 +20,7 @@ pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decis
     if subject.application.force_charm && record.charm != Some(subject.application.charm) {
         return Some(subject.deploy());
     }
-    let retry_at = retry::due(failure, &subject.model.config);
+    let retry_at = retry::due(failure, &subject.model.config, now);
     Some(match subject.unit.resolved {
         Some(ResolveMode::Retry) => run_again(subject, event),
         Some(ResolveMode::NoRetry) => {

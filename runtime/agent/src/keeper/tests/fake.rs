@@ -19,6 +19,7 @@ use periapt_host_api::{
     view::{Frame, UnitView, ViewEntity},
 };
 use periapt_sandbox::{Options as SandboxOptions, Sandbox};
+use periapt_uniter::Timeline;
 use tokio::{
     net::UnixStream,
     sync::{mpsc, watch},
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
+    clock::BootTime,
     keeper::{
         charms::Charms,
         compile::{Compile, CompileError},
@@ -272,6 +274,7 @@ impl Scene {
             api_addresses: vec!["10.0.0.1:17070".to_owned()],
             launch: Arc::new(Stage(stage)),
             places: HookPlaces::default(),
+            timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
             idle_after: Duration::from_secs(60),
         });
         let (wanted, charms_wanted) = watch::channel(BTreeSet::new());

@@ -20,6 +20,7 @@ use periapt_host_api::{
     view::{ApplicationView, CharmView, MachineView, ModelView, UnitView, View},
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
+use periapt_uniter::Timeline;
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -112,6 +113,7 @@ fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
         api_addresses: vec!["10.0.0.1:17070".to_owned()],
         hooks: 4,
         hook_memory_mib: 1024,
+        timeline: Timeline::new(Timestamp::now(), BootTime::now().0),
         idle_after_ms,
         suspects,
         grants: Vec::new(),

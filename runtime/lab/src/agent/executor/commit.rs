@@ -131,7 +131,7 @@ impl Executor {
                 Ok(Step::Acted)
             }
             _ => {
-                let until = later(world.clock.now(), REFUSED_FOR_MS);
+                let until = later(world.timer_now(), REFUSED_FOR_MS);
                 self.refused = Some((world.agent.view().revision, until));
                 Ok(Step::Rest { wake_at: Some(until) })
             }

@@ -161,7 +161,7 @@ impl Executor {
             return Ok(Step::Acted);
         }
         let jitter = jitter(world.chance);
-        let progress = periapt_uniter::hook_ended(&flown.run, flown.end.clone(), world.clock.now(), jitter);
+        let progress = periapt_uniter::hook_ended(&flown.run, flown.end.clone(), world.timer_now(), jitter);
         if progress.only_rearms(&flown.run) && flown.outcome.effects.is_empty() {
             self.rearmed = Some((flown.run.record.seq, progress.record.update_status_due));
             world.trace.decide(flown.traced, Fate::Committed);
