@@ -4,8 +4,8 @@
 //! client.json             the controllers that it knows, and which model of each is the current one
 //! client.lock             held while that file is changed
 //! controllers/NAME/       one that was bootstrapped here
-//!   controller.log        what the controller process logs
-//!   agent.log             what this machine's agent logs
+//!   controller.log        what the controller process logs; once it is large it is put aside as controller.log.1
+//!   agent.log             what this machine's agent logs, in the same way
 //!   controller/           the controller's store and blobs
 //!   agent/                the agent's charms and compiled code
 //! ```

@@ -85,7 +85,7 @@ fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
         ErrorCode::StorageUnavailable => {
-            Some("nothing was changed; the controller cannot write its store now: is its disk full?")
+            Some("the controller cannot write its store: is its disk full? `periapt status` says how it is")
         }
         ErrorCode::Internal => Some("this is a defect of the controller; its log says more"),
         _ => None,

@@ -24,19 +24,21 @@ pub(crate) async fn start_controller(
     directory: &ControllerDir,
     listen: SocketAddr,
 ) -> Result<Started> {
-    let mut arguments: Vec<OsString> = words(["controller", "run", "--detach", "--name", name.as_str()]);
+    let log = directory.controller_log();
+    let mut arguments: Vec<OsString> = words(["controller", "run", "--name", name.as_str()]);
     arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
     arguments.push(directory.controller().into());
-    let log = directory.controller_log();
+    arguments.extend(["--detach".into(), log.clone().into()]);
     Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start().await
 }
 
 /// Starts this machine's agent, and waits until the controller has taken it.
 pub(crate) async fn start_agent(name: &AgentName, directory: &ControllerDir, url: &str) -> Result<ProcessId> {
-    let mut arguments: Vec<OsString> =
-        words(["agent", "run", "--detach", "--controller", url, "--name", name.as_str(), "--data"]);
-    arguments.push(directory.agent().into());
     let log = directory.agent_log();
+    let mut arguments: Vec<OsString> =
+        words(["agent", "run", "--controller", url, "--name", name.as_str(), "--data"]);
+    arguments.push(directory.agent().into());
+    arguments.extend(["--detach".into(), log.clone().into()]);
     let started = Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start().await?;
     Ok(started.process)
 }

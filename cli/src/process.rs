@@ -3,5 +3,5 @@
 mod detached;
 mod id;
 
-pub(crate) use detached::{Detached, READY, Started};
+pub(crate) use detached::{Detached, FAILED, READY, Started};
 pub(crate) use id::{Ended, ProcessId};

@@ -24,6 +24,10 @@ impl PromptArg {
         write!(output, "WARNING {what}\n\nContinue [y/N]? ").and_then(|()| output.flush())?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer).explain(|| "cannot read the answer".to_owned())?;
+        if !answer.ends_with('\n') {
+            // Nobody has ended the line of the question.
+            writeln!(output)?;
+        }
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(()),
             _ => Err(Failure::new("aborted: nothing was changed")

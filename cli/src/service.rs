@@ -1,8 +1,11 @@
 //! What the two services, controller and agent, have in common as processes.
 
+mod log;
+
 use std::{
     fmt,
     io::{self, Write as _},
+    path::PathBuf,
 };
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -10,14 +13,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Explain as _, Result},
-    process::READY,
+    process::{FAILED, READY},
 };
 
 /// Says on standard output that the service answers, and at what. Whoever started it may have gone.
 pub(crate) fn announce(at: &impl fmt::Display) {
+    say(READY, at);
+}
+
+/// Says on standard output why a service in the background ends, in case whoever started it still waits for it to
+/// answer: its log may be on a disk that is full.
+pub(crate) fn told(result: Result<()>) -> Result<()> {
+    if let Err(failure) = &result {
+        say(FAILED, &failure.to_string().replace('\n', "; "));
+    }
+    result
+}
+
+fn say(word: &str, what: &impl fmt::Display) {
     let mut output = io::stdout().lock();
-    if let Err(error) = writeln!(output, "{READY} {at}").and_then(|()| output.flush()) {
-        tracing::debug!(%error, "nobody hears that the service is ready");
+    if let Err(error) = writeln!(output, "{word} {what}").and_then(|()| output.flush()) {
+        tracing::debug!(%error, word, "nobody hears it");
     }
 }
 
@@ -38,9 +54,11 @@ pub(crate) fn cancelled_by_signal() -> Result<CancellationToken> {
     Ok(cancel)
 }
 
-/// Leaves the session of the terminal that the service was started from, which may be closed.
-pub(crate) fn leave_session() {
+/// Goes on without the terminal that the service was started from, which may be closed, and keeps the log small to
+/// which standard error goes.
+pub(crate) fn detach(log: PathBuf) {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the service leads its session already");
     }
+    tokio::spawn(log::keep_small(log));
 }

@@ -9,7 +9,7 @@ use periapt_host_api::AgentName;
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
     logging::LOG_VARIABLE,
-    service::{announce, cancelled_by_signal, leave_session},
+    service::{announce, cancelled_by_signal, detach, told},
 };
 
 /// What an agent's processes can be asked for.
@@ -50,9 +50,9 @@ pub(crate) struct Run {
     /// Where this machine stands; charms see it
     #[arg(long, value_name = "ZONE", default_value = "")]
     availability_zone: String,
-    /// Leave the terminal's session
-    #[arg(long, hide = true)]
-    detach: bool,
+    /// Leave the terminal's session, and keep the log small that standard error goes to
+    #[arg(long, hide = true, value_name = "LOG")]
+    detach: Option<PathBuf>,
 }
 
 impl Agent {
@@ -67,9 +67,12 @@ impl Agent {
 
 impl Run {
     async fn run(self) -> Result<()> {
-        if self.detach {
-            leave_session();
-        }
+        let Some(log) = self.detach.clone() else { return self.serve().await };
+        detach(log);
+        told(self.serve().await)
+    }
+
+    async fn serve(self) -> Result<()> {
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),

@@ -10,7 +10,7 @@ use crate::{
     data::{ClientData, ControllerName, LocalAgent},
     error::{Explain as _, Failure, Result, with_source},
     local,
-    service::{announce, cancelled_by_signal, leave_session},
+    service::{announce, cancelled_by_signal, detach, told},
 };
 
 /// What can be done with a controller's process.
@@ -39,9 +39,9 @@ pub(crate) struct Run {
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
-    /// Leave the terminal's session
-    #[arg(long, hide = true)]
-    detach: bool,
+    /// Leave the terminal's session, and keep the log small that standard error goes to
+    #[arg(long, hide = true, value_name = "LOG")]
+    detach: Option<PathBuf>,
 }
 
 /// Start a controller again that was bootstrapped on this machine, and its agent
@@ -79,9 +79,12 @@ impl Controller {
 
 impl Run {
     async fn run(self) -> Result<()> {
-        if self.detach {
-            leave_session();
-        }
+        let Some(log) = self.detach.clone() else { return self.serve().await };
+        detach(log);
+        told(self.serve().await)
+    }
+
+    async fn serve(self) -> Result<()> {
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
         let engine = periapt_sandbox::engine_version();
@@ -89,9 +92,13 @@ impl Run {
             Options::in_directory(self.name.as_str(), &data, self.listen, engine).map_err(with_source)?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
-        let handle = service.handle();
-        announce(&format_args!("http://{}", handle.address()));
-        tracing::info!(address = %handle.address(), data = %data.display(), "controller started");
+        let mut handle = service.handle();
+        tokio::spawn(async move {
+            if handle.serving().await {
+                announce(&format_args!("http://{}", handle.address()));
+                tracing::info!(address = %handle.address(), data = %data.display(), "controller started");
+            }
+        });
         service.run(cancel).await.map_err(with_source)
     }
 }

@@ -17,7 +17,7 @@ use super::removal::{ForceArgs, StorageEndArgs};
 use crate::{
     context::{Context, ControllerArg, ModelArg, ModelRef},
     duration,
-    error::{Failure, Result},
+    error::{Explain as _, Failure, Result},
     output::{OutputArgs, Table, Tone, to_the_second},
     prompt::PromptArg,
 };
@@ -73,7 +73,9 @@ impl AddModel {
         let command = ControllerCommand::AddModel { name: self.name.clone() };
         let answer = controller.client.controller_command(command).await?;
         if !self.no_switch {
-            controller.select(&context.data, Some(self.name.clone()))?;
+            let selected = controller.select(&context.data, Some(self.name.clone()));
+            selected
+                .explain(|| format!("model {} was added, and cannot be made the current one", self.name))?;
         }
         let uuid = match answer {
             Answer::Model { uuid } => format!(" ({uuid})"),

@@ -56,7 +56,10 @@ fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".part");
     let partial = PathBuf::from(partial);
-    fs::write(&partial, bytes)
-        .and_then(|()| fs::rename(&partial, path))
-        .explain(|| format!("cannot write {}", path.display()))
+    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        // It may never have been made; what is wrong is said below.
+        let _ = fs::remove_file(&partial);
+    }
+    written.explain(|| format!("cannot write {}", path.display()))
 }

@@ -116,7 +116,12 @@ impl ClientData {
             file.sync_all()?;
             fs::rename(&partial, &path)
         };
-        write().explain(|| format!("cannot write {}", path.display()))
+        let written = write();
+        if written.is_err() {
+            // It may never have been made; what is wrong is said below.
+            let _ = fs::remove_file(&partial);
+        }
+        written.explain(|| format!("cannot write {}", path.display()))
     }
 }
 

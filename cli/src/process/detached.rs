@@ -21,6 +21,9 @@ use crate::error::{Explain as _, Failure, Result};
 /// The word with which a process says, on its standard output, that it answers; what it answers at follows.
 pub(crate) const READY: &str = "ready";
 
+/// The word with which it says that it will not, and why.
+pub(crate) const FAILED: &str = "failed";
+
 /// How much of a log is shown when its process did not start.
 const LOG_TAIL: usize = 2_000;
 
@@ -73,24 +76,28 @@ impl Detached<'_> {
         let said = timeout(self.patience, output.read_line(&mut line)).await;
         match (process, said, line.trim_end().split_once(' ')) {
             (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned() }),
-            _ => {
+            (_, _, said) => {
                 // It may never have answered: nobody else knows of it.
                 let _ = child.kill().await;
-                Err(self.not_started(logged))
+                let why = said.filter(|(word, _)| *word == FAILED).map(|(_, why)| why);
+                Err(self.not_started(why, logged))
             }
         }
     }
 
-    /// With what it logged since it was started.
-    fn not_started(&self, from: u64) -> Failure {
-        let log = fs::read(self.log).unwrap_or_default();
-        let new = log.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
-        let tail = new.get(new.len().saturating_sub(LOG_TAIL)..).unwrap_or_default();
-        let text = String::from_utf8_lossy(tail);
+    /// With what it said itself, or else what it logged since it was started.
+    fn not_started(&self, why: Option<&str>, from: u64) -> Failure {
         let mut message = format!("the {} did not start", self.what);
-        for line in text.lines() {
-            message.push_str("\n  ");
-            message.push_str(line);
+        if let Some(why) = why {
+            message = format!("{message}: {why}");
+        } else {
+            let log = fs::read(self.log).unwrap_or_default();
+            let new = log.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
+            let tail = new.get(new.len().saturating_sub(LOG_TAIL)..).unwrap_or_default();
+            for line in String::from_utf8_lossy(tail).lines() {
+                message.push_str("\n  ");
+                message.push_str(line);
+            }
         }
         Failure::new(message).with_hint(format!("its log is {}", self.log.display()))
     }
