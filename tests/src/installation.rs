@@ -37,10 +37,25 @@ pub struct Done {
     pub stderr: String,
 }
 
+impl Done {
+    /// All that was said on standard error, if it says one error, once, and the exit code is that of an error.
+    pub fn one_error(&self) -> anyhow::Result<String> {
+        ensure!(self.code == Some(1), "not refused: {self:?}");
+        let errors = self.stderr.lines().filter(|line| line.starts_with("ERROR ")).count();
+        ensure!(errors == 1, "{errors} errors: {self:?}");
+        Ok(self.stderr.clone())
+    }
+}
+
 impl Installation {
     /// Nothing yet.
     pub fn empty() -> anyhow::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir()?;
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// Nothing yet, in a new directory below another: on a file system of the test's choice.
+    pub fn below(parent: &Path) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("periapt-test-").tempdir_in(parent)?;
         Ok(Self { directory, binary: binary()? })
     }
 
@@ -91,13 +106,11 @@ impl Installation {
         Ok(done.stdout)
     }
 
-    /// Runs a command that must fail with code 1; answers what it says, which begins with `ERROR`.
+    /// Runs a command that must fail with code 1; answers what it says, with exactly one `ERROR`.
     pub fn refused(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<String> {
         let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let done = self.run(&arguments)?;
-        ensure!(done.code == Some(1), "periapt {arguments:?} was not refused: {done:?}");
-        ensure!(done.stderr.contains("ERROR "), "periapt {arguments:?} says no ERROR: {done:?}");
-        Ok(done.stderr)
+        done.one_error().with_context(|| format!("periapt {arguments:?}"))
     }
 
     /// Runs a command that prints JSON.

@@ -27,8 +27,8 @@ pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
     write(&root()?.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
 }
 
-/// The module that `tools/guest` built.
-fn module(name: &str) -> anyhow::Result<PathBuf> {
+/// The module that `tools/guest` built of `charms/NAME`.
+pub fn module(name: &str) -> anyhow::Result<PathBuf> {
     let guests = match env::var_os("PERIAPT_GUESTS") {
         Some(guests) => PathBuf::from(guests),
         None => root()?.join("target/guests"),

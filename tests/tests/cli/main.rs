@@ -8,6 +8,7 @@ mod controllers;
 mod failing;
 mod mistakes;
 mod settling;
+mod standstill;
 mod storage;
 mod watching;
 

@@ -1,0 +1,79 @@
+//! An installation, and whether a mistake left it alone.
+
+use std::{collections::BTreeMap, ffi::OsStr, fs, path::Path};
+
+use anyhow::ensure;
+use periapt_tests::Installation;
+use serde_json::Value;
+
+/// A mistake: a command line, and what its error must say.
+pub(crate) type Mistake<'a> = (Vec<&'a str>, Vec<&'a str>);
+
+/// A controller without an agent, so that nothing happens but what the operator does, and a model `test`.
+pub(crate) fn quiet() -> anyhow::Result<Installation> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    Ok(periapt)
+}
+
+/// All that a mistake must not change: what the model is, and which files there are.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Scene {
+    status: Value,
+    client: String,
+    /// The test's own directory, and the controller's blobs, with the files' sizes.
+    files: BTreeMap<String, u64>,
+}
+
+impl Scene {
+    pub(crate) fn of(periapt: &Installation) -> anyhow::Result<Self> {
+        let mut files = BTreeMap::new();
+        list(periapt.path(), &mut files)?;
+        // What services write by themselves.
+        files.retain(|path, _| !path.contains("/store/") && !path.ends_with(".log"));
+        let client = fs::read_to_string(periapt.path().join("data/client.json"))?;
+        let mut status = periapt.json(["status", "--relations"])?;
+        // What status says of the moment at which it is asked.
+        for volatile in ["/controller/timestamp", "/controller/revision"] {
+            if let Some(value) = status.pointer_mut(volatile) {
+                value.take();
+            }
+        }
+        Ok(Self { status, client, files })
+    }
+}
+
+fn list(directory: &Path, files: &mut BTreeMap<String, u64>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.insert(format!("{}/", path.display()), 0);
+            list(&path, files)?;
+        } else {
+            files.insert(path.display().to_string(), fs::metadata(&path)?.len());
+        }
+    }
+    Ok(())
+}
+
+/// Makes a mistake, which is told in these words and changes nothing.
+pub(crate) fn check(
+    periapt: &Installation,
+    arguments: &[impl AsRef<OsStr> + std::fmt::Debug],
+    says: &[&str],
+) -> anyhow::Result<()> {
+    let before = Scene::of(periapt)?;
+    let error = periapt.refused(arguments)?;
+    for part in says {
+        ensure!(error.contains(part), "{arguments:?} does not say {part:?}: {error}");
+    }
+    let after = Scene::of(periapt)?;
+    ensure!(before == after, "{arguments:?} left something behind:\n{before:#?}\n{after:#?}");
+    Ok(())
+}
+
+/// A table of them.
+pub(crate) fn check_all(periapt: &Installation, mistakes: Vec<Mistake<'_>>) -> anyhow::Result<()> {
+    mistakes.into_iter().try_for_each(|(arguments, says)| check(periapt, &arguments, &says))
+}
