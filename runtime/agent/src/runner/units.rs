@@ -115,7 +115,7 @@ impl Units {
             return;
         };
         let timeline = self.world.start.timeline;
-        if !wake_at.is_some_and(|at| clock::until(timeline, at) < SOON) {
+        if wake_at.is_none_or(|at| clock::until(timeline, at) >= SOON) {
             self.world.link.tell(ToKeeper::Idle { position, wake_at }).await;
         }
     }
