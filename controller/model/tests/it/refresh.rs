@@ -150,7 +150,13 @@ fn a_charm_is_forgotten_only_when_no_model_uses_it() {
     }
     assert!(world.root.charm(&used).is_some() && world.root.charm(&unused).is_none());
     world.run(deploy_command(unused, "other", 1)).unwrap_err();
-    world.run(Command::RemoveApplication { application: "db".parse().unwrap(), force: None }).unwrap();
+    world
+        .run(Command::RemoveApplication {
+            application: "db".parse().unwrap(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
     world.settle();
     world.work(WorkerCommand::ForgetCharm(used));
     assert!(world.root.charm(&used).is_none());

@@ -125,7 +125,7 @@ mod tests {
         let (model, entity) = (ModelUuid(uuid::Uuid::nil()), "a/0".to_owned());
         let append = RecordAppend { model, entity, at: now(), body: RecordBody::Journal(Box::new(journal)) };
         let changes = Changes { records: vec![append], ..Changes::default() };
-        codec::batch(Revision(0), [&changes]).unwrap().records.remove(0).body
+        codec::batch(Revision(0), [codec::Writes::of(&changes).unwrap()]).records.remove(0).body
     }
 
     fn failed(ballast: usize) -> Vec<u8> {

@@ -49,7 +49,11 @@ async fn a_charm_that_no_model_uses_goes_after_a_while_and_one_that_is_used_stay
     minutes(&fixture, 45).await;
     assert_eq!(fixture.archives(), 2, "who asks for it will use it");
 
-    let remove = Command::RemoveApplication { application: application("tiny"), force: None };
+    let remove = Command::RemoveApplication {
+        application: application("tiny"),
+        force: None,
+        storage: Default::default(),
+    };
     model.command(remove).await.unwrap();
     wait_for_archives(&fixture, 0).await;
     fixture.stop().await;

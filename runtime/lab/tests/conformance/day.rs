@@ -156,7 +156,8 @@ fn a_time_out_comes_when_it_should() {
     lab.advance(Duration::from_secs(HOUR)).unwrap();
     assert_eq!(lab.statuses("a/2").unwrap().1.status, AgentStatus::Lost);
     let force = Some(Force { max_wait: 600 });
-    lab.command(&Command::RemoveUnit { unit: "a/2".parse().unwrap(), force }).unwrap();
+    lab.command(&Command::RemoveUnit { unit: "a/2".parse().unwrap(), force, storage: Default::default() })
+        .unwrap();
     lab.advance(Duration::from_secs(599)).unwrap();
     assert_eq!(lab.unit("a/2").unwrap().life, Life::Dying);
     lab.advance(Duration::from_secs(1)).unwrap();
