@@ -121,6 +121,7 @@ mod tests {
             coalesced: vec![],
             calls: RecordedCalls::default(),
             seed: String::new(),
+            sealed: Default::default(),
         };
         let (model, entity) = (ModelUuid(uuid::Uuid::nil()), "a/0".to_owned());
         let append = RecordAppend { model, entity, at: now(), body: RecordBody::Journal(Box::new(journal)) };
