@@ -36,16 +36,14 @@ impl Upkeep {
         let mut known = BTreeSet::new();
         let mut due = 0;
         loop {
-            let round = async {
-                charms::discard_refused(&self.0).await;
-                if let Err(error) = self.round(&mut known, &mut due).await {
-                    tracing::warn!(%error, "records could not be pruned");
-                }
-                self.0.clock.sleep(LOOK).await;
-            };
+            // Not broken off: a call of the store that nobody waits for would keep it open.
+            charms::discard_refused(&self.0).await;
+            if let Err(error) = self.round(&mut known, &mut due).await {
+                tracing::warn!(%error, "records could not be pruned");
+            }
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = round => {}
+                () = self.0.clock.sleep(LOOK) => {}
             }
         }
     }
