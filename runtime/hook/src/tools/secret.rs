@@ -54,7 +54,7 @@ pub(super) fn is_confidential(name: &str) -> bool {
 }
 
 /// The secret named by the first argument.
-pub(super) fn uri<'a>(argument: Option<&'a str>) -> Result<&'a str, CallError> {
+pub(super) fn uri(argument: Option<&str>) -> Result<&str, CallError> {
     argument.filter(|uri| !uri.is_empty()).ok_or_else(|| CallError::invalid("missing secret URI"))
 }
 

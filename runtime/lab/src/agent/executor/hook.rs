@@ -52,7 +52,8 @@ impl Executor {
             attempt: run.attempt,
             lease,
             context_id,
-            ids: IdSeed(world.chance.bytes()),
+            // Ids are hashed from it: nothing else that is drawn from the seed tells them.
+            ids: IdSeed(seed),
             api_addresses: Vec::new(),
             limits,
         };
