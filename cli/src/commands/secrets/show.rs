@@ -150,7 +150,7 @@ impl Shown {
 
     /// In JSON content stands within `Data`; in YAML it is the map itself.
     pub(super) fn for_yaml(mut self) -> Self {
-        self.content = self.content.map(|mut content| content["Data"].take());
+        self.content = self.content.and_then(|mut content| content.get_mut("Data").map(Value::take));
         self
     }
 }
