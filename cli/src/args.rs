@@ -74,6 +74,12 @@ pub(crate) enum Command {
     RemoveApplication(commands::units::RemoveApplication),
     Expose(commands::expose::Expose),
     Unexpose(commands::expose::Unexpose),
+    Bind(commands::spaces::Bind),
+    Spaces(commands::spaces::Spaces),
+    Subnets(commands::spaces::Subnets),
+    AddSpace(commands::spaces::AddSpace),
+    MoveToSpace(commands::spaces::MoveToSpace),
+    RemoveSpace(commands::spaces::RemoveSpace),
     #[command(visible_alias = "relate")]
     Integrate(commands::integrate::Integrate),
     RemoveRelation(commands::integrate::RemoveRelation),

@@ -23,6 +23,7 @@ pub(crate) mod resolved;
 pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
+pub(crate) mod spaces;
 pub(crate) mod status;
 pub(crate) mod storage;
 pub(crate) mod switch;
@@ -62,6 +63,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::RemoveApplication(command) => command.run(context).await,
         Command::Expose(command) => command.run(context).await,
         Command::Unexpose(command) => command.run(context).await,
+        Command::Spaces(command) => command.run(context).await,
+        Command::Subnets(command) => command.run(context).await,
+        Command::AddSpace(command) => command.run(context).await,
+        Command::MoveToSpace(command) => command.run(context).await,
+        Command::RemoveSpace(command) => command.run(context).await,
+        Command::Bind(command) => command.run(context).await,
         Command::Integrate(command) => command.run(context).await,
         Command::RemoveRelation(command) => command.run(context).await,
         Command::AddSecret(command) => command.run(context).await,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, UnitName,
     commit::{EarlyItem, UnitCommit},
+    network::HostInterface,
 };
 
 /// An agent says who and where it is, at each start of its keeper.
@@ -16,6 +17,9 @@ use crate::{
 pub struct Register {
     /// Addresses of its host, the preferred first.
     pub addresses: Vec<String>,
+    /// Interfaces of its host with addresses that others may reach; none: not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<HostInterface>,
     /// The host's boot id: `start` follows a new one (`hook-model.md` section 0).
     pub boot_id: String,
     /// The host's name.

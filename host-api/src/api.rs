@@ -1,19 +1,24 @@
 //! What the HTTP API shows of single things, and how it is asked: the types that only API, client and command
 //! line share.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
-    RelationId, Revision, StoreId, Timestamp, UnitName,
+    RelationId, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::OptionType,
     command::ResolveMode,
     journal::JournalRecord,
     logs::LogLevel,
+    network::Subnet,
     ports::OpenedPorts,
     record::UnitRecord,
     relation::{Role, Settings},
@@ -161,6 +166,14 @@ pub struct Journal {
     /// From where the next page goes on; none: this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// The spaces of a model with their subnets. `alpha` has those of the hosts that are in no other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct SpaceList {
+    /// By name.
+    pub spaces: BTreeMap<SpaceName, BTreeSet<Subnet>>,
 }
 
 /// A unit, as `show-unit` shows it.

@@ -136,6 +136,12 @@ pub struct OptionMeta {
 }
 
 impl CharmMeta {
+    /// Whether there is an endpoint or an extra binding of this name; every charm has `juju-info`.
+    pub fn has_binding(&self, name: &str) -> bool {
+        let endpoint = || self.endpoints.keys().any(|endpoint| endpoint.as_str() == name);
+        name == JUJU_INFO || self.extra_bindings.contains(name) || endpoint()
+    }
+
     /// The endpoints of one role.
     pub fn endpoints_of(&self, role: Role) -> impl Iterator<Item = (&EndpointName, &EndpointMeta)> {
         self.endpoints.iter().filter(move |(_, meta)| meta.role == role)

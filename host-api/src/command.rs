@@ -1,14 +1,19 @@
 //! What operators ask of a model: each change of state is one command, evaluated by the single writer.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, NameError,
-    RelationId, StorageId, TaskId, Timestamp, UnitName, UserName,
+    RelationId, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
+    network::{Bindings, Subnet},
     problem::Refusal,
     relation::Endpoint,
     secret::{Confidential, SecretData, SecretId, SecretRevision, SecretUri},
@@ -248,11 +253,44 @@ pub enum Command {
     Expose {
         /// Which.
         application: ApplicationName,
+        /// Endpoints and whom their ports are for; none: all ports are for everybody.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        endpoints: BTreeMap<String, Exposure>,
     },
     /// Takes that back.
     Unexpose {
         /// Which.
         application: ApplicationName,
+        /// Only of these; none: of all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        endpoints: Vec<String>,
+    },
+    /// Makes a space of some subnets, which leave the spaces that they were in.
+    AddSpace {
+        /// Its name.
+        name: SpaceName,
+        /// What is in it.
+        #[serde(default)]
+        subnets: Vec<Subnet>,
+    },
+    /// Moves subnets to a space; to `alpha`: out of all others.
+    MoveToSpace {
+        /// Which.
+        space: SpaceName,
+        /// What comes to be in it.
+        subnets: Vec<Subnet>,
+    },
+    /// Removes a space that nothing is bound to.
+    RemoveSpace {
+        /// Which.
+        name: SpaceName,
+    },
+    /// Binds endpoints of an application to spaces; those that are not named stay as they are.
+    Bind {
+        /// Which.
+        application: ApplicationName,
+        /// To what.
+        bindings: Bindings,
     },
     /// Gives an application another charm.
     Refresh {
@@ -396,6 +434,19 @@ pub struct Deploy {
     /// Whether the application is trusted.
     #[serde(default)]
     pub trust: bool,
+    /// The spaces that its endpoints are bound to.
+    #[serde(default, skip_serializing_if = "Bindings::is_empty")]
+    pub bindings: Bindings,
+}
+
+/// Whom the ports of an exposed endpoint are for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Exposure {
+    /// Addresses; if there are neither these nor spaces: everybody.
+    pub cidrs: BTreeSet<Subnet>,
+    /// All in these spaces, as they change.
+    pub spaces: BTreeSet<SpaceName>,
 }
 
 /// What a command did.

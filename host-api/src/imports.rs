@@ -25,6 +25,7 @@ const CONTRACT: &[&str] = &[
     "identity",
     "leadership",
     "log",
+    "network",
     "ports",
     "relations",
     "secrets",

@@ -12,12 +12,14 @@ pub mod charm;
 pub mod command;
 pub mod commit;
 pub mod event;
+pub mod firewall;
 pub mod hash;
 pub mod id;
 pub mod imports;
 pub mod journal;
 pub mod logs;
 pub mod name;
+pub mod network;
 pub mod ports;
 pub mod problem;
 pub mod record;
@@ -38,8 +40,8 @@ pub use id::{
 };
 pub use jiff::Timestamp;
 pub use name::{
-    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, StorageName, UnitName,
-    UserName,
+    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, SpaceName, StorageName,
+    UnitName, UserName,
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;

@@ -109,6 +109,10 @@ name! {
     ModelName, "model", lower_word
 }
 name! {
+    /// A space, a named set of subnets: lower-case letters, digits and inner dashes.
+    SpaceName, "space", lower_word
+}
+name! {
     /// An agent's name, unique in its controller.
     AgentName, "agent", host_word
 }

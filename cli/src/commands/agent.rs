@@ -44,8 +44,8 @@ pub(crate) struct Run {
     /// Where it keeps charms and compiled code; only one agent at a time uses it
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// An address by which other machines reach this one, the preferred first
-    #[arg(long = "address", value_name = "ADDRESS", default_value = "127.0.0.1")]
+    /// An address by which other machines reach this one, the preferred first; its interfaces' by default
+    #[arg(long = "address", value_name = "ADDRESS")]
     addresses: Vec<String>,
     /// Where this machine stands; charms see it
     #[arg(long, value_name = "ZONE", default_value = "")]

@@ -12,7 +12,7 @@ use periapt_host_api::{
 use super::{
     bundle::{self, BundleArgs},
     charm::Charm,
-    settings, storage,
+    settings, spaces, storage,
 };
 use crate::{
     context::{Context, ModelArg},
@@ -29,6 +29,7 @@ Examples:
   periapt deploy ./mysql
   periapt deploy ./wordpress.charm blog -n 3 --config blog-title=Cats --config port=8080
   periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
+  periapt deploy ./mysql --bind 'internal db=public'
   periapt deploy ./proxy --to 3
   periapt deploy ./postgresql --storage pgdata=8G
   periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
@@ -50,6 +51,9 @@ pub(crate) struct Deploy {
     /// Storage that each unit gets: NAME=[POOL,][COUNT,]SIZE, such as data=2G or logs=3,100M; may be repeated
     #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
     storage: Vec<(StorageName, StorageDirective)>,
+    /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named
+    #[arg(long, value_name = "SPACES")]
+    bind: Vec<String>,
     /// Trust the application with what its charm asks for
     #[arg(long)]
     trust: bool,
@@ -93,6 +97,7 @@ impl Deploy {
             placement: self.to,
             storage: storage::directives(self.storage)?,
             trust: self.trust,
+            bindings: spaces::bindings(&self.bind)?,
         };
         if let Answer::Application { units, .. } = model.command(Command::Deploy(command)).await? {
             let units: Vec<_> = units.iter().map(ToString::to_string).collect();

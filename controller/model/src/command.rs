@@ -7,6 +7,7 @@ pub(crate) mod endpoints;
 pub(crate) mod integrate;
 pub(crate) mod machine;
 pub(crate) mod model;
+pub(crate) mod network;
 pub(crate) mod refresh;
 pub(crate) mod secret;
 pub(crate) mod storage;

@@ -73,8 +73,14 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
             command::integrate::remove_relation(tx, relation, *force)
         }
         Command::RemoveMachine { machine, force } => command::machine::remove(tx, *machine, *force),
-        Command::Expose { application } => command::application::set_exposed(tx, application, true),
-        Command::Unexpose { application } => command::application::set_exposed(tx, application, false),
+        Command::Expose { application, endpoints } => command::network::expose(tx, application, endpoints),
+        Command::Unexpose { application, endpoints } => {
+            command::network::unexpose(tx, application, endpoints)
+        }
+        Command::AddSpace { name, subnets } => command::network::add_space(tx, name, subnets),
+        Command::MoveToSpace { space, subnets } => command::network::move_to_space(tx, space, subnets),
+        Command::RemoveSpace { name } => command::network::remove_space(tx, name),
+        Command::Bind { application, bindings } => command::network::bind(tx, application, bindings),
         Command::Refresh { application, charm, force } => {
             command::refresh::refresh(tx, application, charm, *force)
         }

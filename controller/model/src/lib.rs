@@ -11,11 +11,13 @@ mod commit;
 mod config;
 pub mod entity;
 mod evaluate;
+mod firewall;
 mod input;
 mod life;
 mod root;
 mod seal;
 mod secret;
+mod spaces;
 mod status;
 mod summary;
 mod transaction;
@@ -28,10 +30,12 @@ pub use assignments::assignments;
 pub use changes::{Changes, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
+pub use firewall::ingress_rules;
 pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
 pub use seal::{Sealer, open_content, open_journal, seal_input};
 pub use secret::{find_secret, secret_details, secret_for_admin, secret_for_unit};
+pub use spaces::spaces;
 pub use status::{
     StatusContext, combined_storage, full_status, machine_history, shown_application_status, shown_statuses,
 };

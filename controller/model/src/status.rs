@@ -12,6 +12,7 @@ use periapt_host_api::{
 
 use crate::{
     entity::{Application, Machine, Unit},
+    firewall::ingress_rules,
     root::{ModelState, Root},
     worker::windup,
 };
@@ -38,8 +39,9 @@ pub struct StatusContext {
 /// What `status` shows of a model; none if there is no such model.
 pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> Option<FullStatus> {
     let state = root.model(model)?;
-    let machines =
-        state.machines().map(|machine| (machine.id.to_string(), self::machine(root, machine, context)));
+    let machines = state
+        .machines()
+        .map(|machine| (machine.id.to_string(), self::machine(root, state, machine, context)));
     let applications = state.applications().map(|application| {
         (application.name.to_string(), application::status(root, state, application, context.now))
     });
@@ -82,7 +84,7 @@ fn model(root: &Root, state: &ModelState, context: &StatusContext) -> ModelStatu
     }
 }
 
-fn machine(root: &Root, machine: &Machine, context: &StatusContext) -> MachineStatus {
+fn machine(root: &Root, state: &ModelState, machine: &Machine, context: &StatusContext) -> MachineStatus {
     let host = root.agent(&machine.agent).map(|agent| &agent.host);
     let addresses = host.map(|host| host.addresses.clone()).unwrap_or_default();
     let (current, message, since) = if root.is_alive(&machine.agent, context.now) {
@@ -110,6 +112,7 @@ fn machine(root: &Root, machine: &Machine, context: &StatusContext) -> MachineSt
         base: Default::default(),
         life: life_text(machine.life),
         hardware: String::new(),
+        ingress_rules: ingress_rules(state, &machine.id),
     }
 }
 

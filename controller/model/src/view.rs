@@ -95,7 +95,8 @@ impl<'a> Own<'a> {
             self.units.values().filter_map(|unit| unit.record.charm).map(|charm| charm.digest).collect();
         for application in self.applications.iter().filter_map(|name| self.state.application(name)) {
             charms.insert(application.charm.digest);
-            view.applications.insert(application.name.clone(), project::application(application));
+            view.applications
+                .insert(application.name.clone(), project::application(self.state.model(), application));
         }
         for digest in charms {
             if let Some(charm) = project::charm(root, self.state, &digest) {

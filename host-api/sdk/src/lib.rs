@@ -80,6 +80,7 @@ pub use action::FromParam;
 pub use bag::{Bag, OwnBag};
 pub use bindings::periapt::charm::goal_state::{GoalRelation, GoalState, GoalStatus};
 pub use bindings::periapt::charm::log::Level;
+pub use bindings::periapt::charm::network::{InterfaceAddress, NetworkInfo, NetworkInterface};
 pub use bindings::periapt::charm::types::{
     ActionEvent, CustomEvent, Error as Refusal, Failure, Invocation, MeterStatusEvent, Outcome, SecretEvent,
     SecretRevisionEvent, SeriesUpgradeEvent, StorageEvent, StorageKind, WorkloadCheckEvent, WorkloadEvent,

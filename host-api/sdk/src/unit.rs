@@ -2,7 +2,7 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, OpenedPorts, Ports, Relation, Result, State, Status, Storage,
+    Config, Error, FromConfig, GoalState, NetworkInfo, OpenedPorts, Ports, Relation, Result, State, Status, Storage,
     Workload, host,
 };
 use std::collections::BTreeSet;
@@ -92,6 +92,15 @@ impl Unit {
     /// The first relation of an endpoint: the only one of a peer endpoint or of one with `limit: 1`.
     pub fn relation(&self, endpoint: &str) -> Option<Relation> {
         self.relations(endpoint).into_iter().next()
+    }
+
+    /// The addresses of an endpoint or an extra binding, as operators bound it to a space.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such binding, or no address in its space.
+    pub fn network(&self, binding: &str) -> Result<NetworkInfo> {
+        host::network::get(binding, None).map_err(Error::refused)
     }
 
     /// Which units the operator wants, here and at the other ends of relations, and how they are: to wait for all of

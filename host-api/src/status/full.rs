@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::CombinedStorage;
-use crate::Timestamp;
+use crate::{Timestamp, firewall::IngressRules};
 
 /// `status --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +90,9 @@ pub struct MachineStatus {
     /// What it offers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hardware: String,
+    /// What its firewall is to let in: ranges of ports, and from where.
+    #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
+    pub ingress_rules: IngressRules,
 }
 
 /// Where a charm runs: the sandbox.

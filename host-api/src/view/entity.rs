@@ -12,6 +12,8 @@ use crate::{
     budget::BudgetSettings,
     charm::CharmMeta,
     command::ResolveMode,
+    firewall::IngressRules,
+    network::{Bindings, HostInterface, HostNetwork, Spaces},
     ports::OpenedPorts,
     record::{CharmRef, UnitRecord},
     relation::{BagKey, Endpoint, Scope, Settings},
@@ -32,6 +34,9 @@ pub struct ModelView {
     pub life: Life,
     /// What the engine reads.
     pub config: ModelConfig,
+    /// Which subnets are in which space.
+    #[serde(default, skip_serializing_if = "Spaces::is_empty")]
+    pub spaces: Spaces,
 }
 
 /// An application that has units here.
@@ -54,6 +59,12 @@ pub struct ApplicationView {
     pub trust_hash: String,
     /// Whether the operator trusts it.
     pub trust: bool,
+    /// The spaces that its endpoints are bound to.
+    #[serde(default, skip_serializing_if = "Bindings::is_empty")]
+    pub bindings: Bindings,
+    /// Over bindings and spaces, empty where there are none: differs when config-changed is due.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bindings_hash: String,
     /// Who leads, and for which term.
     pub leader: Option<Leader>,
     /// Leader settings.
@@ -228,15 +239,26 @@ pub struct MachineView {
     pub boot_id: String,
     /// Addresses, the preferred first.
     pub addresses: Vec<String>,
+    /// Its host's interfaces; none: not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<HostInterface>,
     /// Over the addresses: differs when config-changed is due.
     pub addresses_hash: String,
     /// May be empty.
     pub availability_zone: String,
     /// What each unit on the machine has open, those of other applications included.
     pub ports: BTreeMap<UnitName, Vec<OpenedPorts>>,
+    /// What its firewall is to let in (`hook-model.md` 7.3).
+    #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
+    pub ingress: IngressRules,
 }
 
 impl MachineView {
+    /// What its host says of its networks.
+    pub fn network(&self) -> HostNetwork<'_> {
+        HostNetwork { addresses: &self.addresses, interfaces: &self.interfaces }
+    }
+
     /// The address that others reach it by.
     pub fn preferred_address(&self) -> Option<&str> {
         self.addresses.first().map(String::as_str)

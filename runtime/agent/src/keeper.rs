@@ -25,6 +25,7 @@ mod compile;
 mod controller;
 mod directories;
 mod follow;
+mod interfaces;
 mod leases;
 mod model;
 mod process;
@@ -115,8 +116,17 @@ impl Options {
         let directories = Directories::open(&self.data)?;
         let identity = Identity::Agent(self.name.clone());
         let client = Client::new(periapt_client::Options::new(self.controller.clone(), identity))?;
+        let interfaces = interfaces::interfaces().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the host's interfaces cannot be listed");
+            Vec::new()
+        });
         let register = Register {
-            addresses: self.addresses.clone(),
+            addresses: match self.addresses.as_slice() {
+                [] if interfaces.is_empty() => vec!["127.0.0.1".to_owned()],
+                [] => interfaces::preferred(&interfaces),
+                given => given.to_vec(),
+            },
+            interfaces,
             boot_id: host_line("/proc/sys/kernel/random/boot_id")?,
             hostname: host_line("/proc/sys/kernel/hostname")?,
             availability_zone: self.availability_zone.clone(),

@@ -16,7 +16,7 @@ pub struct Options {
     /// The agent's own directory (`Directories` says what lies in it); made if it is missing. One agent at a time
     /// uses it.
     pub data: PathBuf,
-    /// Addresses by which other machines reach this host, the preferred first.
+    /// Addresses by which other machines reach this host, the preferred first; none: those of its interfaces.
     pub addresses: Vec<String>,
     /// Where the host stands; may be empty.
     pub availability_zone: String,
@@ -112,7 +112,7 @@ impl Options {
             controller: controller.into(),
             name,
             data,
-            addresses: vec!["127.0.0.1".to_owned()],
+            addresses: Vec::new(),
             availability_zone: String::new(),
             program,
             hooks: HookPlaces::of_this_host(),

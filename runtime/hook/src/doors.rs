@@ -4,6 +4,7 @@ use periapt_host_api::{
     ApplicationName, EndpointName, RelationId, StorageId, StorageName, UnitName,
     action::Parameters,
     logs::LogLevel,
+    network::NetworkInfo,
     ports::OpenedPorts,
     relation::Settings,
     settings::OptionValue,
@@ -235,6 +236,18 @@ impl HookContext {
     /// Deletes a key, if it is there.
     pub fn state_delete(&mut self, key: &str) -> Result<(), CallError> {
         self.call("state.delete", (key,), |run| run.delete_state(key))
+    }
+}
+
+/// `network`
+impl HookContext {
+    /// The addresses of a binding.
+    pub fn network_get(
+        &mut self,
+        binding: &str,
+        relation: Option<RelationId>,
+    ) -> Result<NetworkInfo, CallError> {
+        self.call("network.get", (binding, relation), |run| run.network(binding, relation))
     }
 }
 

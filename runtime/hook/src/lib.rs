@@ -20,6 +20,7 @@ mod leadership;
 mod lease;
 mod limits;
 mod log;
+mod network;
 mod ports;
 mod recorder;
 mod relations;

@@ -16,6 +16,7 @@ mod identity;
 mod key_value;
 mod leadership;
 mod log;
+mod network;
 mod ports;
 mod relation;
 mod relation_bag;
@@ -85,6 +86,7 @@ const TOOLS: &[Tool] = &[
     leadership::LEADER_GET,
     leadership::LEADER_SET,
     log::JUJU_LOG,
+    network::NETWORK_GET,
     ports::OPEN_PORT,
     ports::CLOSE_PORT,
     ports::OPENED_PORTS,

@@ -105,6 +105,7 @@ impl Lab {
         let number = self.agents.len().saturating_add(1);
         let host = Register {
             addresses: vec![format!("10.0.0.{number}")],
+            interfaces: Vec::new(),
             boot_id: format!("boot-{number}-1"),
             hostname: name.to_string(),
             availability_zone: String::new(),

@@ -9,6 +9,7 @@ mod goal_state;
 mod identity;
 mod leadership;
 mod log;
+mod network;
 mod ports;
 mod relations;
 mod secrets;
@@ -41,6 +42,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     identity::link(&mut linker.instance("periapt:charm/identity@0.1.0")?)?;
     leadership::link(&mut linker.instance("periapt:charm/leadership@0.1.0")?)?;
     log::link(&mut linker.instance("periapt:charm/log@0.1.0")?)?;
+    network::link(&mut linker.instance("periapt:charm/network@0.1.0")?)?;
     ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
     state::link(&mut linker.instance("periapt:charm/state@0.1.0")?)?;

@@ -72,9 +72,17 @@ impl<'a> Subject<'a> {
             config: self.application.config_hash.clone(),
             trust: self.application.trust_hash.clone(),
             addresses: match self.machine {
-                Some(machine) => machine.addresses_hash.clone(),
+                Some(machine) => self.addresses_hash(&machine.addresses_hash),
                 None => self.record().seen.addresses.clone(),
             },
+        }
+    }
+
+    /// Over the machine's addresses, and over what decides which of them are a binding's.
+    fn addresses_hash(&self, of_machine: &str) -> String {
+        match self.application.bindings_hash.as_str() {
+            "" => of_machine.to_owned(),
+            of_bindings => format!("{of_machine}/{of_bindings}"),
         }
     }
 

@@ -49,6 +49,7 @@ impl Controller {
         let keeper = client(&handle, Identity::Agent(agent.clone()))?;
         let register = Register {
             addresses: vec!["10.0.0.1".to_owned()],
+            interfaces: Vec::new(),
             boot_id: "boot".to_owned(),
             hostname: "host".to_owned(),
             availability_zone: String::new(),
@@ -79,6 +80,7 @@ impl Controller {
             placement: Vec::new(),
             storage: Default::default(),
             trust: false,
+            bindings: Default::default(),
         });
         self.operator.command(&uuid.into(), deploy).await?;
         self.placed(&uuid, units).await?;

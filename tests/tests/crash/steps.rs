@@ -232,8 +232,12 @@ impl Step {
                 relation: RelationSelector::Endpoints(selector(requirer)?, selector(provider)?),
                 force: None,
             },
-            Self::Expose(name, true) => Command::Expose { application: name.parse()? },
-            Self::Expose(name, false) => Command::Unexpose { application: name.parse()? },
+            Self::Expose(name, true) => {
+                Command::Expose { application: name.parse()?, endpoints: Default::default() }
+            }
+            Self::Expose(name, false) => {
+                Command::Unexpose { application: name.parse()?, endpoints: Vec::new() }
+            }
             Self::Deploy(note) => deploy(charms.first, PASSING, 1, [("script", script(*note, false))])?,
             Self::Remove => Command::RemoveApplication {
                 application: PASSING.parse()?,
@@ -259,6 +263,7 @@ pub(crate) fn deploy<const N: usize>(
         placement: Vec::new(),
         storage: Default::default(),
         trust: false,
+        bindings: Default::default(),
     }))
 }
 

@@ -64,6 +64,7 @@ fn machine() -> MachineStatus {
         machine_status: text("running", ""),
         base: Base::default(),
         life: String::new(),
+        ingress_rules: Default::default(),
         hardware: "arch=amd64 availability-zone=z1".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! Applications: configured, trusted, exposed, removed.
+//! Applications: configured, trusted, removed.
 
 use std::collections::BTreeMap;
 
@@ -35,17 +35,6 @@ pub(crate) fn set_trust(
     let mut application = Application::clone(&*tx.application(name)?);
     application.trust = trust;
     application.trust_hash = config::trust_hash(trust);
-    tx.put(application);
-    Ok(Answer::Done)
-}
-
-pub(crate) fn set_exposed(
-    tx: &mut Transaction<'_>,
-    name: &ApplicationName,
-    exposed: bool,
-) -> Result<Answer, Refusal> {
-    let mut application = Application::clone(&*tx.application(name)?);
-    application.exposed = exposed;
     tx.put(application);
     Ok(Answer::Done)
 }

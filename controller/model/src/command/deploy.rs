@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::{model::require_alive, unit};
+use super::{model::require_alive, network, unit};
 use crate::{
     config,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
@@ -46,6 +46,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     check_storage(meta, &deploy.storage).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     super::secret::check_options(&tx.state, &mut settings, deploy.config.keys())?;
 
+    network::check_bindings(tx, meta, &deploy.bindings)?;
+
     use_charm(tx, &deploy.charm, meta)?;
     let charm = CharmRef { digest: deploy.charm, modified_version: 0 };
     tx.put(Application {
@@ -63,6 +65,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         trust_hash: config::trust_hash(deploy.trust),
         update_status_interval: None,
         exposed: false,
+        exposures: Default::default(),
+        bindings: deploy.bindings.clone(),
         leader: None,
         last_term: LeaderTerm(0),
         leader_settings: Default::default(),

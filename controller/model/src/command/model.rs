@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, ModelName, ModelUuid, Refusal,
     command::{Answer, Caller, Force},
+    network::Spaces,
     settings::ModelConfig,
     status::Life,
     storage::StorageEnd,
@@ -45,6 +46,7 @@ pub(crate) fn add(
         config: ModelConfig::default(),
         storage_end: None,
         removed_usage: Usage::default(),
+        spaces: Spaces::default(),
         created_at: env.now,
         life_since: env.now,
     };

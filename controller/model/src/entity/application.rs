@@ -1,8 +1,12 @@
 //! Applications.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     ApplicationName, LeaderTerm, Timestamp,
     budget::BudgetSettings,
+    command::Exposure,
+    network::Bindings,
     record::CharmRef,
     relation::Settings,
     settings::OptionValues,
@@ -49,6 +53,12 @@ pub struct Application {
     pub update_status_interval: Option<u32>,
     /// Whether its ports are reachable from outside.
     pub exposed: bool,
+    /// Whom the ports of which endpoints are for, the empty name being all endpoints; none: all ports are for everybody.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exposures: BTreeMap<String, Exposure>,
+    /// The spaces that its endpoints are bound to.
+    #[serde(default, skip_serializing_if = "Bindings::is_empty")]
+    pub bindings: Bindings,
     /// Who leads. Changes when the leadership changes hands, never by a renewal.
     pub leader: Option<Leader>,
     /// The last term that was given to anybody; kept while nobody leads.

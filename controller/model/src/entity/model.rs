@@ -1,8 +1,8 @@
 //! Models.
 
 use periapt_host_api::{
-    ModelName, ModelUuid, Timestamp, UserName, settings::ModelConfig, status::Life, storage::StorageEnd,
-    usage::Usage,
+    ModelName, ModelUuid, Timestamp, UserName, network::Spaces, settings::ModelConfig, status::Life,
+    storage::StorageEnd, usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,9 @@ pub struct Model {
     /// What applications used that are gone.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub removed_usage: Usage,
+    /// Which subnets are in which space.
+    #[serde(default, skip_serializing_if = "Spaces::is_empty")]
+    pub spaces: Spaces,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when it is as alive as it is.

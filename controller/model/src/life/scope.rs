@@ -1,10 +1,10 @@
 //! Entering and leaving a relation's scope (`hook-model.md` 2.3).
 
-use core::net::IpAddr;
 use std::sync::Arc;
 
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId, UnitName,
+    network::{ALPHA, HostNetwork, network_info},
     relation::{BagKey, BagOwner, Scope, Settings},
     status::{Life, StatusInfo, WorkloadStatus},
     view::Membership,
@@ -55,7 +55,7 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     let key = BagKey { relation: *id, owner: BagOwner::Unit(unit.name.clone()) };
     let version = tx.state.bag(&key).map_or(0, |bag| bag.version).saturating_add(1);
     let mut settings = Settings::new();
-    set_addresses(tx, unit, &mut settings);
+    set_addresses(tx, unit, &relation, &mut settings);
     tx.put(Bag { key, settings, version });
     note_leader(tx, unit, &relation);
     Ok(())
@@ -114,11 +114,14 @@ fn ensure_subordinate(
 /// Writes a unit's present addresses into its bags, after config-changed.
 pub(crate) fn refresh_addresses(tx: &mut Transaction<'_>, unit: &Unit) {
     let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).copied().collect();
-    for relation in scopes {
-        let key = BagKey { relation, owner: BagOwner::Unit(unit.name.clone()) };
-        let Some(bag) = tx.state.bag(&key).cloned() else { continue };
+    for id in scopes {
+        let key = BagKey { relation: id, owner: BagOwner::Unit(unit.name.clone()) };
+        let (Some(bag), Some(relation)) = (tx.state.bag(&key).cloned(), tx.state.relation(&id).cloned())
+        else {
+            continue;
+        };
         let mut settings = bag.settings.clone();
-        set_addresses(tx, unit, &mut settings);
+        set_addresses(tx, unit, &relation, &mut settings);
         put_settings(tx, key, settings);
     }
 }
@@ -134,19 +137,22 @@ pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Sett
     }
 }
 
-fn set_addresses(tx: &Transaction<'_>, unit: &Unit, settings: &mut Settings) {
-    let agent = tx.state.agent_of(unit).and_then(|name| tx.root.agent(name));
-    let addresses = agent.map(|agent| agent.host.addresses.as_slice()).unwrap_or_default();
-    let Some(preferred) = addresses.first() else { return };
-    settings.insert(INGRESS_ADDRESS.to_owned(), preferred.clone());
-    settings.insert(PRIVATE_ADDRESS.to_owned(), preferred.clone());
-    // Without a subnet of its own, a unit's traffic comes from its one address.
-    let bits = match preferred.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return,
-    };
-    settings.insert(EGRESS_SUBNETS.to_owned(), format!("{preferred}/{bits}"));
+/// The three addresses of a unit's bag, as its binding has them; nothing where none is known.
+fn set_addresses(tx: &Transaction<'_>, unit: &Unit, relation: &Relation, settings: &mut Settings) {
+    let application = unit.name.application();
+    let host = tx.state.agent_of(unit).and_then(|name| tx.root.agent(name)).map(|agent| &agent.host);
+    let (Some(host), Some(end)) = (host, relation.end_of(application)) else { return };
+    let space = tx.state.application(application).map_or(ALPHA, |it| it.bindings.space_of(end.name.as_str()));
+    let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
+    let info = network_info(network, &tx.state.model().spaces, space);
+    if let Some(address) = info.ingress_address() {
+        settings.insert(INGRESS_ADDRESS.to_owned(), address.to_owned());
+        settings.insert(PRIVATE_ADDRESS.to_owned(), address.to_owned());
+    }
+    if !info.egress_subnets.is_empty() {
+        let subnets: Vec<String> = info.egress_subnets.iter().map(ToString::to_string).collect();
+        settings.insert(EGRESS_SUBNETS.to_owned(), subnets.join(","));
+    }
 }
 
 /// A unit leaves a scope. Its bag stays until the relation goes.

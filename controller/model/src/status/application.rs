@@ -16,9 +16,6 @@ use crate::{
     root::{ModelState, Root},
 };
 
-/// The one space that there is.
-const SPACE: &str = "alpha";
-
 pub(super) fn status(
     root: &Root,
     state: &ModelState,
@@ -48,7 +45,7 @@ pub(super) fn status(
         units: principals.map(|unit| (unit.name.to_string(), self::unit(root, state, unit, now))).collect(),
         endpoint_bindings: endpoints
             .chain([String::new()])
-            .map(|endpoint| (endpoint, SPACE.to_owned()))
+            .map(|endpoint| (endpoint.clone(), application.bindings.space_of(&endpoint).to_owned()))
             .collect(),
     }
 }

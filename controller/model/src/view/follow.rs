@@ -26,7 +26,11 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
         return next;
     }
     let touched = old.touched(new);
-    if before.agent(agent) != root.agent(agent) || touched.structure || decides_sight(old, new, &touched) {
+    if before.agent(agent) != root.agent(agent)
+        || old.model().spaces != new.model().spaces
+        || touched.structure
+        || decides_sight(old, new, &touched)
+    {
         return view(root, caller);
     }
     next.model = Some(project::model(new.model()));
@@ -85,10 +89,32 @@ fn follow_units(root: &Root, state: &ModelState, agent: &AgentName, touched: &To
             next.machines.insert(machine.id, found);
         }
     }
+    follow_exposures(root, state, agent, touched, next);
     for (_, application) in &touched.applications {
         if next.applications.contains_key(&application.name) {
-            let found = project::application(application);
+            let found = project::application(state.model(), application);
             next.applications.insert(application.name.clone(), found);
+        }
+    }
+}
+
+/// The firewalls of machines follow what is exposed.
+fn follow_exposures(
+    root: &Root,
+    state: &ModelState,
+    agent: &AgentName,
+    touched: &Touched<'_>,
+    next: &mut View,
+) {
+    let differs = |(old, new): &&(&Arc<Application>, &Arc<Application>)| {
+        (old.exposed, &old.exposures) != (new.exposed, &new.exposures)
+    };
+    let host = project::Host::of(root, agent);
+    for (_, application) in touched.applications.iter().filter(differs) {
+        for unit in state.units_of(&application.name).filter(|unit| next.units.contains_key(&unit.name)) {
+            if let Some(machine) = unit.machine.and_then(|id| state.machine(&id)) {
+                next.machines.insert(machine.id, host.machine(state, machine));
+            }
         }
     }
 }

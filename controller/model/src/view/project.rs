@@ -14,15 +14,22 @@ use periapt_host_api::{
 
 use crate::{
     entity::{Application, Bag, Machine, Model, Relation, StateEntry, Storage, Task, Unit},
+    firewall::ingress_rules,
     root::{ModelState, Root},
     status,
 };
 
 pub(super) fn model(model: &Model) -> ModelView {
-    ModelView { uuid: model.uuid, name: model.name.clone(), life: model.life, config: model.config.clone() }
+    ModelView {
+        uuid: model.uuid,
+        name: model.name.clone(),
+        life: model.life,
+        config: model.config.clone(),
+        spaces: model.spaces.clone(),
+    }
 }
 
-pub(super) fn application(application: &Application) -> ApplicationView {
+pub(super) fn application(model: &Model, application: &Application) -> ApplicationView {
     ApplicationView {
         name: application.name.clone(),
         life: application.life,
@@ -32,6 +39,8 @@ pub(super) fn application(application: &Application) -> ApplicationView {
         config_hash: application.config_hash.clone(),
         trust_hash: application.trust_hash.clone(),
         trust: application.trust,
+        bindings: application.bindings.clone(),
+        bindings_hash: bindings_hash(model, application),
         leader: application.leader.clone(),
         leader_settings: application.leader_settings.clone(),
         leader_settings_version: application.leader_settings_version,
@@ -39,6 +48,14 @@ pub(super) fn application(application: &Application) -> ApplicationView {
         status: application.status.clone(),
         exposed: application.exposed,
         budgets: application.budgets.clone(),
+    }
+}
+
+/// Differs when the addresses of a binding do, though the host's are the same (D03).
+fn bindings_hash(model: &Model, application: &Application) -> String {
+    match application.bindings.is_empty() && model.spaces.is_empty() {
+        true => String::new(),
+        false => hash::of_value(&(&application.bindings, &model.spaces)),
     }
 }
 
@@ -126,7 +143,11 @@ pub(super) struct Host<'a> {
 impl<'a> Host<'a> {
     pub(super) fn of(root: &'a Root, agent: &'a AgentName) -> Self {
         let host = root.agent(agent).map(|agent| &agent.host);
-        let addresses_hash = hash::of_value(&host.map(|host| &host.addresses));
+        let addresses_hash = match host.filter(|host| !host.interfaces.is_empty()) {
+            Some(host) => hash::of_value(&(&host.addresses, &host.interfaces)),
+            // As it was before hosts told of their interfaces.
+            None => hash::of_value(&host.map(|host| &host.addresses)),
+        };
         Self { agent, host, addresses_hash }
     }
 
@@ -137,9 +158,11 @@ impl<'a> Host<'a> {
             agent: self.agent.clone(),
             boot_id: self.host.map(|host| host.boot_id.clone()).unwrap_or_default(),
             addresses: self.host.map(|host| host.addresses.clone()).unwrap_or_default(),
+            interfaces: self.host.map(|host| host.interfaces.clone()).unwrap_or_default(),
             addresses_hash: self.addresses_hash.clone(),
             availability_zone: self.host.map(|host| host.availability_zone.clone()).unwrap_or_default(),
             ports: units.map(|unit| (unit.name.clone(), unit.ports.clone())).collect(),
+            ingress: ingress_rules(state, &machine.id),
         }
     }
 }

@@ -88,7 +88,10 @@ fn callers_ask_only_what_is_theirs() {
     let (mut world, _) = related();
     let model = world.model;
     let attach = Input::Runner(model, RunnerCommand::Attach);
-    let expose = Input::Model(model, Command::Expose { application: "app".parse().unwrap() });
+    let expose = Input::Model(
+        model,
+        Command::Expose { application: "app".parse().unwrap(), endpoints: Default::default() },
+    );
     let agent = Caller::Agent("a1".parse().unwrap());
     let elsewhere = Caller::Runner { agent: "a1".parse().unwrap(), model: world.add_model("other") };
     let user = world.user();

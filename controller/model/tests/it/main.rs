@@ -10,6 +10,7 @@
 mod commits;
 mod config;
 mod deploy;
+mod firewall;
 mod invariants;
 mod leases;
 mod machines;
@@ -18,6 +19,7 @@ mod refresh;
 mod relations;
 mod removal;
 mod scopes;
+mod spaces;
 mod state;
 mod status;
 mod usage;

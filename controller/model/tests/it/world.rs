@@ -183,6 +183,7 @@ impl World {
         let number = self.incarnations.len() + 1;
         let register = Register {
             addresses: vec![format!("10.0.0.{number}")],
+            interfaces: Vec::new(),
             boot_id: format!("boot-{name}"),
             hostname: format!("host-{name}"),
             availability_zone: String::new(),
@@ -434,6 +435,7 @@ pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Comm
         placement: Vec::new(),
         storage: Default::default(),
         trust: false,
+        bindings: Default::default(),
     })
 }
 

@@ -12,7 +12,7 @@ use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
-    api::{ApplicationDetails, ModelSelector, UnitDetails},
+    api::{ApplicationDetails, ModelSelector, SpaceList, UnitDetails},
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus},
@@ -166,4 +166,13 @@ pub(crate) async fn usage(
 ) -> Answer<Json<ModelUsage>> {
     let (_, state) = readable(&engine, &who, &model)?;
     Ok(Json(model_usage(&state)))
+}
+
+pub(crate) async fn spaces(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<SpaceList>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    Ok(Json(periapt_model::spaces(&published.root, &state)))
 }

@@ -10,7 +10,7 @@ use http::Method;
 use periapt_host_api::{
     action::{OperationDetails, TaskDetails, TaskNews},
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
-    api::{ApplicationDetails, Journal, Registered, SecretDetails, UnitDetails},
+    api::{ApplicationDetails, Journal, Registered, SecretDetails, SpaceList, UnitDetails},
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
@@ -274,6 +274,10 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/usage").on(
             Operation::get("usage", "What a model's units have used, gone ones included.", json::<ModelUsage>()),
             models::usage,
+        ),
+        Route::new("/v1/models/{model}/spaces").on(
+            Operation::get("spaces", "A model's spaces with their subnets.", json::<SpaceList>()),
+            models::spaces,
         ),
         Route::new("/v1/models/{model}/logs").on(
             Operation::get("logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),

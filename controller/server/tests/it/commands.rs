@@ -19,7 +19,8 @@ async fn q10_a_bad_command_in_a_bulk_call_fails_alone() {
     let fixture = Fixture::start().await;
     let model = fixture.add_model("m").await;
     let charm = fixture.client.upload_charm(charm()).await.unwrap().digest;
-    let expose = |name: &str| Command::Expose { application: application(name) };
+    let expose =
+        |name: &str| Command::Expose { application: application(name), endpoints: Default::default() };
     let commands = vec![deploy(charm, 1), expose("nobody"), expose("tiny")];
     let results = fixture.client.commands(&model.selector(), commands).await.unwrap();
     let [CommandResult::Ok(deployed), CommandResult::Error(refusal), CommandResult::Ok(Answer::Done)] =

@@ -154,6 +154,7 @@ impl Agent {
 pub(crate) fn host() -> Register {
     Register {
         addresses: vec!["10.0.0.1".into()],
+        interfaces: Vec::new(),
         boot_id: "b1".into(),
         hostname: "host".into(),
         availability_zone: String::new(),
@@ -187,6 +188,7 @@ pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
         placement: vec![],
         storage: Default::default(),
         trust: false,
+        bindings: Default::default(),
     };
     Command::Deploy(deploy)
 }

@@ -65,7 +65,11 @@ async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
     let mut bulks = JoinSet::new();
     for _ in 0..6 {
         let (client, model) = (fixture.client.clone(), busy.selector());
-        let commands = vec![Command::Expose { application: application("nobody") }; 1_000];
+        let commands =
+            vec![
+                Command::Expose { application: application("nobody"), endpoints: Default::default() };
+                1_000
+            ];
         bulks.spawn(async move { client.commands(&model, commands).await });
     }
     // While the writer is held, only what is refused can be answered.
@@ -75,7 +79,12 @@ async fn past_the_bound_a_model_is_told_to_try_again_and_others_are_not() {
     }
     let (client, model) = (fixture.client.clone(), other.selector());
     let taken = tokio::spawn(async move {
-        client.commands(&model, vec![Command::Expose { application: application("nobody") }]).await
+        client
+            .commands(
+                &model,
+                vec![Command::Expose { application: application("nobody"), endpoints: Default::default() }],
+            )
+            .await
     });
     fixture.faults.hold(false);
     assert_eq!(taken.await.unwrap().unwrap().results.len(), 1);

@@ -8,7 +8,7 @@ use periapt_host_api::{
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
         ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, SecretDetails, SecretQuery,
-        UnitDetails,
+        SpaceList, UnitDetails,
     },
     charm::ActionMeta,
     command::{
@@ -134,6 +134,11 @@ impl Client {
     /// What a model's units have used.
     pub async fn usage(&self, model: &ModelSelector) -> Result<ModelUsage> {
         self.get(format!("/v1/models/{model}/usage")).value().await
+    }
+
+    /// A model's spaces with their subnets.
+    pub async fn spaces(&self, model: &ModelSelector) -> Result<SpaceList> {
+        self.get(format!("/v1/models/{model}/spaces")).value().await
     }
 
     /// Log lines of a model, the oldest first; ends unless `follow` is asked for.

@@ -155,6 +155,27 @@ pub(crate) mod leadership {
     }
 }
 
+pub(crate) mod network {
+    use super::{Error, current, wit::network as wit};
+
+    /// One interface with the unit's one address, whatever the binding.
+    pub(crate) fn get(binding: &str, _relation: Option<u32>) -> Result<wit::NetworkInfo, Error> {
+        let unknown = || Error::NotReady(format!("no address is known for binding \"{binding}\""));
+        let address = current(|state| state.address.clone()).ok_or_else(unknown)?;
+        let alone = format!("{address}/32");
+        let addresses = vec![wit::InterfaceAddress { address: address.clone(), cidr: alone.clone() }];
+        Ok(wit::NetworkInfo {
+            bind_addresses: vec![wit::NetworkInterface {
+                name: "eth0".to_owned(),
+                mac: String::new(),
+                addresses,
+            }],
+            ingress_addresses: vec![address],
+            egress_subnets: vec![alone],
+        })
+    }
+}
+
 pub(crate) mod goal_state {
     use super::{current, wit::goal_state::GoalState};
 

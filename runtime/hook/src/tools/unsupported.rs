@@ -4,7 +4,7 @@ use super::Output;
 use crate::CallError;
 
 /// Of subjects that this version does not offer.
-const NOT_YET: &[&str] = &["credential-get", "network-get", "resource-get"];
+const NOT_YET: &[&str] = &["credential-get", "resource-get"];
 
 /// Of subjects that a sandbox does not have, or that Juju itself gave up (`hook-model.md` section 0, 5.13).
 const NEVER: &[&str] = &[

@@ -10,6 +10,7 @@ mod config;
 mod goal_state;
 mod leadership;
 mod logs;
+mod network;
 mod outcome;
 mod ports;
 mod relations;

@@ -15,6 +15,7 @@ const TOOLS: &[&str] = &[
     "juju-log",
     "leader-get",
     "leader-set",
+    "network-get",
     "open-port",
     "opened-ports",
     "relation-get",
@@ -81,7 +82,6 @@ fn output_goes_to_standard_output_only() {
 fn tools_that_are_not_offered_say_so() {
     let mut hook = World::new().start();
     hook.check_errors(&[
-        ("network-get --format=json -r 1 db", 1, "network-get is not supported by this version"),
         ("juju-reboot --now", 1, "juju-reboot is not supported in the sandbox"),
         ("payload-register a b c", 1, "payload-register is not supported in the sandbox"),
         ("action-get --format=json", 1, "not running an action"),
@@ -129,6 +129,7 @@ fn the_calls_of_the_operator_framework_are_understood() {
         ("config-get --format=json", None),
         ("goal-state --format=json", None),
         ("is-leader --format=json", None),
+        ("network-get db -r 1 --format=json", None),
         ("open-port 80/tcp", None),
         ("close-port 80/tcp", None),
         ("opened-ports --format=json --endpoints", None),

@@ -102,6 +102,7 @@ impl World {
             name: "m".parse().unwrap(),
             life: Life::Alive,
             config: ModelConfig::default(),
+            spaces: Default::default(),
         };
         let mut view = View { model: Some(model), ..View::default() };
         let files = CharmFiles { charmcraft: Some(CHARM.to_owned()), ..CharmFiles::default() };
@@ -279,6 +280,8 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         leader: Some(Leader { unit: unit("a/1"), term: LeaderTerm(2) }),
         leader_settings: settings(&[("x", "1"), ("w", "2")]),
         leader_settings_version: 1,
+        bindings: Default::default(),
+        bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
         exposed: false,
@@ -342,6 +345,8 @@ fn machine() -> MachineView {
         agent: "host".parse().unwrap(),
         boot_id: String::new(),
         addresses: vec!["10.0.0.9".to_owned(), "fd00::9".to_owned()],
+        interfaces: Vec::new(),
+        ingress: Default::default(),
         addresses_hash: String::new(),
         availability_zone: "z1".to_owned(),
         ports: BTreeMap::new(),

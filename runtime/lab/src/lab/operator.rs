@@ -79,6 +79,7 @@ impl Lab {
             placement: placement.unwrap_or_default(),
             storage: BTreeMap::new(),
             trust: false,
+            bindings: Default::default(),
         }))?;
         Ok(())
     }

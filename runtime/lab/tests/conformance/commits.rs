@@ -130,6 +130,7 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
         placement: vec![Placement::Machine(machine)],
         storage: Default::default(),
         trust: false,
+        bindings: Default::default(),
     }))
     .unwrap();
     let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());

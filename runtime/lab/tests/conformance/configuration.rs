@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{command::Command, status::AgentStatus};
+use periapt_host_api::{command::Command, network::Bindings, status::AgentStatus};
 use periapt_lab::Action;
 use periapt_model::{RecordBody, StatusRecord};
 
@@ -40,6 +40,33 @@ fn d03_changed_addresses_are_a_config_changed() {
     lab.start_agent("host").unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(later(&lab), ["config-changed"]);
+}
+
+#[test]
+fn d03_a_binding_to_another_space_is_a_config_changed() {
+    let mut lab = started(LOCAL, 1);
+    let name: periapt_host_api::SpaceName = "internal".parse().unwrap();
+    lab.command(&Command::AddSpace { name: name.clone(), subnets: vec!["10.0.0.0/24".parse().unwrap()] })
+        .unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab), ["config-changed"], "the host's address left alpha");
+    lab.script("a/0", "config-changed", does("network-get db --ingress-address")).unwrap();
+    let bindings = Bindings { default: Some(name), ..Bindings::default() };
+    lab.command(&Command::Bind { application: "a".parse().unwrap(), bindings }).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab).len(), 2);
+    assert_eq!(lab.trace().last().unwrap().output_of("network-get").unwrap().stdout, "10.0.0.1\n");
+}
+
+#[test]
+fn a11_a_restart_alone_runs_no_hook() {
+    let mut lab = started(LOCAL, 1);
+    for _ in 0..2 {
+        lab.kill_agent("host").unwrap();
+        lab.start_agent("host").unwrap();
+        lab.run_until_idle().unwrap();
+    }
+    assert!(later(&lab).is_empty());
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn neighbour(lab: &mut Lab) {
         placement: vec![Placement::Machine(machine)],
         storage: Default::default(),
         trust: false,
+        bindings: Default::default(),
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

@@ -6,6 +6,7 @@ use super::{
         goal_state::{GoalRelation, GoalState, GoalStatus},
         hook_tools::Output,
         log::Level,
+        network::{InterfaceAddress, NetworkInfo, NetworkInterface},
         ports::{OpenedPorts, Ports},
         relations::{Bag, OwnBag},
         secrets::{Access, Details, Metadata, Owner, RevisionMode},
@@ -124,6 +125,24 @@ impl Weight for Bag {
 impl Weight for OpenedPorts {
     fn weight(&self) -> u64 {
         self.ports.weight() + self.endpoints.weight()
+    }
+}
+
+impl Weight for InterfaceAddress {
+    fn weight(&self) -> u64 {
+        self.address.weight() + self.cidr.weight()
+    }
+}
+
+impl Weight for NetworkInterface {
+    fn weight(&self) -> u64 {
+        self.name.weight() + self.mac.weight() + self.addresses.weight()
+    }
+}
+
+impl Weight for NetworkInfo {
+    fn weight(&self) -> u64 {
+        self.bind_addresses.weight() + self.ingress_addresses.weight() + self.egress_subnets.weight()
     }
 }
 

@@ -251,6 +251,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         name: "m".parse().unwrap(),
         life: Life::Alive,
         config: ModelConfig::default(),
+        spaces: Default::default(),
     };
     let mut view = View { model: Some(model), ..View::default() };
     view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta: meta.clone() });
@@ -266,6 +267,8 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         leader: Some(Leader { unit: unit("u/0"), term: LeaderTerm(3) }),
         leader_settings: BTreeMap::new(),
         leader_settings_version: 0,
+        bindings: Default::default(),
+        bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
         exposed: false,
@@ -343,6 +346,8 @@ fn machine() -> MachineView {
         agent: "here".parse().unwrap(),
         boot_id: "boot".to_owned(),
         addresses: vec!["10.0.0.9".to_owned()],
+        interfaces: Vec::new(),
+        ingress: Default::default(),
         addresses_hash: String::new(),
         availability_zone: String::new(),
         ports: BTreeMap::new(),

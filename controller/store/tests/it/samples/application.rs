@@ -2,6 +2,8 @@
 
 use periapt_host_api::{
     LeaderTerm,
+    command::Exposure,
+    network::Bindings,
     record::CharmRef,
     status::{Life, StatusInfo, WorkloadStatus},
     storage::StorageDirective,
@@ -37,6 +39,18 @@ fn full() -> Application {
         trust_hash: "00112233445566778899aabbccddeeff".into(),
         update_status_interval: Some(120),
         exposed: true,
+        exposures: [
+            (String::new(), Exposure::default()),
+            (
+                "website".into(),
+                Exposure { cidrs: [parse("10.0.0.0/8")].into(), spaces: [parse("internal")].into() },
+            ),
+        ]
+        .into(),
+        bindings: Bindings {
+            default: Some(parse("internal")),
+            endpoints: [("db".into(), parse("internal"))].into(),
+        },
         leader: Some(Leader { unit: parse("wordpress/10"), term: LeaderTerm(6) }),
         last_term: LeaderTerm(6),
         leader_settings: [("password".into(), awkward_text()), ("".into(), "an empty key".into())].into(),
@@ -69,6 +83,8 @@ fn just_deployed() -> Application {
         trust_hash: String::new(),
         update_status_interval: None,
         exposed: false,
+        exposures: [].into(),
+        bindings: Bindings { default: None, endpoints: [].into() },
         leader: None,
         last_term: LeaderTerm(0),
         leader_settings: [].into(),

@@ -1,5 +1,6 @@
 //! The controller, its agents, models, machines and counters.
 
+use periapt_host_api::network::{HostInterface, InterfaceAddress, Spaces};
 use periapt_host_api::{
     Incarnation, MachineId,
     agent::Register,
@@ -22,6 +23,11 @@ pub(crate) fn controllers() -> Named<Controller> {
 pub(crate) fn agents() -> Named<Agent> {
     let host = Register {
         addresses: vec!["10.0.0.7".into(), "2001:db8::7".into()],
+        interfaces: vec![HostInterface {
+            name: "eth0".into(),
+            mac: "00:16:3e:aa:bb:cc".into(),
+            addresses: vec![InterfaceAddress { address: parse("10.0.0.7"), subnet: parse("10.0.0.0/24") }],
+        }],
         boot_id: "5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into(),
         hostname: "host-7.example".into(),
         availability_zone: "zone-1".into(),
@@ -52,6 +58,7 @@ pub(crate) fn models() -> Named<Model> {
         },
         storage_end: Some(StorageEnd::Release),
         removed_usage: Usage::default(),
+        spaces: Spaces([(parse("internal"), [parse("10.0.0.0/24"), parse("fd00::/64")].into())].into()),
         created_at: time(2),
         life_since: time(3),
     };

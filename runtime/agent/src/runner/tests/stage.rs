@@ -344,6 +344,7 @@ fn view(units: &[&str]) -> View {
             name: "test".parse().unwrap(),
             life: Life::Alive,
             config: ModelConfig::default(),
+            spaces: Default::default(),
         }),
         ..View::default()
     };
@@ -359,6 +360,8 @@ fn view(units: &[&str]) -> View {
         leader: None,
         leader_settings: BTreeMap::new(),
         leader_settings_version: 0,
+        bindings: Default::default(),
+        bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
         exposed: false,
@@ -389,6 +392,8 @@ fn view(units: &[&str]) -> View {
             agent: "host".parse().unwrap(),
             boot_id: "boot".to_owned(),
             addresses: vec!["10.0.0.1".to_owned()],
+            interfaces: Vec::new(),
+            ingress: Default::default(),
             addresses_hash: "addresses".to_owned(),
             availability_zone: String::new(),
             ports: BTreeMap::new(),

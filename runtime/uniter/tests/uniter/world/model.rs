@@ -32,6 +32,8 @@ impl World {
                 leader: None,
                 leader_settings: BTreeMap::new(),
                 leader_settings_version: 0,
+                bindings: Default::default(),
+                bindings_hash: String::new(),
                 update_status_interval: None,
                 status: None,
                 exposed: false,
@@ -59,7 +61,13 @@ impl World {
         );
     }
 
-    pub(crate) fn put_machine(&mut self, boot_id: &str, addresses_hash: &str) {
+    pub(crate) fn put_machine(
+        &mut self,
+        boot_id: &str,
+        interfaces: Vec::new(),
+        ingress: Default::default(),
+        addresses_hash: &str,
+    ) {
         let id = MachineId(0);
         self.view.machines.insert(
             id,

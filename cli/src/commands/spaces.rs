@@ -1,0 +1,217 @@
+//! `spaces`, `subnets`, `add-space`, `move-to-space`, `remove-space`, `bind`.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, SpaceName,
+    api::SpaceList,
+    command::Command,
+    network::{Bindings, Subnet},
+};
+use serde::Serialize;
+
+use crate::{
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    output::{OutputArgs, Table},
+};
+
+/// List spaces and their subnets
+///
+/// The subnets of `alpha` are those of agents' hosts that are in no other space.
+#[derive(Debug, Args)]
+pub(crate) struct Spaces {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// List subnets and the spaces that they are in
+#[derive(Debug, Args)]
+pub(crate) struct Subnets {
+    /// Only those of this space
+    #[arg(long)]
+    space: Option<SpaceName>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Make a space of some subnets
+///
+/// Subnets that are in another space leave it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt add-space internal 10.0.0.0/24 fd00::/64")]
+pub(crate) struct AddSpace {
+    /// The space's name
+    name: SpaceName,
+    /// Subnets that are in it
+    #[arg(value_name = "CIDR")]
+    subnets: Vec<Subnet>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Move subnets to a space
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt move-to-space internal 10.0.1.0/24\n  periapt move-to-space alpha 10.0.1.0/24"
+)]
+pub(crate) struct MoveToSpace {
+    /// The space; alpha takes them out of all others
+    space: SpaceName,
+    /// The subnets
+    #[arg(value_name = "CIDR", required = true)]
+    subnets: Vec<Subnet>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Remove a space that nothing is bound to
+#[derive(Debug, Args)]
+pub(crate) struct RemoveSpace {
+    /// The space
+    name: SpaceName,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Bind an application's endpoints to spaces
+///
+/// Units see their addresses in these spaces. Endpoints that are not named stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt bind mysql internal\n  periapt bind mysql internal db=public")]
+pub(crate) struct Bind {
+    /// The application
+    application: ApplicationName,
+    /// ENDPOINT=SPACE, or a SPACE for all endpoints that are not named
+    #[arg(value_name = "SPACE|ENDPOINT=SPACE", required = true)]
+    bindings: Vec<String>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Reads `SPACE` and `ENDPOINT=SPACE`, as `bind` and `deploy --bind` take them.
+pub(crate) fn bindings(words: &[String]) -> Result<Bindings> {
+    let mut bindings = Bindings::default();
+    let space = |text: &str| SpaceName::new(text).map_err(|error| Failure::new(error.to_string()));
+    for word in words.iter().flat_map(|words| words.split_whitespace()) {
+        let before = match word.split_once('=') {
+            Some((endpoint, name)) => bindings.endpoints.insert(endpoint.to_owned(), space(name)?),
+            None => bindings.default.replace(space(word)?),
+        };
+        if before.is_some() {
+            return Err(Failure::new(format!("{word:?} binds what was bound before it")));
+        }
+    }
+    Ok(bindings)
+}
+
+#[derive(Debug, Serialize)]
+struct SubnetRow {
+    space: String,
+}
+
+impl Spaces {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let spaces = model.client().spaces(&model.selector).await?;
+        self.output.print(context.color, &spaces, table)
+    }
+}
+
+impl Subnets {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let spaces = model.client().spaces(&model.selector).await?.spaces;
+        let wanted =
+            spaces.into_iter().filter(|(name, _)| self.space.as_ref().is_none_or(|only| only == name));
+        let rows: BTreeMap<String, SubnetRow> = wanted
+            .flat_map(|(space, subnets)| {
+                let space = space.to_string();
+                subnets
+                    .into_iter()
+                    .map(move |subnet| (subnet.to_string(), SubnetRow { space: space.clone() }))
+            })
+            .collect();
+        let rows = BTreeMap::from([("subnets", rows)]);
+        self.output.print(context.color, &rows, |rows| {
+            let mut table = Table::new(["CIDR", "Space"]);
+            for (cidr, row) in rows.values().flatten() {
+                table.row([cidr.into(), (&row.space).into()]);
+            }
+            table.render()
+        })
+    }
+}
+
+/// As Juju draws it: a space's name stands beside its first subnet.
+fn table(list: &SpaceList) -> String {
+    let mut table = Table::new(["Name", "Subnets"]);
+    for (name, subnets) in &list.spaces {
+        let mut name = name.to_string();
+        if subnets.is_empty() {
+            table.row([name.clone().into(), "".into()]);
+        }
+        for subnet in subnets {
+            table.row([std::mem::take(&mut name).into(), subnet.to_string().into()]);
+        }
+    }
+    table.render()
+}
+
+impl AddSpace {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { name, subnets, model } = self;
+        context.model(&model)?.command(Command::AddSpace { name, subnets }).await.map(drop)
+    }
+}
+
+impl MoveToSpace {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { space, subnets, model } = self;
+        context.model(&model)?.command(Command::MoveToSpace { space, subnets }).await.map(drop)
+    }
+}
+
+impl RemoveSpace {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        context.model(&self.model)?.command(Command::RemoveSpace { name: self.name }).await.map(drop)
+    }
+}
+
+impl Bind {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let (application, bindings) = (self.application, bindings(&self.bindings)?);
+        context.model(&self.model)?.command(Command::Bind { application, bindings }).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(words: &[&str], default: Option<&str>, endpoints: &[(&str, &str)]) {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let read = bindings(&words).unwrap();
+        assert_eq!(read.default.as_ref().map(SpaceName::as_str), default);
+        assert!(
+            read.endpoints
+                .iter()
+                .map(|(name, space)| (name.as_str(), space.as_str()))
+                .eq(endpoints.iter().copied())
+        );
+    }
+
+    #[test]
+    fn bindings_are_words_or_one_text_of_words() {
+        check(&["internal", "db=public"], Some("internal"), &[("db", "public")]);
+        check(&["internal db=public web=dmz"], Some("internal"), &[("db", "public"), ("web", "dmz")]);
+        for twice in ["a b", "db=a db=b", "db=A"] {
+            assert!(bindings(&[twice.to_owned()]).is_err(), "{twice}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The firewall of each machine as it is wanted (`hook-model.md` 7.3): what its units have open, as far as their
+//! applications are exposed.
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{
+    MachineId,
+    command::Exposure,
+    firewall::IngressRules,
+    network::{Spaces, Subnet},
+    ports::OpenedPorts,
+};
+
+use crate::{entity::Application, root::ModelState};
+
+/// What a machine's firewall is to let in.
+pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
+    let mut rules = IngressRules::new();
+    for unit in state.units_on(machine) {
+        let Some(application) = state.application(unit.name.application()).filter(|it| it.exposed) else {
+            continue;
+        };
+        for opened in &unit.ports {
+            let from = sources(application, &state.model().spaces, opened);
+            if !from.is_empty() {
+                rules.entry(opened.range).or_default().extend(from);
+            }
+        }
+    }
+    rules
+}
+
+/// From where one range may be reached. Opened for all endpoints, it is for whomever any of them is exposed to; opened
+/// for some, an entry for such an endpoint replaces the one for all.
+fn sources(application: &Application, spaces: &Spaces, opened: &OpenedPorts) -> BTreeSet<Subnet> {
+    if application.exposures.is_empty() {
+        return Subnet::EVERYWHERE.into();
+    }
+    let of = |endpoint: &str| application.exposures.get(endpoint).or_else(|| application.exposures.get(""));
+    let entries: Vec<&Exposure> = match opened.endpoints.is_empty() {
+        true => application.exposures.values().collect(),
+        false => opened.endpoints.iter().filter_map(|endpoint| of(endpoint.as_str())).collect(),
+    };
+    entries.into_iter().flat_map(|exposure| subnets(exposure, spaces)).collect()
+}
+
+fn subnets(exposure: &Exposure, spaces: &Spaces) -> BTreeSet<Subnet> {
+    if exposure.cidrs.is_empty() && exposure.spaces.is_empty() {
+        return Subnet::EVERYWHERE.into();
+    }
+    // A space that is gone, or has no subnet, gives no rule.
+    let of_spaces = exposure.spaces.iter().filter_map(|space| spaces.0.get(space)).flatten();
+    exposure.cidrs.iter().chain(of_spaces).copied().collect()
+}

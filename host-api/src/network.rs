@@ -1,0 +1,265 @@
+//! Networks: the interfaces of hosts, subnets and the spaces that they are in, and what a unit is told of a binding
+//! (`hook-model.md` 5.7).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::IpAddr,
+    str::FromStr,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::SpaceName;
+
+/// The space of all addresses that are in no other.
+pub const ALPHA: &str = "alpha";
+
+/// The implicit endpoint that every application can be bound by.
+pub const JUJU_INFO: &str = "juju-info";
+
+/// A range of addresses: `10.0.0.0/24`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Subnet {
+    first: IpAddr,
+    bits: u8,
+}
+
+/// A text that is no subnet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid CIDR {text:?}: {reason}")]
+pub struct SubnetError {
+    text: String,
+    reason: String,
+}
+
+impl Subnet {
+    /// All addresses of version 4, and of version 6.
+    pub const EVERYWHERE: [Self; 2] = [
+        Self { first: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), bits: 0 },
+        Self { first: IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED), bits: 0 },
+    ];
+
+    /// The subnet that an address is in, by the length of its prefix; none if that is too long.
+    pub fn around(address: IpAddr, bits: u8) -> Option<Self> {
+        (bits <= width(address)).then(|| Self { first: masked(address, bits), bits })
+    }
+
+    /// An address alone.
+    pub fn only(address: IpAddr) -> Self {
+        Self { first: address, bits: width(address) }
+    }
+
+    /// Whether an address is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.first.is_ipv4() == address.is_ipv4() && masked(address, self.bits) == self.first
+    }
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn masked(address: IpAddr, bits: u8) -> IpAddr {
+    let rest = u32::from(width(address).saturating_sub(bits));
+    match address {
+        IpAddr::V4(address) => {
+            IpAddr::V4((address.to_bits() & u32::MAX.checked_shl(rest).unwrap_or(0)).into())
+        }
+        IpAddr::V6(address) => {
+            IpAddr::V6((address.to_bits() & u128::MAX.checked_shl(rest).unwrap_or(0)).into())
+        }
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = SubnetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |reason: String| SubnetError { text: text.chars().take(64).collect(), reason };
+        let form = || wrong("write it as 10.0.0.0/24 or 2001:db8::/64".to_owned());
+        let (address, bits) = text.split_once('/').ok_or_else(form)?;
+        let address: IpAddr = address.parse().map_err(|_| form())?;
+        let bits = bits.parse().map_err(|_| form())?;
+        let subnet = Self::around(address, bits).ok_or_else(form)?;
+        match subnet.first == address {
+            true => Ok(subnet),
+            false => Err(wrong(format!("its first address is {}", subnet.first))),
+        }
+    }
+}
+
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.first, self.bits)
+    }
+}
+
+impl TryFrom<String> for Subnet {
+    type Error = SubnetError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Subnet> for String {
+    fn from(subnet: Subnet) -> Self {
+        subnet.to_string()
+    }
+}
+
+/// Named sets of subnets. No subnet is in two of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Spaces(pub BTreeMap<SpaceName, BTreeSet<Subnet>>);
+
+impl Spaces {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The space of an address: that of the smallest subnet around it; `alpha` is the space of the rest.
+    pub fn of(&self, address: IpAddr) -> &str {
+        let around =
+            self.0.iter().flat_map(|(name, subnets)| subnets.iter().map(move |subnet| (subnet, name)));
+        let smallest =
+            around.filter(|(subnet, _)| subnet.contains(address)).max_by_key(|(subnet, _)| subnet.bits);
+        smallest.map_or(ALPHA, |(_, name)| name.as_str())
+    }
+
+    /// Whether there is a space of this name; `alpha` always is.
+    pub fn has(&self, name: &SpaceName) -> bool {
+        name.as_str() == ALPHA || self.0.contains_key(name)
+    }
+}
+
+/// The spaces that an application's endpoints are bound to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Bindings {
+    /// Of endpoints that are not named; none: `alpha`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<SpaceName>,
+    /// Of endpoints and extra bindings.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub endpoints: BTreeMap<String, SpaceName>,
+}
+
+impl Bindings {
+    /// Whether all is left as it is by default.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The space of one of them.
+    pub fn space_of(&self, binding: &str) -> &str {
+        self.endpoints.get(binding).or(self.default.as_ref()).map_or(ALPHA, SpaceName::as_str)
+    }
+
+    /// All spaces that are named.
+    pub fn spaces(&self) -> impl Iterator<Item = &SpaceName> {
+        self.default.iter().chain(self.endpoints.values())
+    }
+}
+
+/// An interface of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct HostInterface {
+    /// Such as `eth0`.
+    pub name: String,
+    /// Six bytes as hex; may be empty.
+    pub mac: String,
+    /// Its addresses.
+    pub addresses: Vec<InterfaceAddress>,
+}
+
+/// An address of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct InterfaceAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The subnet that it is in.
+    pub subnet: Subnet,
+}
+
+/// What a host says of its networks.
+#[derive(Debug, Clone, Copy)]
+pub struct HostNetwork<'a> {
+    /// Addresses by which others reach it, the preferred first.
+    pub addresses: &'a [String],
+    /// Its interfaces; none: not known.
+    pub interfaces: &'a [HostInterface],
+}
+
+/// What a unit is told of a binding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NetworkInfo {
+    /// Interfaces with addresses in the binding's space, the one with the preferred address first.
+    pub bind_addresses: Vec<HostInterface>,
+    /// Where the unit's traffic comes from.
+    pub egress_subnets: Vec<Subnet>,
+    /// Where others reach the unit, the preferred first.
+    pub ingress_addresses: Vec<String>,
+}
+
+impl NetworkInfo {
+    /// The address that the unit binds to.
+    pub fn bind_address(&self) -> Option<IpAddr> {
+        self.bind_addresses.first()?.addresses.first().map(|address| address.address)
+    }
+
+    /// The address that others reach the unit by.
+    pub fn ingress_address(&self) -> Option<&str> {
+        self.ingress_addresses.first().map(String::as_str)
+    }
+}
+
+/// What a unit on a host is told of a binding to a space. Where no ingress address is known, it is the first bind
+/// address (O08). Without subnets of its own, a unit's traffic comes from its one ingress address.
+pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, space: &str) -> NetworkInfo {
+    let inside = |text: &&String| match text.parse() {
+        Ok(address) => spaces.of(address) == space,
+        Err(_) => space == ALPHA,
+    };
+    let mut ingress_addresses: Vec<String> = host.addresses.iter().filter(inside).cloned().collect();
+    let preferred = ingress_addresses.first().and_then(|text| text.parse::<IpAddr>().ok());
+    let known = match host.interfaces {
+        [] => unnamed(host.addresses),
+        interfaces => interfaces.to_vec(),
+    };
+    let mut bind_addresses: Vec<HostInterface> = known
+        .into_iter()
+        .map(|mut interface| {
+            interface.addresses.retain(|address| spaces.of(address.address) == space);
+            interface.addresses.sort_by_key(|address| Some(address.address) != preferred);
+            interface
+        })
+        .filter(|interface| !interface.addresses.is_empty())
+        .collect();
+    let first = |interface: &HostInterface| interface.addresses.first().map(|address| address.address);
+    bind_addresses.sort_by_key(|interface| preferred.is_none() || first(interface) != preferred);
+    if ingress_addresses.is_empty() {
+        ingress_addresses.extend(bind_addresses.first().and_then(first).map(|address| address.to_string()));
+    }
+    let source = ingress_addresses.first().and_then(|address| address.parse().ok());
+    let egress_subnets = source.map(Subnet::only).into_iter().collect();
+    NetworkInfo { bind_addresses, egress_subnets, ingress_addresses }
+}
+
+/// An interface without a name, of a host that only says its addresses.
+fn unnamed(addresses: &[String]) -> Vec<HostInterface> {
+    let alone = |address: IpAddr| InterfaceAddress { address, subnet: Subnet::only(address) };
+    let addresses = addresses.iter().filter_map(|text| text.parse().ok()).map(alone).collect();
+    vec![HostInterface { name: String::new(), mac: String::new(), addresses }]
+}
+
+#[cfg(test)]
+mod tests;

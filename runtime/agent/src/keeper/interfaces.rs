@@ -1,0 +1,157 @@
+//! The interfaces of this host, as the system lists them.
+
+use std::{ffi::CStr, io, net::IpAddr, ptr};
+
+use periapt_host_api::network::{HostInterface, InterfaceAddress, Subnet};
+
+/// The most interfaces and addresses that are told of: a container host may have thousands.
+const MAX_INTERFACES: usize = 32;
+const MAX_ADDRESSES: usize = 16;
+
+/// Interfaces that are up, with addresses that others may reach: without loopback and what is valid on one link only.
+pub(crate) fn interfaces() -> io::Result<Vec<HostInterface>> {
+    let mut found: Vec<HostInterface> = Vec::new();
+    for entry in addresses()? {
+        let Some(subnet) = Subnet::around(entry.address, entry.bits).filter(|_| reachable(entry.address))
+        else {
+            continue;
+        };
+        let address = InterfaceAddress { address: entry.address, subnet };
+        match found.iter_mut().find(|interface| interface.name == entry.name) {
+            Some(interface) if interface.addresses.len() < MAX_ADDRESSES => interface.addresses.push(address),
+            Some(_) => {}
+            None if found.len() < MAX_INTERFACES => {
+                let mac = mac(&entry.name);
+                found.push(HostInterface { name: entry.name, mac, addresses: vec![address] });
+            }
+            None => {}
+        }
+    }
+    for interface in &mut found {
+        interface.addresses.sort();
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+/// The addresses of some interfaces, the preferred first: version 4 before 6, in the order of the interfaces.
+pub(crate) fn preferred(interfaces: &[HostInterface]) -> Vec<String> {
+    let all = interfaces.iter().flat_map(|interface| &interface.addresses);
+    let mut all: Vec<IpAddr> = all.map(|address| address.address).collect();
+    all.sort_by_key(IpAddr::is_ipv6);
+    all.into_iter().take(MAX_INTERFACES).map(|address| address.to_string()).collect()
+}
+
+fn reachable(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            !address.is_loopback() && !address.is_link_local() && !address.is_unspecified()
+        }
+        IpAddr::V6(address) => {
+            !address.is_loopback() && !address.is_unicast_link_local() && !address.is_unspecified()
+        }
+    }
+}
+
+/// The hardware's address; empty if it has none.
+fn mac(name: &str) -> String {
+    let plain = !name.contains('/') && name != "..";
+    let text =
+        plain.then(|| std::fs::read_to_string(format!("/sys/class/net/{name}/address")).ok()).flatten();
+    text.unwrap_or_default().trim().chars().take(64).collect()
+}
+
+/// One address of one interface.
+struct Entry {
+    name: String,
+    address: IpAddr,
+    bits: u8,
+}
+
+/// A list that the system made, given back when it is no longer looked at.
+struct List(*mut libc::ifaddrs);
+
+impl Drop for List {
+    #[expect(unsafe_code, reason = "the list is the system's to free")]
+    fn drop(&mut self) {
+        // SAFETY: it came from `getifaddrs`, is freed once, and nothing borrowed from it is left.
+        unsafe { libc::freeifaddrs(self.0) };
+    }
+}
+
+#[expect(unsafe_code, reason = "only the C library lists addresses")]
+fn addresses() -> io::Result<Vec<Entry>> {
+    let mut first = ptr::null_mut();
+    // SAFETY: `first` is a place for one pointer, which the call fills on success.
+    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let list = List(first);
+    let mut entries = Vec::new();
+    let mut next = list.0;
+    // SAFETY: each node is null, or a valid one of the list, which lives until the end of this function.
+    while let Some(node) = unsafe { next.as_ref() } {
+        next = node.ifa_next;
+        if node.ifa_flags & (libc::IFF_UP as u32) == 0 || node.ifa_name.is_null() {
+            continue;
+        }
+        // SAFETY: both are null, or socket addresses of the family that they say; the name is a C string.
+        let (address, mask, name) =
+            unsafe { (ip(node.ifa_addr), ip(node.ifa_netmask), CStr::from_ptr(node.ifa_name)) };
+        if let (Some(address), Some(mask), Ok(name)) = (address, mask, name.to_str()) {
+            let ones = match mask {
+                IpAddr::V4(mask) => mask.to_bits().count_ones(),
+                IpAddr::V6(mask) => mask.to_bits().count_ones(),
+            };
+            entries.push(Entry { name: name.to_owned(), address, bits: u8::try_from(ones).unwrap_or(0) });
+        }
+    }
+    Ok(entries)
+}
+
+/// The address that a socket address holds, if it is one of the internet's.
+///
+/// # Safety
+/// It must be null, or point to a whole socket address of the family that it says.
+#[expect(unsafe_code, reason = "socket addresses are told apart by their first field")]
+unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: the caller says so; reads are of copies, whatever the alignment.
+    unsafe {
+        match i32::from(address.as_ref()?.sa_family) {
+            libc::AF_INET => {
+                let address = address.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(IpAddr::from(u32::from_be(address.sin_addr.s_addr).to_be_bytes()))
+            }
+            libc::AF_INET6 => {
+                let address = address.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(IpAddr::from(address.sin6_addr.s6_addr))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_listed_by_the_system_and_told_to_nobody() {
+        let all = addresses().unwrap();
+        let loopback = all.iter().find(|entry| entry.address == IpAddr::from([127, 0, 0, 1])).unwrap();
+        assert_eq!((loopback.name.as_str(), loopback.bits), ("lo", 8));
+        let told = interfaces().unwrap();
+        assert!(told.iter().all(|it| it.name != "lo" && !it.addresses.is_empty()), "{told:?}");
+    }
+
+    #[test]
+    fn version_4_is_preferred() {
+        let at = |text: &str| {
+            let address = text.parse().unwrap();
+            InterfaceAddress { address, subnet: Subnet::only(address) }
+        };
+        let addresses = vec![at("fd00::1"), at("10.0.0.1")];
+        let host = [HostInterface { name: "e".into(), mac: String::new(), addresses }];
+        assert_eq!(preferred(&host), ["10.0.0.1", "fd00::1"]);
+    }
+}

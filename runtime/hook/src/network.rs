@@ -1,0 +1,39 @@
+//! What the unit is told of a binding (`hook-model.md` 5.7).
+
+use periapt_host_api::{
+    RelationId,
+    network::{NetworkInfo, network_info},
+};
+
+use crate::{CallError, run::HookRun};
+
+impl HookRun {
+    /// The addresses of a binding: an endpoint or an extra binding. A relation of another endpoint is refused.
+    pub(crate) fn network(
+        &self,
+        binding: &str,
+        relation: Option<RelationId>,
+    ) -> Result<NetworkInfo, CallError> {
+        if !self.snapshot.meta().has_binding(binding) {
+            return Err(CallError::NotFound(format!("no network config found for binding {binding:?}")));
+        }
+        if let Some(relation) = relation {
+            let endpoint = &self.relation(relation)?.endpoint;
+            if endpoint.as_str() != binding {
+                let text =
+                    format!("relation {relation} is of endpoint {:?}, not of {binding:?}", endpoint.as_str());
+                return Err(CallError::invalid(text));
+            }
+        }
+        let space = self.snapshot.application().bindings.space_of(binding);
+        let machine = self.snapshot.machine();
+        let info = network_info(machine.network(), &self.snapshot.model().spaces, space);
+        match info.bind_addresses.is_empty() && info.ingress_addresses.is_empty() {
+            true => Err(CallError::NotReady(format!(
+                "machine \"{}\" has no devices in space {space:?}",
+                machine.id
+            ))),
+            false => Ok(info),
+        }
+    }
+}
