@@ -7,6 +7,7 @@ mod changes;
 mod controllers;
 mod failing;
 mod mistakes;
+mod networks;
 mod settling;
 mod standstill;
 mod storage;
