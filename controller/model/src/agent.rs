@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{AgentName, CharmDigest, ErrorCode, Refusal, agent::Register};
+use periapt_host_api::{
+    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, network::HostInterface,
+};
 
 use crate::{
     changes::{Changes, VolatileChange},
@@ -15,6 +17,9 @@ use crate::{
 /// The most addresses that an agent may report, and the longest text: they go into every unit's bags.
 const MAX_ADDRESSES: usize = 32;
 const MAX_TEXT: usize = 256;
+
+/// The most interfaces that an agent may report: they are part of the view of each of its machines.
+const MAX_INTERFACES: usize = 32;
 
 pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes {
     let mut changes = Changes::default();
@@ -52,6 +57,7 @@ pub(crate) fn register(
     if register.addresses.iter().any(|address| address.is_empty() || address.contains(char::is_whitespace)) {
         return Err(Refusal::bad_request("an address is empty or holds blanks"));
     }
+    check_interfaces(&register.interfaces)?;
     let mut changes = presence(name, true, env);
     let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
     let agent = Agent { name: name.clone(), host: register.clone(), created_at };
@@ -59,6 +65,20 @@ pub(crate) fn register(
         changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
     }
     Ok(changes)
+}
+
+fn check_interfaces(interfaces: &[HostInterface]) -> Result<(), Refusal> {
+    let too_many = |what: &str, most: usize| Err(Refusal::bad_request(format!("more than {most} {what}")));
+    if interfaces.len() > MAX_INTERFACES {
+        return too_many("interfaces", MAX_INTERFACES);
+    }
+    if interfaces.iter().any(|interface| interface.addresses.len() > MAX_ADDRESSES) {
+        return too_many("addresses of one interface", MAX_ADDRESSES);
+    }
+    if interfaces.iter().any(|interface| interface.name.len().max(interface.mac.len()) > MAX_TEXT) {
+        return Err(Refusal::bad_request(format!("a text is longer than {MAX_TEXT} bytes")));
+    }
+    Ok(())
 }
 
 pub(crate) fn upload_charm(

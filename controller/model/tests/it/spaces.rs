@@ -121,3 +121,18 @@ fn mistakes_are_named() {
     bind(&mut world, None, &[("db", "alpha")]).unwrap();
     world.run(remove("one")).unwrap();
 }
+
+#[test]
+fn what_an_agent_tells_of_its_host_is_bounded() {
+    let mut world = world();
+    let agent: periapt_host_api::AgentName = "a1".parse().unwrap();
+    let host = world.root.agent(&agent).unwrap().host.clone();
+    let one = host.interfaces[0].clone();
+    let long = HostInterface { name: "x".repeat(300), ..one.clone() };
+    let crowded = HostInterface { addresses: vec![one.addresses[0]; 40], ..one.clone() };
+    for interfaces in [vec![one; 33], vec![long], vec![crowded]] {
+        let register = Register { interfaces, ..host.clone() };
+        let refusal = world.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register));
+        assert_eq!(refusal.unwrap_err().code, ErrorCode::BadRequest);
+    }
+}
