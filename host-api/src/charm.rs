@@ -139,7 +139,7 @@ impl CharmMeta {
     /// Whether there is an endpoint or an extra binding of this name; every charm has `juju-info`.
     pub fn has_binding(&self, name: &str) -> bool {
         let endpoint = || self.endpoints.keys().any(|endpoint| endpoint.as_str() == name);
-        name == JUJU_INFO || self.extra_bindings.contains(name) || endpoint()
+        name == crate::network::JUJU_INFO || self.extra_bindings.contains(name) || endpoint()
     }
 
     /// The endpoints of one role.

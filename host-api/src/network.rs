@@ -115,7 +115,10 @@ impl From<Subnet> for String {
 /// Named sets of subnets. No subnet is in two of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Spaces(pub BTreeMap<SpaceName, BTreeSet<Subnet>>);
+pub struct Spaces(
+    /// By name.
+    pub BTreeMap<SpaceName, BTreeSet<Subnet>>,
+);
 
 impl Spaces {
     /// Whether there is none.

@@ -72,7 +72,7 @@ fn world() -> World {
 fn open(world: &mut World, unit: &str, range: &str, endpoint: Option<&str>) {
     let request =
         PortRequest { range: range.parse().unwrap(), endpoint: endpoint.map(|name| name.parse().unwrap()) };
-    world.commit(unit, |commit| drop(commit.effects.ports.open.insert(request))).unwrap();
+    world.commit(unit, |commit| assert!(commit.effects.ports.open.insert(request))).unwrap();
 }
 
 fn expose(world: &mut World, endpoints: &[(&str, &[&str], &[&str])]) -> Result<(), Refusal> {

@@ -17,14 +17,13 @@ pub(crate) fn interfaces() -> io::Result<Vec<HostInterface>> {
             continue;
         };
         let address = InterfaceAddress { address: entry.address, subnet };
-        match found.iter_mut().find(|interface| interface.name == entry.name) {
-            Some(interface) if interface.addresses.len() < MAX_ADDRESSES => interface.addresses.push(address),
-            Some(_) => {}
-            None if found.len() < MAX_INTERFACES => {
-                let mac = mac(&entry.name);
-                found.push(HostInterface { name: entry.name, mac, addresses: vec![address] });
+        if let Some(interface) = found.iter_mut().find(|interface| interface.name == entry.name) {
+            if interface.addresses.len() < MAX_ADDRESSES {
+                interface.addresses.push(address);
             }
-            None => {}
+        } else if found.len() < MAX_INTERFACES {
+            let mac = mac(&entry.name);
+            found.push(HostInterface { name: entry.name, mac, addresses: vec![address] });
         }
     }
     for interface in &mut found {

@@ -4,7 +4,9 @@ use periapt_hook::CallError;
 use periapt_host_api::{
     MachineId,
     network::{HostInterface, InterfaceAddress, Spaces, Subnet},
+    yaml,
 };
+use serde_json::json;
 
 use crate::world::{DB, World};
 
@@ -37,11 +39,21 @@ fn world() -> World {
 #[test]
 fn a_binding_is_shown_whole_or_by_what_is_asked_for() {
     let mut hook = world().start();
-    let whole = "bind-addresses:\n- addresses:\n  - address: 10.0.0.9\n    cidr: 10.0.0.0/24\n    hostname: \"\"\n    \
-        value: 10.0.0.9\n  interface-name: eth0\n  interfacename: eth0\n  mac-address: 00:16:3e:00:00:01\n  \
-        macaddress: 00:16:3e:00:00:01\negress-subnets:\n- 10.0.0.9/32\ningress-addresses:\n- 10.0.0.9\n";
+    let shown: serde_json::Value = yaml::parse(&hook.tool("network-get db").stdout).unwrap();
+    let address = json!({"hostname": "", "value": "10.0.0.9", "cidr": "10.0.0.0/24", "address": "10.0.0.9"});
+    let (name, mac) = ("eth0", "00:16:3e:00:00:01");
+    assert_eq!(
+        shown,
+        json!({
+            "bind-addresses": [{
+                "mac-address": mac, "interface-name": name, "addresses": [address],
+                "macaddress": mac, "interfacename": name,
+            }],
+            "egress-subnets": ["10.0.0.9/32"],
+            "ingress-addresses": ["10.0.0.9"],
+        })
+    );
     hook.check(&[
-        ("network-get db", whole),
         ("network-get --bind-address db", "10.0.0.9\n"),
         ("network-get db --primary-address", "10.0.0.9\n"),
         ("network-get db --ingress-address --format json", "\"10.0.0.9\"\n"),

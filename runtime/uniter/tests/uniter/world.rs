@@ -73,6 +73,7 @@ impl World {
             name: "test".parse().unwrap(),
             life: Life::Alive,
             config: ModelConfig::default(),
+            spaces: Default::default(),
         });
         world.put_application("a");
         world.put_machine("boot-1", "addresses-1");

@@ -61,13 +61,7 @@ impl World {
         );
     }
 
-    pub(crate) fn put_machine(
-        &mut self,
-        boot_id: &str,
-        interfaces: Vec::new(),
-        ingress: Default::default(),
-        addresses_hash: &str,
-    ) {
+    pub(crate) fn put_machine(&mut self, boot_id: &str, addresses_hash: &str) {
         let id = MachineId(0);
         self.view.machines.insert(
             id,
@@ -76,6 +70,8 @@ impl World {
                 agent: "agent".parse().unwrap(),
                 boot_id: boot_id.to_owned(),
                 addresses: Vec::new(),
+                interfaces: Vec::new(),
+                ingress: Default::default(),
                 addresses_hash: addresses_hash.to_owned(),
                 availability_zone: String::new(),
                 ports: BTreeMap::new(),
