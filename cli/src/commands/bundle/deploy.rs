@@ -211,13 +211,14 @@ impl Executor<'_> {
                 placement: Vec::new(),
                 storage: BTreeMap::new(),
                 trust,
+                bindings: Default::default(),
             }),
             Step::Refresh { application, charm } => Command::Refresh { application, charm, force: false },
             Step::Configure { application, options } => {
                 Command::SetConfig { application, set: options, reset: Vec::new() }
             }
             Step::Trust(application) => Command::SetTrust { application, trust: true },
-            Step::Expose(application) => Command::Expose { application },
+            Step::Expose(application) => Command::Expose { application, endpoints: BTreeMap::new() },
             Step::AddUnits { application, count, place } => {
                 let placement = self.placement(place).await?;
                 let placement = placement.map_or_else(Vec::new, |one| vec![one; count as usize]);
