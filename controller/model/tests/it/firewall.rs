@@ -164,7 +164,7 @@ fn j12_rules_of_a_removed_unit_go_and_those_of_its_neighbours_stay() {
     world.run(Command::Expose { application: "db".parse().unwrap(), endpoints: BTreeMap::new() }).unwrap();
     provider.follow(&world);
     assert_eq!(provider.lines().len(), 3);
-    world.run(Command::RemoveUnit { unit: unit("app/0"), force: None }).unwrap();
+    world.run(Command::RemoveUnit { unit: unit("app/0"), force: None, storage: Default::default() }).unwrap();
     world.terminate("app/0").unwrap();
     provider.follow(&world);
     assert_eq!(provider.lines(), ["0 3306/tcp from 0.0.0.0/0,::/0"]);
