@@ -5,16 +5,15 @@ use periapt_tests::Installation;
 /// Addresses of the installation's host that are told of; a host without any has only itself to talk to.
 fn first_subnet(periapt: &Installation) -> anyhow::Result<Option<String>> {
     let spaces = periapt.json(["spaces"])?;
-    let alpha = spaces["spaces"]["alpha"].as_array().cloned().unwrap_or_default();
-    Ok(alpha.first().and_then(|subnet| subnet.as_str()).map(str::to_owned))
+    Ok(spaces.pointer("/spaces/alpha/0").and_then(|subnet| subnet.as_str()).map(str::to_owned))
 }
 
 #[test]
 fn a_unit_is_told_the_address_that_it_has_in_its_space() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["add-space", "internal", "192.0.2.0/24"])?;
-    let script =
-        "script=install: tool network-get sink --ingress-address\nconfig-changed: tool network-get db";
+    let script = "script=install: tool network-get sink --ingress-address\nconfig-changed: tool network-get db\n\
+                  *: status active fine";
     periapt.deploy("probe", ["--bind", "alpha db=internal", "--config", script])?;
     periapt.wait_for(["model"])?;
     let status = periapt.json(["status"])?;
@@ -37,7 +36,7 @@ fn a_unit_is_told_the_address_that_it_has_in_its_space() -> anyhow::Result<()> {
 #[test]
 fn what_is_exposed_is_what_the_machines_firewall_is_to_let_in() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    periapt.deploy("probe", ["--config", "script=install: open-port 80/tcp"])?;
+    periapt.deploy("probe", ["--config", "script=install: open-port 80/tcp\n*: status active fine"])?;
     periapt.wait_for(["model"])?;
     let rules = || -> anyhow::Result<serde_json::Value> {
         Ok(periapt.json(["machines"])?["0"]["ingress-rules"]["80/tcp"].clone())
