@@ -2,8 +2,6 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, NetworkInfo, OpenedPorts, Ports, Relation, Result, State, Status, Storage,
-    Workload, host,
     Config, Error, FromConfig, GoalState, NetworkInfo, OpenedPorts, Ports, Relation, Result, State, Status,
     Storage, Workload, host,
 };
