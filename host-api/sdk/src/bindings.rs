@@ -10559,6 +10559,571 @@ pub mod periapt {
                 }
             }
         }
+        /// The addresses that this unit has, as its endpoints are bound to spaces.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod network {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            pub type RelationId = super::super::super::periapt::charm::types::RelationId;
+            #[derive(Clone, PartialEq)]
+            pub struct InterfaceAddress {
+                pub address: _rt::String,
+                /// The subnet that it is in.
+                pub cidr: _rt::String,
+            }
+            impl ::core::fmt::Debug for InterfaceAddress {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("InterfaceAddress")
+                        .field("address", &self.address)
+                        .field("cidr", &self.cidr)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct NetworkInterface {
+                /// Empty if it is not known.
+                pub name: _rt::String,
+                /// Empty if it is not known.
+                pub mac: _rt::String,
+                pub addresses: _rt::Vec<InterfaceAddress>,
+            }
+            impl ::core::fmt::Debug for NetworkInterface {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("NetworkInterface")
+                        .field("name", &self.name)
+                        .field("mac", &self.mac)
+                        .field("addresses", &self.addresses)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct NetworkInfo {
+                /// The interface with the preferred address first.
+                pub bind_addresses: _rt::Vec<NetworkInterface>,
+                /// Where others reach this unit, the preferred first.
+                pub ingress_addresses: _rt::Vec<_rt::String>,
+                /// Where this unit's traffic comes from.
+                pub egress_subnets: _rt::Vec<_rt::String>,
+            }
+            impl ::core::fmt::Debug for NetworkInfo {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("NetworkInfo")
+                        .field("bind-addresses", &self.bind_addresses)
+                        .field("ingress-addresses", &self.ingress_addresses)
+                        .field("egress-subnets", &self.egress_subnets)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Of an endpoint or an extra binding; a relation, if one is given, must be of that endpoint.
+            #[allow(async_fn_in_trait)]
+            pub fn get(
+                binding: &str,
+                relation: ::core::option::Option<RelationId>,
+            ) -> ::core::result::Result<NetworkInfo, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 7 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 7
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = binding;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result1_0, result1_1) = match relation {
+                        Some(e) => (1i32, _rt::as_i32(e)),
+                        None => (0i32, 0i32),
+                    };
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/network@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import3(_: *mut u8, _: usize, _: i32, _: i32, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, result1_0, result1_1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result82 = match l4 {
+                        0 => {
+                            let e = {
+                                let l5 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base22 = l5;
+                                let len22 = l6;
+                                let mut result22 = _rt::Vec::with_capacity(len22);
+                                for i in 0..len22 {
+                                    let base = base22
+                                        .add(i * (6 * ::core::mem::size_of::<*const u8>()));
+                                    let e22 = {
+                                        let l7 = *base.add(0).cast::<*mut u8>();
+                                        let l8 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len9 = l8;
+                                        let bytes9 = _rt::Vec::from_raw_parts(
+                                            l7.cast(),
+                                            len9,
+                                            len9,
+                                        );
+                                        let l10 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l11 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len12 = l11;
+                                        let bytes12 = _rt::Vec::from_raw_parts(
+                                            l10.cast(),
+                                            len12,
+                                            len12,
+                                        );
+                                        let l13 = *base
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l14 = *base
+                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let base21 = l13;
+                                        let len21 = l14;
+                                        let mut result21 = _rt::Vec::with_capacity(len21);
+                                        for i in 0..len21 {
+                                            let base = base21
+                                                .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                            let e21 = {
+                                                let l15 = *base.add(0).cast::<*mut u8>();
+                                                let l16 = *base
+                                                    .add(::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len17 = l16;
+                                                let bytes17 = _rt::Vec::from_raw_parts(
+                                                    l15.cast(),
+                                                    len17,
+                                                    len17,
+                                                );
+                                                let l18 = *base
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l19 = *base
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len20 = l19;
+                                                let bytes20 = _rt::Vec::from_raw_parts(
+                                                    l18.cast(),
+                                                    len20,
+                                                    len20,
+                                                );
+                                                InterfaceAddress {
+                                                    address: _rt::string_lift(bytes17),
+                                                    cidr: _rt::string_lift(bytes20),
+                                                }
+                                            };
+                                            result21.push(e21);
+                                        }
+                                        _rt::cabi_dealloc(
+                                            base21,
+                                            len21 * (4 * ::core::mem::size_of::<*const u8>()),
+                                            ::core::mem::size_of::<*const u8>(),
+                                        );
+                                        NetworkInterface {
+                                            name: _rt::string_lift(bytes9),
+                                            mac: _rt::string_lift(bytes12),
+                                            addresses: result21,
+                                        }
+                                    };
+                                    result22.push(e22);
+                                }
+                                _rt::cabi_dealloc(
+                                    base22,
+                                    len22 * (6 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                let l23 = *ptr2
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l24 = *ptr2
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base28 = l23;
+                                let len28 = l24;
+                                let mut result28 = _rt::Vec::with_capacity(len28);
+                                for i in 0..len28 {
+                                    let base = base28
+                                        .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                                    let e28 = {
+                                        let l25 = *base.add(0).cast::<*mut u8>();
+                                        let l26 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len27 = l26;
+                                        let bytes27 = _rt::Vec::from_raw_parts(
+                                            l25.cast(),
+                                            len27,
+                                            len27,
+                                        );
+                                        _rt::string_lift(bytes27)
+                                    };
+                                    result28.push(e28);
+                                }
+                                _rt::cabi_dealloc(
+                                    base28,
+                                    len28 * (2 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                let l29 = *ptr2
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l30 = *ptr2
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base34 = l29;
+                                let len34 = l30;
+                                let mut result34 = _rt::Vec::with_capacity(len34);
+                                for i in 0..len34 {
+                                    let base = base34
+                                        .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                                    let e34 = {
+                                        let l31 = *base.add(0).cast::<*mut u8>();
+                                        let l32 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len33 = l32;
+                                        let bytes33 = _rt::Vec::from_raw_parts(
+                                            l31.cast(),
+                                            len33,
+                                            len33,
+                                        );
+                                        _rt::string_lift(bytes33)
+                                    };
+                                    result34.push(e34);
+                                }
+                                _rt::cabi_dealloc(
+                                    base34,
+                                    len34 * (2 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                NetworkInfo {
+                                    bind_addresses: result22,
+                                    ingress_addresses: result28,
+                                    egress_subnets: result34,
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l35 = i32::from(
+                                    *ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V81;
+                                let v81 = match l35 {
+                                    0 => {
+                                        let e81 = {
+                                            let l36 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l37 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        V81::InvalidArgument(e81)
+                                    }
+                                    1 => {
+                                        let e81 = {
+                                            let l39 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l40 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        V81::NotFound(e81)
+                                    }
+                                    2 => {
+                                        let e81 = {
+                                            let l42 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l43 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        V81::PermissionDenied(e81)
+                                    }
+                                    3 => {
+                                        let e81 = {
+                                            let l45 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l46 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            _rt::string_lift(bytes47)
+                                        };
+                                        V81::NotLeader(e81)
+                                    }
+                                    4 => {
+                                        let e81 = {
+                                            let l48 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l49 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            _rt::string_lift(bytes50)
+                                        };
+                                        V81::Conflict(e81)
+                                    }
+                                    5 => {
+                                        let e81 = {
+                                            let l51 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l52 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len53 = l52;
+                                            let bytes53 = _rt::Vec::from_raw_parts(
+                                                l51.cast(),
+                                                len53,
+                                                len53,
+                                            );
+                                            _rt::string_lift(bytes53)
+                                        };
+                                        V81::AlreadyExists(e81)
+                                    }
+                                    6 => {
+                                        let e81 = {
+                                            let l54 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l55 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len56 = l55;
+                                            let bytes56 = _rt::Vec::from_raw_parts(
+                                                l54.cast(),
+                                                len56,
+                                                len56,
+                                            );
+                                            _rt::string_lift(bytes56)
+                                        };
+                                        V81::LimitExceeded(e81)
+                                    }
+                                    7 => {
+                                        let e81 = {
+                                            let l57 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l58 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len59 = l58;
+                                            let bytes59 = _rt::Vec::from_raw_parts(
+                                                l57.cast(),
+                                                len59,
+                                                len59,
+                                            );
+                                            _rt::string_lift(bytes59)
+                                        };
+                                        V81::NotGranted(e81)
+                                    }
+                                    8 => {
+                                        let e81 = {
+                                            let l60 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l61 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len62 = l61;
+                                            let bytes62 = _rt::Vec::from_raw_parts(
+                                                l60.cast(),
+                                                len62,
+                                                len62,
+                                            );
+                                            _rt::string_lift(bytes62)
+                                        };
+                                        V81::NotReady(e81)
+                                    }
+                                    9 => {
+                                        let e81 = {
+                                            let l63 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l64 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len65 = l64;
+                                            let bytes65 = _rt::Vec::from_raw_parts(
+                                                l63.cast(),
+                                                len65,
+                                                len65,
+                                            );
+                                            _rt::string_lift(bytes65)
+                                        };
+                                        V81::TryAgain(e81)
+                                    }
+                                    10 => {
+                                        let e81 = {
+                                            let l66 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l67 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len68 = l67;
+                                            let bytes68 = _rt::Vec::from_raw_parts(
+                                                l66.cast(),
+                                                len68,
+                                                len68,
+                                            );
+                                            _rt::string_lift(bytes68)
+                                        };
+                                        V81::WrongContext(e81)
+                                    }
+                                    11 => {
+                                        let e81 = {
+                                            let l69 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l70 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len71 = l70;
+                                            let bytes71 = _rt::Vec::from_raw_parts(
+                                                l69.cast(),
+                                                len71,
+                                                len71,
+                                            );
+                                            _rt::string_lift(bytes71)
+                                        };
+                                        V81::NotSupported(e81)
+                                    }
+                                    12 => {
+                                        let e81 = {
+                                            let l72 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l73 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len74 = l73;
+                                            let bytes74 = _rt::Vec::from_raw_parts(
+                                                l72.cast(),
+                                                len74,
+                                                len74,
+                                            );
+                                            _rt::string_lift(bytes74)
+                                        };
+                                        V81::Failed(e81)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e81 = {
+                                            let l75 = *ptr2
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l76 = *ptr2
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len77 = l76;
+                                            let bytes77 = _rt::Vec::from_raw_parts(
+                                                l75.cast(),
+                                                len77,
+                                                len77,
+                                            );
+                                            let l78 = *ptr2
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l79 = *ptr2
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len80 = l79;
+                                            let bytes80 = _rt::Vec::from_raw_parts(
+                                                l78.cast(),
+                                                len80,
+                                                len80,
+                                            );
+                                            (_rt::string_lift(bytes77), _rt::string_lift(bytes80))
+                                        };
+                                        V81::Other(e81)
+                                    }
+                                };
+                                v81
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result82
+                }
+            }
+        }
         /// Who and where this unit is.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod identity {
@@ -16087,9 +16652,9 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5467] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5751] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdf)\x01A\x02\x01A$\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xfb+\x01A\x02\x01A&\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -16178,153 +16743,23 @@ al-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01B\x10\x02\x03\x02\x01\x01\
 name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\
 \0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04names\x05county\0\x0b\x04\0\x03add\x01\
 \x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
-me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
-e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
-ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
-\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
-harm/identity@0.1.0\x05\x0d\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
-ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
-\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x0e\x01B\x07\x01p}\x01r\x03\
-\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
-@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
-apt:charm/hook-tools@0.1.0\x05\x0f\x01B.\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\
-\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01m\x02\x0bapplication\x04\
-unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06hourly\x05daily\x06weekly\x07\
-monthly\x09quarterly\x06yearly\x04\0\x0drotate-policy\x03\0\x06\x01ks\x01k\x07\x01\
-r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\x06expire\x08\x04\0\x08metad\
-ata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refresh\x04\0\x0drevision-mode\x03\0\
-\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06access\x03\0\x0e\x01p\x0f\x01r\
-\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\x0bdescriptions\x08rotation\x07\
-\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\x07details\x03\0\x11\x01p}\x01\
-o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05owner\x05\x07content\x15\x08me\
-tadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01j\0\x01\x01\x01@\x03\x03uris\x07\
-content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\x1a\x01j\x01\x15\x01\x01\x01@\
-\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\0\x03get\x01\x1c\x01j\x01\x12\
-\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\0\x04info\x01\x1e\x01ps\x01j\
-\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01@\x03\x03uris\x08relation\x03\
-\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03uris\x06readers\0\x19\x04\0\x06\
-revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0\
-\x1bperiapt:charm/secrets@0.1.0\x05\x10\x02\x03\0\0\x0ainvocation\x02\x03\0\0\x07\
-outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\x11\x04\0\x0ainvocation\x03\
-\0\0\x02\x03\x02\x01\x12\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x13\x04\0\x07\
-failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06\
-handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\x14\x04\0\x19periapt:cha\
-rm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09producers\x01\x0cproce\
-ssed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
-        };
-    };
-}
-#[doc(inline)]
-pub use __export_charm_impl as export_bindings;
-#[rustfmt::skip]
-#[cfg(target_arch = "wasm32")]
-#[unsafe(
-    link_section = "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm-with-all-of-its-exports-removed:encoded world"
-)]
-#[doc(hidden)]
-#[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5366] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda(\x01A\x02\x01A\x1f\
-\x01B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\
-\x01s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08\
-conflict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\
-\x01s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-s\
-upported\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01\
-r\x03\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-even\
-t\x03\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremo\
-te-units\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08\
-relation\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed\
--event\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0b\
-remote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\
-\x01r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-cha\
-nged\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-ev\
-ent\x03\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01\
-r\x04\x02ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01\
-r\x02\x03uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05l\
-abel\x09\x08revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workl\
-oads\x04\0\x0eworkload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bno\
-tice-types\x0anotice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08w\
-orkloads\x05checks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02\
-ids\x04\0\x0caction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upg\
-rade-event\x03\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01\
-r\x02\x04names\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05\
-start\0\0\x04stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0d\
-update-status\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relati\
-on-created\x01\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11\
-relation-departed\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\
-\0\x10storage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-change\
-d\x01\x16\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-rem\
-ove\x01\x18\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13peb\
-ble-check-failed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\
-\0\x12pre-series-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metri\
-cs\0\0\x14meter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01\
-r\x02\x05event(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09un\
-handled\x04\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\
-\0-\x03\0\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\
-\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06para\
-ms\x01\x03\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\
-\x06\x01o\x02ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bs\
-et-results\x01\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07m\
-essage\x04\0\x09\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\
-\x01B\x09\x01q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\
-\x7f\0\x06secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\
-\0\x03get\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\
-\0\x1aperiapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\
-\x03\0\x02\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01\
-m\x02\x04unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08end\
-points\0\x08\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\
-\x04\0\x08endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\
-\x01\x01\x01@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\
-\x0f\x01j\x01\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\
-\x01\x12\x01ks\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\
-\x14\x04\0\x09get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\
-\x07changes\x10\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.\
-0\x05\x05\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\
-\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\
-\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\
-\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09end\
-points\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\
-\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07wa\
-iting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07bl\
-ocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\
-\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\
-\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12applic\
-ation-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\
-\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0f\
-set-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-applicati\
-on\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\
-\0\x1aperiapt:charm/status@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05e\
-rror\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02\
-ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\
-\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1e\
-periapt:charm/leadership@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05err\
-or\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\
-\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\
-\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19pe\
-riapt:charm/state@0.1.0\x05\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0b\
-goal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\
-\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\
-\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\
-\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01\
-B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cst\
-orage-kind\x03\0\x02\x01r\x02\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\
-\0\x04\x01ks\x01ps\x01@\x01\x04name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\
-\x01\x01\x01@\x01\x02ids\0\x09\x04\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04n\
-ames\x05county\0\x0b\x04\0\x03add\x01\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\
-\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
+\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07\
+addresss\x04cidrs\x04\0\x11interface-address\x03\0\x04\x01p\x05\x01r\x03\x04name\
+s\x03macs\x09addresses\x06\x04\0\x11network-interface\x03\0\x07\x01p\x08\x01ps\x01\
+r\x03\x0ebind-addresses\x09\x11ingress-addresses\x0a\x0eegress-subnets\x0a\x04\0\
+\x0cnetwork-info\x03\0\x0b\x01k\x03\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08\
+relation\x0d\0\x0e\x04\0\x03get\x01\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\
+\x0d\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
 -name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
 cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
 \x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
 \x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0d\x01B\x04\x01m\x05\
+-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0e\x01B\x04\x01m\x05\
 \x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
 level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0e\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
+1.0\x05\x0f\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
 output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x0f\x01B.\x02\x03\x02\
+\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x10\x01B.\x02\x03\x02\
 \x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
 \x01m\x02\x0bapplication\x04unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06h\
 ourly\x05daily\x06weekly\x07monthly\x09quarterly\x06yearly\x04\0\x0drotate-polic\
@@ -16341,7 +16776,150 @@ j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x
 \0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
 @\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
 uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
-\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x10\x04\09per\
+\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x02\x03\0\
+\0\x0ainvocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\
+\x01\x12\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x13\x04\0\x07outcome\x03\0\x02\
+\x02\x03\x02\x01\x14\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0a\
+invocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.\
+0\x05\x15\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\
+\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
+gen-rust\x060.61.1";
+        };
+    };
+}
+#[doc(inline)]
+pub use __export_charm_impl as export_bindings;
+#[rustfmt::skip]
+#[cfg(target_arch = "wasm32")]
+#[unsafe(
+    link_section = "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm-with-all-of-its-exports-removed:encoded world"
+)]
+#[doc(hidden)]
+#[allow(clippy::octal_escapes)]
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5650] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf6*\x01A\x02\x01A!\x01\
+B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
+s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
+lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
+s\0\x09not-ready\x01s\0\x09try-again\x01s\0\x0dwrong-context\x01s\0\x0dnot-suppo\
+rted\x01s\0\x06failed\x01s\0\x05other\x01\x02\0\x04\0\x05error\x03\0\x03\x01r\x03\
+\x08endpoints\x08relation\x01\x12remote-applications\x04\0\x0erelation-event\x03\
+\0\x05\x01r\x04\x08endpoints\x08relation\x01\x12remote-applications\x0bremote-un\
+its\x04\0\x15relation-joined-event\x03\0\x07\x01ks\x01r\x04\x08endpoints\x08rela\
+tion\x01\x12remote-applications\x0bremote-unit\x09\x04\0\x16relation-changed-eve\
+nt\x03\0\x0a\x01r\x05\x08endpoints\x08relation\x01\x12remote-applications\x0brem\
+ote-units\x0edeparting-units\x04\0\x17relation-departed-event\x03\0\x0c\x01ps\x01\
+r\x07\x08endpoints\x08relation\x01\x12remote-applications\x13application-changed\
+\x7f\x06joined\x0e\x07changed\x0e\x08departed\x0e\x04\0\x14relation-batch-event\x03\
+\0\x0f\x01m\x02\x05block\x0afilesystem\x04\0\x0cstorage-kind\x03\0\x11\x01r\x04\x02\
+ids\x04names\x04kind\x12\x08locations\x04\0\x0dstorage-event\x03\0\x13\x01r\x02\x03\
+uris\x05label\x09\x04\0\x0csecret-event\x03\0\x15\x01r\x03\x03uris\x05label\x09\x08\
+revisiony\x04\0\x15secret-revision-event\x03\0\x17\x01r\x01\x08workloads\x04\0\x0e\
+workload-event\x03\0\x19\x01r\x04\x08workloads\x09notice-ids\x0bnotice-types\x0a\
+notice-keys\x04\0\x15workload-notice-event\x03\0\x1b\x01r\x02\x08workloads\x05ch\
+ecks\x04\0\x14workload-check-event\x03\0\x1d\x01r\x02\x04names\x02ids\x04\0\x0ca\
+ction-event\x03\0\x1f\x01r\x01\x0btarget-bases\x04\0\x14series-upgrade-event\x03\
+\0!\x01r\x02\x04codes\x04infos\x04\0\x12meter-status-event\x03\0#\x01r\x02\x04na\
+mes\x04jsons\x04\0\x0ccustom-event\x03\0%\x01q\x1f\x07install\0\0\x05start\0\0\x04\
+stop\0\0\x06remove\0\0\x0econfig-changed\0\0\x0dupgrade-charm\0\0\x0dupdate-stat\
+us\0\0\x0eleader-elected\0\0\x17leader-settings-changed\0\0\x10relation-created\x01\
+\x06\0\x0frelation-joined\x01\x08\0\x10relation-changed\x01\x0b\0\x11relation-de\
+parted\x01\x0d\0\x0frelation-broken\x01\x06\0\x0erelation-batch\x01\x10\0\x10sto\
+rage-attached\x01\x14\0\x11storage-detaching\x01\x14\0\x0esecret-changed\x01\x16\
+\0\x0dsecret-rotate\x01\x16\0\x0esecret-expired\x01\x18\0\x0dsecret-remove\x01\x18\
+\0\x0cpebble-ready\x01\x1a\0\x14pebble-custom-notice\x01\x1c\0\x13pebble-check-f\
+ailed\x01\x1e\0\x16pebble-check-recovered\x01\x1e\0\x06action\x01\x20\0\x12pre-s\
+eries-upgrade\x01\"\0\x13post-series-upgrade\x01\"\0\x0fcollect-metrics\0\0\x14m\
+eter-status-changed\x01$\0\x06custom\x01&\0\x04\0\x05event\x03\0'\x01r\x02\x05ev\
+ent(\x07attempty\x04\0\x0ainvocation\x03\0)\x01m\x02\x07handled\x09unhandled\x04\
+\0\x07outcome\x03\0+\x01r\x02\x04codez\x07messages\x04\0\x07failure\x03\0-\x03\0\
+\x19periapt:charm/types@0.1.0\x05\0\x02\x03\0\0\x05error\x01B\x12\x02\x03\x02\x01\
+\x01\x04\0\x05error\x03\0\0\x01j\x01s\x01\x01\x01@\0\0\x02\x04\0\x06params\x01\x03\
+\x01ks\x01j\x01\x04\x01\x01\x01@\x01\x04paths\0\x05\x04\0\x05param\x01\x06\x01o\x02\
+ss\x01p\x07\x01j\0\x01\x01\x01@\x01\x07results\x08\0\x09\x04\0\x0bset-results\x01\
+\x0a\x01@\x01\x07messages\0\x09\x04\0\x03log\x01\x0b\x01@\x01\x07message\x04\0\x09\
+\x04\0\x04fail\x01\x0c\x03\0\x1bperiapt:charm/actions@0.1.0\x05\x02\x01B\x09\x01\
+q\x05\x04text\x01s\0\x07integer\x01x\0\x06number\x01u\0\x07boolean\x01\x7f\0\x06\
+secret\x01s\0\x04\0\x05value\x03\0\0\x01k\x01\x01@\x01\x03keys\0\x02\x04\0\x03ge\
+t\x01\x03\x01o\x02s\x01\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x03\0\x1a\
+periapt:charm/config@0.1.0\x05\x03\x02\x03\0\0\x0brelation-id\x01B\x1f\x02\x03\x02\
+\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
+\x01q\x02\x04unit\x01s\0\x0bapplication\x01s\0\x04\0\x03bag\x03\0\x04\x01m\x02\x04\
+unit\x0bapplication\x04\0\x07own-bag\x03\0\x06\x01p\x03\x01@\x01\x08endpoints\0\x08\
+\x04\0\x03ids\x01\x09\x01j\x01s\x01\x01\x01@\x01\x08relation\x03\0\x0a\x04\0\x08\
+endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\x01\
+@\x01\x08relation\x03\0\x0d\x04\0\x07members\x01\x0e\x01o\x02ss\x01p\x0f\x01j\x01\
+\x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
+s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
+get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
+\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x01B\x10\
+\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
+port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
+\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
+-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
+\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
+\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
+\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
+ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
+atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
+\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
+j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
+\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
+j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
+ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
+s@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\
+\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
+\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
+hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
+@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
+\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
+t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
+@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
+\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
+s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
+oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
+goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
+al-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01B\x10\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cstorage-kind\x03\0\x02\x01r\x02\
+\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\0\x04\x01ks\x01ps\x01@\x01\x04\
+name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\
+\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04names\x05county\0\x0b\x04\0\x03add\x01\
+\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07\
+addresss\x04cidrs\x04\0\x11interface-address\x03\0\x04\x01p\x05\x01r\x03\x04name\
+s\x03macs\x09addresses\x06\x04\0\x11network-interface\x03\0\x07\x01p\x08\x01ps\x01\
+r\x03\x0ebind-addresses\x09\x11ingress-addresses\x0a\x0eegress-subnets\x0a\x04\0\
+\x0cnetwork-info\x03\0\x0b\x01k\x03\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08\
+relation\x0d\0\x0e\x04\0\x03get\x01\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\
+\x0d\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
+-name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
+cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
+\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
+\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
+-address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0e\x01B\x04\x01m\x05\
+\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
+level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
+1.0\x05\x0f\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
+output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
+\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x10\x01B.\x02\x03\x02\
+\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
+\x01m\x02\x0bapplication\x04unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06h\
+ourly\x05daily\x06weekly\x07monthly\x09quarterly\x06yearly\x04\0\x0drotate-polic\
+y\x03\0\x06\x01ks\x01k\x07\x01r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\
+\x06expire\x08\x04\0\x08metadata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refres\
+h\x04\0\x0drevision-mode\x03\0\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06\
+access\x03\0\x0e\x01p\x0f\x01r\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\
+\x0bdescriptions\x08rotation\x07\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\
+\x07details\x03\0\x11\x01p}\x01o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05\
+owner\x05\x07content\x15\x08metadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01\
+j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\
+\x1a\x01j\x01\x15\x01\x01\x01@\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\
+\0\x03get\x01\x1c\x01j\x01\x12\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\
+\0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
+@\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
+uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
+\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x04\09per\
 iapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-wi\
 th-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
 wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";

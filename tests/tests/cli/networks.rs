@@ -11,7 +11,7 @@ fn first_subnet(periapt: &Installation) -> anyhow::Result<Option<String>> {
 #[test]
 fn a_unit_is_told_the_address_that_it_has_in_its_space() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    periapt.ok(["add-space", "internal", "192.0.2.0/24"])?;
+    periapt.ok(["add-space", "internal", "2001:db8:ffff:ffff::/64"])?;
     let script = "script=install: tool network-get sink --ingress-address\nconfig-changed: tool network-get db\n\
                   *: status active fine";
     periapt.deploy("probe", ["--bind", "alpha db=internal", "--config", script])?;
