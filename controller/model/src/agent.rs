@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{
-    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, network::HostInterface,
-};
+use periapt_host_api::{AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, network::HostInterface};
 
 use crate::{
     changes::{Changes, VolatileChange},
