@@ -1,7 +1,11 @@
 //! Commands that name what is not there, or ask for what does not fit.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
+use anyhow::ensure;
 use periapt_tests::{module, packed, signal};
 
 use crate::scene::{check, check_all, quiet};
@@ -168,6 +172,11 @@ fn a_controller_that_is_down_is_told_by_every_command() -> anyhow::Result<()> {
     let client = || fs::read_to_string(periapt.path().join("data/client.json"));
     let before = client()?;
     signal(periapt.controller_process("local")?, "KILL")?;
+    // While it dies, connections are still taken, and reset.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !periapt.refused(["models"])?.contains("onnection refused") {
+        ensure!(Instant::now() < deadline, "the controller does not die");
+    }
     for arguments in [
         vec!["status"],
         vec!["models"],
