@@ -39,8 +39,8 @@ pub struct SubnetError {
 impl Subnet {
     /// All addresses of version 4, and of version 6.
     pub const EVERYWHERE: [Self; 2] = [
-        Self { first: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), bits: 0 },
-        Self { first: IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED), bits: 0 },
+        Self { first: IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED), bits: 0 },
+        Self { first: IpAddr::V6(core::net::Ipv6Addr::UNSPECIFIED), bits: 0 },
     ];
 
     /// The subnet that an address is in, by the length of its prefix; none if that is too long.

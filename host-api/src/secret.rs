@@ -1,6 +1,6 @@
 //! Secrets as all sides name them: ids, owners, who reads them, when they change (`hook-model.md` 5.9).
 //!
-//! Content is [`SecretData`] where a charm or a person has it, and [`Sealed`](content::Sealed) wherever it is kept.
+//! Content is [`SecretData`] where a charm or a person has it, and [`Sealed`] wherever it is kept.
 
 use std::{fmt, str::FromStr};
 
