@@ -217,9 +217,10 @@ impl Operator {
         // Those that have gone since are looked at once more.
         let units: BTreeSet<_> = self.followed.union(&present).cloned().collect();
         for unit in &units {
-            let journal = self.ask(async || self.client.journal(&self.model, Some(unit)).await).await?;
-            let new =
-                self.books.enter(unit, journal.entries.into_iter().map(|entry| entry.record).collect())?;
+            let journal =
+                self.ask(async || present(self.client.journal(&self.model, Some(unit)).await)).await?;
+            let entries = journal.map(|journal| journal.entries).unwrap_or_default();
+            let new = self.books.enter(unit, entries.into_iter().map(|entry| entry.record).collect())?;
             self.progress.fetch_add(new, Ordering::AcqRel);
         }
         self.followed = present;
