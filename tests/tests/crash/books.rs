@@ -34,14 +34,16 @@ impl Books {
     /// Takes over what the journal shows now of a unit. What it has shown once must stay. Answers how many are new.
     pub(crate) fn enter(&mut self, unit: &UnitName, shown: Vec<JournalRecord>) -> anyhow::Result<u64> {
         let known = self.journals.entry(unit.clone()).or_default();
-        let Some(first) = shown.first().map(|record| record.seq) else {
+        // Failed hooks stay longer, and stand before the newest.
+        let newest = shown.len().saturating_sub(SHOWN);
+        let Some(first) = shown.get(newest).map(|record| record.seq) else {
             ensure!(known.is_empty(), "the journal of {unit} is gone");
             return Ok(0);
         };
         let last = known.last_key_value().map(|(seq, _)| *seq);
         let joins = shown.len() < SHOWN || last.is_some_and(|last| first <= last);
         ensure!(joins, "{unit} has run more than {SHOWN} hooks between two looks: from {last:?} to {first}");
-        let shown_again = shown.iter().filter(|record| known.contains_key(&record.seq)).count();
+        let shown_again = shown.iter().skip(newest).filter(|record| known.contains_key(&record.seq)).count();
         let kept = known.range(first..).count();
         ensure!(shown_again == kept, "of {kept} hooks of {unit} from {first} on, {shown_again} are left");
         let mut new = 0;

@@ -206,24 +206,26 @@ impl Operator {
     /// Reads what is new in the journal, before the controller forgets it.
     async fn follow(&mut self) -> anyhow::Result<()> {
         let status = self.ask(async || self.client.status(&self.model).await).await?;
-        let mut present = BTreeSet::new();
+        let mut there = BTreeSet::new();
         for (name, _) in LASTING {
             for unit in
                 status.applications.get(name).into_iter().flat_map(|application| application.units.keys())
             {
-                present.insert(unit.parse::<UnitName>()?);
+                there.insert(unit.parse::<UnitName>()?);
             }
         }
         // Those that have gone since are looked at once more.
-        let units: BTreeSet<_> = self.followed.union(&present).cloned().collect();
+        let units: BTreeSet<_> = self.followed.union(&there).cloned().collect();
         for unit in &units {
+            // With a unit its journal goes.
             let journal =
                 self.ask(async || present(self.client.journal(&self.model, Some(unit)).await)).await?;
-            let entries = journal.map(|journal| journal.entries).unwrap_or_default();
-            let new = self.books.enter(unit, entries.into_iter().map(|entry| entry.record).collect())?;
+            let Some(journal) = journal else { continue };
+            let new =
+                self.books.enter(unit, journal.entries.into_iter().map(|entry| entry.record).collect())?;
             self.progress.fetch_add(new, Ordering::AcqRel);
         }
-        self.followed = present;
+        self.followed = there;
         Ok(())
     }
 
