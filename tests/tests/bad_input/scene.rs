@@ -40,6 +40,13 @@ impl Scene {
                 value.take();
             }
         }
+        // A unit waits for an agent, and is told so some time after it was made.
+        let applications = status["applications"].as_object_mut().into_iter().flatten();
+        for (_, application) in applications {
+            for (_, unit) in application["units"].as_object_mut().into_iter().flatten() {
+                unit["juju-status"].take();
+            }
+        }
         Ok(Self { status, client, files })
     }
 }

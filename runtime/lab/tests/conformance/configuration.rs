@@ -59,7 +59,7 @@ fn d03_a_binding_to_another_space_is_a_config_changed() {
 }
 
 #[test]
-fn a11_a_restart_alone_runs_no_hook() {
+fn a_restart_alone_runs_no_hook() {
     let mut lab = started(LOCAL, 1);
     for _ in 0..2 {
         lab.kill_agent("host").unwrap();
