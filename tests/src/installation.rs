@@ -230,9 +230,21 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal to a process that a test started.
+/// Sends a signal to a process that a test started. After KILL it has ended.
 pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
     let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status()?;
     ensure!(sent.success(), "kill -{signal} {pid}");
+    let deadline = Instant::now() + UNTIL;
+    while signal == "KILL" && is_alive(pid) {
+        ensure!(Instant::now() < deadline, "process {pid} was killed and does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     Ok(())
+}
+
+/// Whether a process has not ended; one that only waits to be asked how it ended has.
+fn is_alive(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X'))
 }

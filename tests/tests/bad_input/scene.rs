@@ -41,10 +41,11 @@ impl Scene {
             }
         }
         // A unit waits for an agent, and is told so some time after it was made.
-        let applications = status["applications"].as_object_mut().into_iter().flatten();
-        for (_, application) in applications {
-            for (_, unit) in application["units"].as_object_mut().into_iter().flatten() {
-                unit["juju-status"].take();
+        let applications = status.pointer_mut("/applications").and_then(Value::as_object_mut);
+        for (_, application) in applications.into_iter().flatten() {
+            let units = application.pointer_mut("/units").and_then(Value::as_object_mut);
+            for (_, unit) in units.into_iter().flatten() {
+                unit.as_object_mut().and_then(|unit| unit.remove("juju-status"));
             }
         }
         Ok(Self { status, client, files })
