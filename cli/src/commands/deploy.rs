@@ -48,7 +48,7 @@ pub(crate) struct Deploy {
     /// Where units go: a machine's number, or agent=NAME for a new machine there; commas between several
     #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
     to: Vec<Placement>,
-    /// Storage that each unit gets: NAME=[POOL,][COUNT,]SIZE, such as data=2G or logs=3,100M; may be repeated
+    /// Storage that each unit gets: `NAME=[POOL,][COUNT,]SIZE`, such as data=2G or logs=3,100M; may be repeated
     #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
     storage: Vec<(StorageName, StorageDirective)>,
     /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named

@@ -51,7 +51,7 @@ pub(crate) struct ShowStorage {
 pub(crate) struct AddStorage {
     /// The unit
     unit: UnitName,
-    /// NAME, or NAME=[POOL,][COUNT,][SIZE]; one instance unless a count is given
+    /// NAME, or `NAME=[POOL,][COUNT,][SIZE]`; one instance unless a count is given
     #[arg(required = true, value_name = "NAME[=DIRECTIVE]", value_parser = directive_or_name)]
     storage: Vec<(StorageName, StorageDirective)>,
     #[command(flatten)]
