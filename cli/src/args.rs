@@ -95,7 +95,9 @@ pub(crate) enum Command {
 
     // Actions.
     Actions(commands::action::Actions),
+    ShowAction(commands::action::ShowAction),
     Run(commands::action::Run),
+    Exec(commands::action::Exec),
     Operations(commands::action::Operations),
     ShowOperation(commands::action::ShowOperation),
     ShowTask(commands::action::ShowTask),
@@ -124,6 +126,8 @@ pub(crate) enum Command {
 
     // Charms, and this program.
     Pack(commands::pack::Pack),
+    HelpHookCommands(commands::action::HelpHookCommands),
+    HelpActionCommands(commands::action::HelpActionCommands),
     Version(commands::version::Version),
 }
 

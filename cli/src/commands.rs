@@ -81,7 +81,9 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Machines(command) => command.run(context).await,
         Command::RemoveMachine(command) => command.run(context).await,
         Command::Actions(command) => command.run(context).await,
+        Command::ShowAction(command) => command.run(context).await,
         Command::Run(command) => command.run(context).await,
+        Command::Exec(command) => command.run(context).await,
         Command::Operations(command) => command.run(context).await,
         Command::ShowOperation(command) => command.run(context).await,
         Command::ShowTask(command) => command.run(context).await,
@@ -102,6 +104,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::WaitFor(command) => command.run(context).await,
         Command::Resolved(command) => command.run(context).await,
         Command::Pack(command) => command.run(context),
+        Command::HelpHookCommands(command) => command.run(context),
+        Command::HelpActionCommands(command) => command.run(context),
         Command::Version(command) => command.run(context),
     }
 }

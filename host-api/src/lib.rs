@@ -12,6 +12,7 @@ pub mod charm;
 pub mod command;
 pub mod commit;
 pub mod event;
+pub mod exec;
 pub mod firewall;
 pub mod hash;
 pub mod id;

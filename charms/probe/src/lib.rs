@@ -3,6 +3,7 @@
 mod books;
 mod context;
 mod script;
+mod secrets;
 
 use periapt_sdk::{
     ActionEvent, Charm, Config, Context, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation,
@@ -30,11 +31,16 @@ struct Settings {
 impl FromConfig for Settings {
     fn from_config(config: &Config) -> Result<Self> {
         Ok(Self {
-            script: config.get::<Option<String>>("script")?.unwrap_or_default(),
+            script: config.get::<Option<String>>("script")?.unwrap_or_else(beside_the_charm),
             count: config.get::<Option<bool>>("count")?.unwrap_or_default(),
             ledger: config.get::<Option<bool>>("ledger")?.unwrap_or_default(),
         })
     }
+}
+
+/// The script of a test that has no say in the charm's options.
+fn beside_the_charm() -> String {
+    std::fs::read_to_string("/charm/script").unwrap_or_default()
 }
 
 impl Charm for Probe {
@@ -128,6 +134,12 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
             info!("{text}");
             Ok(())
         }
+        Action::Share(key, value) => secrets::share(unit, event, key, value),
+        Action::Revise(key, value) => secrets::revise(unit, key, value),
+        Action::Expire(time) => unit.secret_labelled(secrets::LABEL)?.change().expire(time.as_str()).apply(),
+        Action::Prune => secrets::prune(event),
+        Action::Open => secrets::open(event),
+        Action::OpenToken => secrets::open_token(unit),
     }
 }
 

@@ -32,6 +32,12 @@ pub(crate) enum Action {
     Write(String, String),
     Read(String),
     Goal,
+    Share(String, String),
+    Revise(String, String),
+    Expire(String),
+    Prune,
+    Open,
+    OpenToken,
 }
 
 /// A status word.
@@ -83,6 +89,12 @@ fn action(text: &str) -> Result<Action> {
         "write" => pair(rest).map(|(path, content)| Action::Write(path, content))?,
         "read" => Action::Read(text()),
         "goal" => Action::Goal,
+        "share" => pair(rest).map(|(key, value)| Action::Share(key, value))?,
+        "revise" => pair(rest).map(|(key, value)| Action::Revise(key, value))?,
+        "expire" => Action::Expire(text()),
+        "prune" => Action::Prune,
+        "open" => Action::Open,
+        "open-token" => Action::OpenToken,
         _ => return Err(Error::new(format!("unknown action \"{verb}\""))),
     })
 }

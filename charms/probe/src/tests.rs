@@ -2,7 +2,7 @@
 
 use super::Probe;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Event, Outcome, Output, Ports, Status};
+use periapt_sdk::{Event, Outcome, Output, Ports, RelationCreated, Secret, SecretEvent, Status};
 
 fn probe(script: &str) -> Harness<Probe> {
     let mut unit = Harness::new("probe/0");
@@ -128,4 +128,32 @@ fn a_status_can_end_a_hook_that_succeeds() {
     let mut unit = probe("*: stop blocked needs a hand\n*: fail not reached");
     assert_eq!(unit.run(Event::Install), Ok(Outcome::Handled));
     assert_eq!(unit.status(), Some(Status::blocked("needs a hand")));
+}
+
+#[test]
+fn a_secret_is_shared_opened_and_pruned() {
+    let mut owner = probe("db-relation-created: share password=owt\n*: revise password=eerht");
+    owner.leader(true);
+    let db = owner.relate("db", "reader");
+    owner
+        .run(Event::RelationCreated(RelationCreated { relation: db.clone(), app: "reader".into() }))
+        .unwrap();
+    let secret = Secret::new(owner.app_bag(&db)["secret"].clone());
+    let (revision, content) = owner.secret(&secret).unwrap();
+    assert_eq!(
+        (revision, content.text("password").unwrap()),
+        (1, "three"),
+        "revised in the hook that made it"
+    );
+    assert_eq!(owner.secret_readers(&secret), ["reader"]);
+
+    let mut reader = probe("*: open");
+    let theirs = reader.grant_secret(&[("password", "one")]);
+    let sink = reader.relate("sink", "owner");
+    reader.change_app(&sink, &[("secret", theirs.uri())]).unwrap();
+    reader.revise_secret(&theirs, &[("password", "two")]);
+    let about = SecretEvent { uri: theirs.uri().to_owned(), label: None };
+    reader.run(Event::SecretChanged(about)).unwrap();
+    let opened: Vec<_> = lines(&reader).into_iter().filter(|line| line.starts_with("opened")).collect();
+    assert_eq!(opened, ["opened password=eno", "opened password=owt"]);
 }

@@ -62,6 +62,7 @@ mod export;
 mod log;
 mod ports;
 mod relation;
+mod secret;
 mod state;
 mod status;
 mod storage;
@@ -95,8 +96,9 @@ pub use event::{
 pub use log::write_log;
 pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;
+pub use secret::{Access, NewSecret, Owner, Rotate, Secret, SecretChange, SecretContent, SecretDetails};
 pub use state::State;
 pub use status::{Status, Workload};
 pub use storage::Storage;
-pub use tools::{Output, tool};
+pub use tools::{Output, tool, tool_reading};
 pub use unit::Unit;

@@ -24,6 +24,7 @@
 
 mod harness;
 pub(crate) mod imports;
+mod secrets;
 mod state;
 
 pub use harness::{Harness, Outcome};

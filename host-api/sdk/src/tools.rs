@@ -30,8 +30,20 @@ impl Output {
 
 /// Runs a hook tool: `tool("relation-get", ["--format=json", "-", "mysql/0"])`.
 pub fn tool<A: Into<String>>(name: &str, args: impl IntoIterator<Item = A>) -> Output {
-    let args: Vec<String> = args.into_iter().map(Into::into).collect();
-    let output = host::hook_tools::run(name, &args, None);
+    run(name, args.into_iter().map(Into::into).collect(), None)
+}
+
+/// Runs a hook tool that reads its standard input: `tool_reading("relation-set", ["--file", "-"], b"port: 80")`.
+pub fn tool_reading<A: Into<String>>(
+    name: &str,
+    args: impl IntoIterator<Item = A>,
+    stdin: impl AsRef<[u8]>,
+) -> Output {
+    run(name, args.into_iter().map(Into::into).collect(), Some(stdin.as_ref()))
+}
+
+fn run(name: &str, args: Vec<String>, stdin: Option<&[u8]>) -> Output {
+    let output = host::hook_tools::run(name, &args, stdin);
     Output {
         code: output.exit_code,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

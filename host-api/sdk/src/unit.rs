@@ -2,8 +2,8 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, NetworkInfo, OpenedPorts, Ports, Relation, Result, State, Status,
-    Storage, Workload, host,
+    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
+    Result, Secret, State, Status, Storage, Workload, host, secret,
 };
 use std::collections::BTreeSet;
 
@@ -112,6 +112,35 @@ impl Unit {
     /// What the charm keeps for this unit from one hook to the next.
     pub fn state(&self) -> State {
         State::new()
+    }
+
+    /// Begins a secret of the application's: only its leader makes one, and all its units read it.
+    pub fn app_secret(&self) -> NewSecret {
+        NewSecret::new(Owner::Application)
+    }
+
+    /// Begins a secret of this unit's own.
+    pub fn own_secret(&self) -> NewSecret {
+        NewSecret::new(Owner::Unit)
+    }
+
+    /// The secret that this unit, or the application that it leads, names so.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn secret_labelled(&self, label: &str) -> Result<Secret> {
+        let details = host::secrets::info(None, Some(label)).map_err(Error::refused)?;
+        Ok(Secret::new(details.uri))
+    }
+
+    /// The secrets that this unit looks after: its own, and as leader its application's.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be told now.
+    pub fn secrets(&self) -> Result<Vec<Secret>> {
+        secret::all()
     }
 
     /// The storage of a name that can be used now, by id; what is not there yet, or about to go, is left out.

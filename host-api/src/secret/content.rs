@@ -16,7 +16,12 @@ pub const MAX_KEYS: usize = 1_000;
 pub const MAX_KEY_BYTES: usize = 256;
 
 /// What ends a key whose value is base64 already.
-const BASE64_SUFFIX: &str = "#base64";
+pub const BASE64_SUFFIX: &str = "#base64";
+
+/// Bytes as the base64 text that content is kept as.
+pub fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
 
 /// Content that makes no secret. The texts are Juju's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -27,6 +27,7 @@ mod action;
 mod board;
 mod charms;
 mod commit;
+mod exec;
 mod groups;
 mod hook;
 mod leases;

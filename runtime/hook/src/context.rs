@@ -10,8 +10,9 @@ use periapt_host_api::{
 };
 
 use crate::{
-    ActionGathered, CallError, CallTime, ContextError, IdSeed, LeaseState, Limits, OutputStream,
-    actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun, snapshot::Snapshot,
+    ActionGathered, CallError, CallTime, ContextError, FileError, FileRequest, IdSeed, LeaseState, Limits,
+    OutputStream, actions::RunningAction, lease::Leadership, recorder::Recorder, run::HookRun,
+    snapshot::Snapshot,
 };
 
 /// What a hook run starts from.
@@ -126,6 +127,12 @@ impl HookContext {
     /// same call, made again, is then decided.
     pub fn secret_fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>) {
         self.run.secrets.fetched(key, content, self.run.limits.fetched_bytes);
+    }
+
+    /// Tells what came of the request that an [`Answer::NeedsFile`](crate::Answer::NeedsFile) made: a file's content,
+    /// or nothing of one that was written. The same call, made again, is then decided.
+    pub fn file_answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
+        self.run.files.answered(request, answer);
     }
 
     /// Takes what the handler wrote to a stream: one line, or several that belong together.

@@ -7,7 +7,7 @@
 
 use periapt_host_api::{LeaderTerm, Timestamp, secret::SecretKey};
 
-use crate::CallError;
+use crate::{CallError, FileRequest};
 
 /// How long a unit stays leader after it was told so, in milliseconds: what Juju promises to charms.
 pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
@@ -47,7 +47,13 @@ pub enum Answer<T> {
     NeedsLease,
     /// Nothing happened yet: fetch this content, tell `HookContext::secret_fetched`, and make the same call again.
     NeedsSecret(SecretKey),
+    /// Nothing of the hook happened yet: do this with the guest's files, tell `HookContext::file_answered`, and make the
+    /// same call again.
+    NeedsFile(FileRequest),
 }
+
+/// How often one call may ask before it is decided: for a lease, a secret, and files.
+pub const MAX_ASKED: u32 = 70;
 
 impl<T> Answer<T> {
     /// The same answer, of another type.
@@ -56,6 +62,7 @@ impl<T> Answer<T> {
             Self::Ready(value) => Answer::Ready(change(value)),
             Self::NeedsLease => Answer::NeedsLease,
             Self::NeedsSecret(key) => Answer::NeedsSecret(key),
+            Self::NeedsFile(request) => Answer::NeedsFile(request),
         }
     }
 }
@@ -66,6 +73,7 @@ pub(crate) enum Halt {
     Refused(CallError),
     NeedsLease,
     NeedsSecret(SecretKey),
+    NeedsFile(FileRequest),
 }
 
 impl From<CallError> for Halt {
@@ -80,6 +88,7 @@ pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> Answer<Result<T, CallEr
         Err(Halt::Refused(error)) => Answer::Ready(Err(error)),
         Err(Halt::NeedsLease) => Answer::NeedsLease,
         Err(Halt::NeedsSecret(key)) => Answer::NeedsSecret(key),
+        Err(Halt::NeedsFile(request)) => Answer::NeedsFile(request),
     }
 }
 

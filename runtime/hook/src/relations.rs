@@ -3,12 +3,8 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, RelationId, UnitName,
-    event::{Event, RelationContext},
-    record::RelationRecord,
-    relation::Scope,
-    status::Life,
-    view::RelationView,
+    ApplicationName, EndpointName, RelationId, UnitName, event::Event, record::RelationRecord,
+    relation::Scope, status::Life, view::RelationView,
 };
 
 use crate::{CallError, run::HookRun};
@@ -39,11 +35,6 @@ impl OwnRelation<'_> {
 }
 
 impl HookRun {
-    /// The relation of the hook.
-    pub(crate) fn hook_relation(&self) -> Option<&RelationContext> {
-        self.event.relation()
-    }
-
     /// A relation by its number. One that is not the unit's is not told from one that does not exist.
     pub(crate) fn relation(&self, id: RelationId) -> Result<OwnRelation<'_>, CallError> {
         let record = self.snapshot.own().record.relations.get(&id);

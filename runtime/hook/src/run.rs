@@ -7,6 +7,8 @@ use crate::{
     actions::RunningAction,
     early::Early,
     effects::Effects,
+    exec::Subject,
+    files::Files,
     lease::{Halt, Leadership},
     secrets::{IdSeed, Secrets},
     snapshot::Snapshot,
@@ -25,6 +27,9 @@ pub(crate) struct HookRun {
     pub(crate) leadership: Leadership,
     pub(crate) action: Option<RunningAction>,
     pub(crate) secrets: Secrets,
+    pub(crate) files: Files,
+    /// What a tool that is run from outside is about.
+    pub(crate) subject: Option<Subject>,
 }
 
 impl HookRun {
@@ -42,6 +47,8 @@ impl HookRun {
             statuses: Statuses::default(),
             action: RunningAction::of(&event, &snapshot.view),
             secrets: Secrets::new(ids),
+            files: Files::default(),
+            subject: None,
             snapshot,
             event,
             limits,

@@ -113,6 +113,24 @@ const TOOLS: &[Tool] = &[
     storage::STORAGE_ADD,
 ];
 
+/// A tool, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookTool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What it prints with `--help`.
+    pub help: String,
+}
+
+/// All tools that do something, sorted by name.
+pub fn hook_tools() -> impl Iterator<Item = HookTool> {
+    let mut tools: Vec<&Tool> = TOOLS.iter().collect();
+    tools.sort_by_key(|tool| tool.name);
+    tools.into_iter().map(|tool| HookTool { name: tool.name, summary: tool.summary, help: help::text(tool) })
+}
+
 impl HookContext {
     /// Runs one hook tool, such as `relation-get --format=json - mysql/0`.
     ///
@@ -129,7 +147,9 @@ impl HookContext {
             Err(Halt::Refused(error)) => failure(&error),
             Err(Halt::NeedsLease) => return Answer::NeedsLease,
             Err(Halt::NeedsSecret(key)) => return Answer::NeedsSecret(key),
+            Err(Halt::NeedsFile(request)) => return Answer::NeedsFile(request),
         };
+        self.run.files.forget();
         let stdin = stdin.map(String::from_utf8_lossy);
         match secret::is_confidential(name) {
             true => self.recorder.record_confidential("hook-tools.run", &(name, arguments, stdin), &output),
@@ -137,6 +157,11 @@ impl HookContext {
         }
         Answer::Ready(output)
     }
+}
+
+/// Whether there is a tool of this name, or one in Juju that answers why it is not there.
+pub fn is_hook_tool(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.name == name) || unsupported::is_known(name)
 }
 
 fn run(
@@ -154,7 +179,16 @@ fn run(
     match flags::parse(tool.flags, arguments)? {
         Parsed::Help => Ok(help::text(tool).into()),
         Parsed::Arguments { flags, positional } => {
-            (tool.run)(Call { run, now, flags, arguments: positional, stdin })
+            let file = call::output_file(&flags);
+            let call = Call { run: &mut *run, now, flags, arguments: positional, stdin };
+            let output = (tool.run)(call)?;
+            match file {
+                Some(path) => {
+                    run.write_file(&path, output.stdout)?;
+                    Ok(Output { stdout: String::new(), ..output })
+                }
+                None => Ok(output),
+            }
         }
     }
 }

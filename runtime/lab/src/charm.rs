@@ -16,8 +16,8 @@ use crate::{LabError, trace::ToolCall};
 
 mod script;
 
-pub(crate) use script::play;
 pub use script::{Action, Hook};
+pub(crate) use script::{exec, play};
 
 /// How a charm's handler ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Ending {
     Handled,
     /// There is no handler for the event (A09).
     Unhandled,
+    /// It was a tool that an operator ran, and this is its exit code (C-9).
+    Exited(u8),
     /// It failed, trapped, or ran out of a budget.
     Failed(String),
 }

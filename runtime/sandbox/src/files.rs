@@ -13,6 +13,7 @@ mod path;
 mod stored;
 mod stream;
 mod tree;
+mod whole;
 
 pub(crate) use charm::CharmFiles;
 pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used};

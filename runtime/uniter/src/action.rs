@@ -80,6 +80,12 @@ pub enum ActionReturn {
         /// Why, in its own words or the sandbox's; may be empty.
         message: String,
     },
+    /// A tool that an operator ran came to its end: its exit code is a result and no failure, and what it asked for is
+    /// committed whatever it is (C-9).
+    Exited {
+        /// As a process's exit code.
+        code: i32,
+    },
     /// It was stopped, because an operator cancelled the task.
     Stopped,
 }
@@ -98,6 +104,8 @@ impl ActionEnd {
         let (outcome, return_code, message) = match (returned, failed) {
             (ActionReturn::Handled, None) => (TaskOutcome::Completed, 0, String::new()),
             (ActionReturn::Handled, Some(message)) => (TaskOutcome::Failed, 0, message),
+            (ActionReturn::Exited { code }, None) => (TaskOutcome::Completed, code, String::new()),
+            (ActionReturn::Exited { code }, Some(message)) => (TaskOutcome::Failed, code, message),
             (ActionReturn::Unhandled, _) => {
                 (TaskOutcome::Failed, 1, format!("action not implemented on unit {unit:?}"))
             }

@@ -6,7 +6,7 @@ use crate::{Found, List, Promise, Row};
 
 const HEAD: &str = "# Conformance
 
-What charms can observe, row by row, and which test shows it. A test shows a row when its name begins with the row's id, wherever it stands; [testing.md](testing.md) says how to add one.
+What charms can observe, row by row, and which test shows it. A test, or a case of a hook tool's table, shows a row when its name begins with the row's id, wherever it stands; [testing.md](testing.md) says how to add one.
 
 This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it is behind.
 ";
@@ -44,7 +44,7 @@ fn shown_by(row: &Row, found: &[Found]) -> String {
 /// A file in two words: the crate's directory and the file.
 fn room(file: &str) -> String {
     let crate_directory = file.split(['/']).take_while(|part| *part != "src" && *part != "tests").last();
-    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).unwrap_or(file);
+    let stem = file.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or(file);
     format!("{}/{stem}", crate_directory.unwrap_or("tests"))
 }
 
@@ -81,5 +81,6 @@ mod tests {
     fn a_file_is_named_by_its_crate_and_itself() {
         assert_eq!(room("host-api/src/charm/parse.rs"), "host-api/parse");
         assert_eq!(room("tests/tests/cli/mistakes.rs"), "tests/mistakes");
+        assert_eq!(room("runtime/hook/tests/tools/relation-get.yaml"), "hook/relation-get");
     }
 }

@@ -8,6 +8,9 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
+/// Where the tables of hook tools are, from the repository's root.
+const TABLES: &str = "runtime/hook/tests/tools";
+
 /// A test.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
@@ -17,7 +20,7 @@ pub struct Found {
     pub name: String,
 }
 
-/// The tests of all Rust files of a repository whose names begin with rows' ids, by id.
+/// The tests of all Rust files of a repository, and the cases of its tables, whose names begin with rows' ids, by id.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -26,7 +29,8 @@ pub fn tests(root: &Path) -> Result<BTreeMap<String, Vec<Found>>> {
     for path in sources(root)? {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        for name in tests_of(&text) {
+        let names = if is_table(&path) { cases_of(&text) } else { tests_of(&text) };
+        for name in names {
             for id in ids(name) {
                 let test = Found { file: file.clone(), name: name.to_owned() };
                 found.entry(id).or_default().push(test);
@@ -36,7 +40,12 @@ pub fn tests(root: &Path) -> Result<BTreeMap<String, Vec<Found>>> {
     Ok(found)
 }
 
-/// All Rust files that are ours, in order.
+/// Whether a file is a table of hook tools, not code.
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml")
+}
+
+/// All Rust files that are ours, and the tables of hook tools, in order.
 fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![root.to_owned()];
@@ -51,6 +60,7 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>> {
                 false if entry.path().extension().is_some_and(|extension| extension == "rs") => {
                     files.push(entry.path());
                 }
+                false if is_table(&entry.path()) && directory.ends_with(TABLES) => files.push(entry.path()),
                 _ => {}
             }
         }
@@ -78,9 +88,14 @@ fn tests_of(text: &str) -> Vec<&str> {
     names
 }
 
+/// The names of a table's cases.
+fn cases_of(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("- case: ")).collect()
+}
+
 /// The ids with which a name begins: `f13_f16_suspension_...` shows two rows.
 fn ids(name: &str) -> Vec<String> {
-    let parts = name.split('_');
+    let parts = name.split(['_', ' ']);
     let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'q', b'0'..=b'9', b'0'..=b'9']);
     parts.take_while(is_id).map(str::to_uppercase).collect()
 }
@@ -92,6 +107,7 @@ mod tests {
     #[test]
     fn a_name_shows_the_rows_that_it_begins_with() {
         assert_eq!(ids("f13_f16_suspension_and_f14"), ["F13", "F16"]);
+        assert_eq!(ids("h01 a case of a table"), ["H01"]);
         assert_eq!(ids("r23_of_a_rule"), Vec::<String>::new(), "rules are no rows");
         assert_eq!(ids("waits_for_a01"), Vec::<String>::new());
     }

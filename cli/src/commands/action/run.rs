@@ -22,8 +22,22 @@ use crate::{
     output::{ColorChoice, Sink, note},
 };
 
-/// How long is waited where nobody says, as Juju does.
-const DEFAULT_WAIT: Duration = Duration::from_secs(60);
+/// Whether an action is run or a hook tool: Juju shows the one as it goes, and the other as if it ran here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    Run,
+    Exec,
+}
+
+impl Manner {
+    /// How long is waited where nobody says.
+    fn default_wait(self) -> Duration {
+        match self {
+            Self::Run => Duration::from_secs(60),
+            Self::Exec => Duration::from_secs(300),
+        }
+    }
+}
 
 /// How long after a stream of news broke another is asked for.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -50,7 +64,16 @@ pub(crate) struct Run {
     /// Take values as they stand, not as YAML
     #[arg(long)]
     string_args: bool,
-    /// How long to wait for the results; a minute unless said
+    #[command(flatten)]
+    follow: FollowArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// How what was asked for is followed, and where its results go.
+#[derive(Debug, Args)]
+pub(super) struct FollowArgs {
+    /// How long to wait for the results; a minute unless said, five for `exec`
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "background")]
     wait: Option<Duration>,
     /// Do not wait: say what was scheduled
@@ -65,8 +88,6 @@ pub(crate) struct Run {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    model: ModelArg,
 }
 
 /// A task that is waited for.
@@ -79,6 +100,19 @@ impl Run {
         let parameters = parameters::read(self.params.as_deref(), pairs, reading)?;
         let model = context.model(&self.model)?;
         let request = EnqueueOperation { action, receivers, parameters };
+        self.follow.carry_out(context, &model, request, Manner::Run).await
+    }
+}
+
+impl FollowArgs {
+    /// Asks for an operation, follows it, and shows what came of it.
+    pub(super) async fn carry_out(
+        self,
+        context: &Context,
+        model: &Model,
+        request: EnqueueOperation,
+        manner: Manner,
+    ) -> Result<()> {
         let enqueued = match model.command(Command::EnqueueOperation(request)).await? {
             Answer::Operation(enqueued) => enqueued,
             other => return Err(Failure::new(format!("the controller answered {other:?}"))),
@@ -97,9 +131,12 @@ impl Run {
             scheduled(context, enqueued.id, &waited);
             return Ok(());
         }
-        running(context, enqueued.id, &waited);
-        let deadline = Instant::now() + self.wait.filter(|wait| !wait.is_zero()).unwrap_or(DEFAULT_WAIT);
-        let mut tasks = follow(&model, enqueued.id, &waited, deadline).await?;
+        if manner == Manner::Run {
+            running(context, enqueued.id, &waited);
+        }
+        let deadline =
+            Instant::now() + self.wait.filter(|wait| !wait.is_zero()).unwrap_or(manner.default_wait());
+        let mut tasks = follow(model, enqueued.id, &waited, deadline).await?;
         let late: Vec<TaskId> =
             waited.keys().filter(|id| !tasks.iter().any(|task| task.id == **id)).copied().collect();
         for id in &late {
@@ -245,13 +282,12 @@ pub(super) fn print(
 pub(super) fn verdict(tasks: &[TaskDetails]) -> Result<()> {
     let failed: Vec<String> = tasks
         .iter()
-        .filter(|task| task.status != TaskStatus::Completed)
-        .map(|task| {
-            let code = task.results.as_ref().map_or(1, |results| results.return_code);
-            match code {
-                0 => format!(" - id \"{}\" {}: {}", task.id, task.status, task.message),
-                code => format!(" - id \"{}\" with return code {code}", task.id),
-            }
+        .map(|task| (task, task.results.as_ref().map_or(1, |results| results.return_code)))
+        // A tool's exit code is a result, and whoever ran it wants to know.
+        .filter(|(task, code)| task.status != TaskStatus::Completed || *code != 0)
+        .map(|(task, code)| match code {
+            0 => format!(" - id \"{}\" {}: {}", task.id, task.status, task.message),
+            code => format!(" - id \"{}\" with return code {code}", task.id),
         })
         .collect();
     match failed.as_slice() {

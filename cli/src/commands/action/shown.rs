@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use periapt_host_api::action::{OperationDetails, Parameters, TaskDetails, TaskMessage, TaskStatus};
+use periapt_host_api::{
+    action::{OperationDetails, Parameters, TaskDetails, TaskMessage, TaskStatus},
+    exec,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -163,12 +166,18 @@ pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<String> {
     }
 }
 
-/// One task's results alone; of several, each under its unit's name.
+/// One task's results alone; of several, each under its unit's name. What a tool printed is not indented, as in Juju.
 fn plain(tasks: &[TaskDetails]) -> Result<String> {
     if let [task] = tasks {
         return plain_task(task);
     }
     let mut text = String::new();
+    if tasks.iter().all(|task| task.action == exec::ACTION) {
+        for task in tasks {
+            text.push_str(&format!("{}:\n{}\n", task.unit, plain_task(task)?));
+        }
+        return Ok(text);
+    }
     for task in tasks {
         text.push_str(&format!("{}:\n", task.unit));
         for line in plain_task(task)?.lines() {

@@ -1,5 +1,7 @@
 //! Actions: asked for, cancelled (`hook-model.md` 1.13, 6.3).
 
+use std::borrow::Cow;
+
 use periapt_host_api::{
     ActionOperationId, CharmDigest, Refusal, TaskId, UnitName,
     action::{
@@ -8,6 +10,7 @@ use periapt_host_api::{
     },
     charm::ActionMeta,
     command::{Answer, CommandResult},
+    exec::{self, ExecRequest},
     problem::ErrorCode,
     status::Life,
 };
@@ -92,7 +95,7 @@ fn new_task(
     request: &EnqueueOperation,
 ) -> Result<Task, Refusal> {
     let unit = receiving_unit(tx, receiver)?;
-    let meta = action_of(tx, &unit, &request.action)?;
+    let meta = action_of(tx, &unit, request)?;
     let parameters = meta.complete(&request.parameters).map_err(Refusal::bad_request)?;
     let group = meta.group();
     if tx.state.open_task_count(&unit) >= MAX_OPEN_TASKS {
@@ -135,15 +138,26 @@ fn receiving_unit(tx: &Transaction<'_>, receiver: &ActionReceiver) -> Result<Uni
     }
 }
 
-/// What the charm that a unit runs, or is to run first, declares of an action.
-fn action_of<'a>(tx: &Transaction<'a>, unit: &UnitName, action: &str) -> Result<&'a ActionMeta, Refusal> {
+/// What the charm that a unit runs, or is to run first, declares of an action. All units run hook tools.
+fn action_of<'a>(
+    tx: &Transaction<'a>,
+    unit: &UnitName,
+    request: &EnqueueOperation,
+) -> Result<Cow<'a, ActionMeta>, Refusal> {
+    let action = request.action.as_str();
+    if action == exec::ACTION {
+        ExecRequest::of_parameters(&request.parameters)
+            .map_err(|error| Refusal::bad_request(error.to_string()))?;
+        return Ok(Cow::Owned(exec::meta()));
+    }
     let own = tx.unit(unit)?;
     let digest: CharmDigest = match own.record.charm {
         Some(charm) => charm.digest,
         None => tx.application(unit.application())?.charm.digest,
     };
     let meta = tx.root.charm(&digest).and_then(|charm| charm.meta.actions.get(action));
-    meta.ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))
+    meta.map(Cow::Borrowed)
+        .ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))
 }
 
 fn summary<'a>(action: &str, units: impl Iterator<Item = &'a UnitName>) -> String {

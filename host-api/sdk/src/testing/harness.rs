@@ -4,7 +4,7 @@ use super::state::{Action, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
     ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken,
-    RelationChanged, RelationDeparted, RelationJoined, Status, Value, charm,
+    RelationChanged, RelationDeparted, RelationJoined, Secret, SecretContent, Status, Value, charm,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -83,6 +83,33 @@ impl<C: Charm> Harness<C> {
         self.state().durable.added_storage.get(name).copied().unwrap_or(0)
     }
 
+    /// Grants the unit a secret of another application's, without an event.
+    pub fn grant_secret(&mut self, content: &[(&str, &str)]) -> Secret {
+        Secret::new(self.state_mut().durable.secrets.grant(bytes(content)))
+    }
+
+    /// The other application gives such a secret other content: a new revision, without an event.
+    pub fn revise_secret(&mut self, secret: &Secret, content: &[(&str, &str)]) {
+        self.state_mut().durable.secrets.revise(secret.uri(), bytes(content));
+    }
+
+    /// The other application takes its grant back.
+    pub fn revoke_secret(&mut self, secret: &Secret) {
+        self.state_mut().durable.secrets.revoke(secret.uri());
+    }
+
+    /// The latest revision of a secret, and its content; none if there is no such secret.
+    pub fn secret(&self, secret: &Secret) -> Option<(u32, SecretContent)> {
+        let kept = self.state().durable.secrets.of(secret.uri())?;
+        Some((kept.latest(), kept.revisions.get(&kept.latest())?.clone().into()))
+    }
+
+    /// Who may read a secret: applications and units.
+    pub fn secret_readers(&self, secret: &Secret) -> Vec<String> {
+        let kept = self.state().durable.secrets.of(secret.uri());
+        kept.map(|kept| kept.access.keys().cloned().collect()).unwrap_or_default()
+    }
+
     /// Runs one hook, first attempt.
     ///
     /// # Errors
@@ -91,8 +118,9 @@ impl<C: Charm> Harness<C> {
     pub fn run(&mut self, event: Event) -> Outcome {
         let before = self.state().durable.clone();
         let outcome = with(&mut self.state, || charm::run::<C>(&event, 1));
-        if outcome.is_err() {
-            self.state_mut().durable = before;
+        match outcome {
+            Ok(_) => self.state_mut().durable.secrets.commit(),
+            Err(_) => self.state_mut().durable = before,
         }
         outcome
     }
@@ -279,6 +307,10 @@ impl<C: Charm> Harness<C> {
     fn state_mut(&mut self) -> &mut State {
         self.state.as_mut().expect("the state is here between hooks")
     }
+}
+
+fn bytes(content: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+    content.iter().map(|&(key, value)| (key.to_owned(), value.as_bytes().to_vec())).collect()
 }
 
 fn owned(bag: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -266,6 +266,8 @@ pub(crate) mod storage {
     }
 }
 
+pub(crate) use super::secrets;
+
 pub(crate) mod identity {
     use super::{Error, current};
 

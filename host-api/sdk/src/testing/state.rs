@@ -1,5 +1,6 @@
 //! The unit in memory that answers a charm under test.
 
+use super::secrets::Secrets;
 use crate::bindings::periapt::charm::{config, goal_state, hook_tools, log, status, types};
 use crate::{OpenedPorts, Status};
 use std::cell::RefCell;
@@ -17,6 +18,7 @@ pub(crate) struct Durable {
     pub(crate) ports: Vec<OpenedPorts>,
     pub(crate) state: Text,
     pub(crate) added_storage: BTreeMap<String, u32>,
+    pub(crate) secrets: Secrets,
 }
 
 #[derive(Clone)]

@@ -15,6 +15,7 @@ use periapt_uniter::{ActionEnd, ActionReturn, ActionRun, HookRun};
 use super::{
     RunnerError, World,
     commit::{Committed, Outcome},
+    exec,
     hook::{self, Attempt},
     outbox::Outbox,
     unit::{Step, Unit},
@@ -84,6 +85,9 @@ async fn execute(
     task: TaskId,
     outbox: &Arc<Outbox>,
 ) -> (ActionEnd, Outcome) {
+    if run.event.hook_name() == periapt_host_api::exec::ACTION {
+        return exec::execute(world, view, run, task, outbox).await;
+    }
     let attempt = match hook::attempt(world, view, run, outbox).await {
         Ok(attempt) => attempt,
         Err((journal, message)) => {

@@ -32,12 +32,23 @@ pub(crate) struct Ran {
 }
 
 /// What the host answers to a hook.
-struct Services {
+pub(super) struct Services {
     world: Arc<World>,
     unit: UnitName,
     /// The task that an action runs.
     task: Option<TaskId>,
     outbox: Arc<Outbox>,
+}
+
+impl Services {
+    pub(super) fn new(world: &Arc<World>, run: &HookRun, outbox: &Arc<Outbox>) -> Self {
+        Self {
+            world: Arc::clone(world),
+            unit: run.unit.clone(),
+            task: run.event.task(),
+            outbox: Arc::clone(outbox),
+        }
+    }
 }
 
 impl HookServices for Services {
@@ -104,18 +115,12 @@ pub(crate) async fn attempt(
             Ok(context) => context,
             Err(message) => return Err((journal, message)),
         };
-        let services = Services {
-            world: Arc::clone(world),
-            unit: run.unit.clone(),
-            task: run.event.task(),
-            outbox: Arc::clone(outbox),
-        };
         let inputs = RunInputs {
             context,
             seed: Seed(seed),
             budgets: budgets.clone(),
             storage: storage.clone(),
-            services: Arc::new(services),
+            services: Arc::new(Services::new(world, run, outbox)),
         };
         match world.sandbox.run_hook(&loaded.prepared, inputs).await {
             Ok(report) => break report,
@@ -192,7 +197,7 @@ pub(crate) fn refused(outcome: Outcome, end: &HookEnd, message: String) -> Ran {
     Ran { end: HookEnd::Failed { message, status_set }, outcome: Outcome { journal, ..Outcome::default() } }
 }
 
-fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> JournalRecord {
+pub(super) fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> JournalRecord {
     JournalRecord {
         seq: run.operation().0,
         event: run.event.clone(),
@@ -212,7 +217,7 @@ fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> Journa
     }
 }
 
-fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> Result<HookContext, String> {
+pub(super) fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> Result<HookContext, String> {
     let inputs = HookInputs {
         view: view.clone(),
         unit: run.unit.clone(),
@@ -228,7 +233,7 @@ fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> Result<Hook
 }
 
 /// Bytes from the operating system, never derived from anything (`design.md` section 9).
-fn random<const N: usize>() -> Result<[u8; N], String> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
     match getrandom::fill(&mut bytes) {
         Ok(()) => Ok(bytes),

@@ -9,7 +9,7 @@ use super::{
     flags::{Flag, Flags, Given, Kind},
     format::Format,
 };
-use crate::{CallError, CallTime, run::HookRun};
+use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 
 /// `--format` and `--output`.
 pub(super) const OUTPUT: &[Flag] = &[
@@ -27,7 +27,7 @@ pub(super) const OUTPUT_FILE: &[Flag] = &[OUTPUT_FLAG];
 const OUTPUT_FLAG: Flag = Flag {
     names: &["-o", "--output"],
     kind: Kind::Value("file"),
-    help: "Specify an output file; in the sandbox only - (standard output)",
+    help: "Write to a file of the hook's own instead of standard output (-)",
 };
 
 /// `-r`.
@@ -45,7 +45,7 @@ pub(super) const APP: &[Flag] =
 pub(super) const FILE: &[Flag] = &[Flag {
     names: &["--file"],
     kind: Kind::Value("file"),
-    help: "Read a YAML map of settings; in the sandbox only from - (standard input)",
+    help: "Read a YAML map of settings from a file of the hook's own, or from - (standard input)",
 }];
 
 /// A call with its arguments read.
@@ -96,39 +96,43 @@ impl<'a> Call<'a> {
 
     /// The same, of a tool that prints otherwise where nobody says how.
     pub(super) fn format_or(&self, default: Format) -> Result<Format, CallError> {
-        if let Some(output) = self.flags.value("-o").filter(|output| output.value != "-") {
-            let file = &output.value;
-            return Err(CallError::NotSupported(format!(
-                "cannot write to {file:?}: in the sandbox a hook tool writes to its standard output only"
-            )));
-        }
         self.flags.value("--format").map_or(Ok(default), Format::of_flag)
     }
 
     /// The settings of `--file`. Numbers and truth values are taken as they are written, nulls as empty values.
-    pub(super) fn file(&self) -> Result<Settings, CallError> {
-        let Some(given) = self.flags.value("--file") else { return Ok(Settings::new()) };
-        if given.value != "-" {
-            return Err(CallError::NotSupported(format!(
-                "cannot read {:?}: in the sandbox a hook tool reads its standard input only (--file -)",
-                given.value
-            )));
-        }
-        let text = self.stdin_text()?;
+    pub(super) fn file(&mut self) -> Result<Settings, Halt> {
+        let Some(text) = self.file_text()? else { return Ok(Settings::new()) };
         if text.trim().is_empty() {
             return Ok(Settings::new());
         }
-        let settings: BTreeMap<String, Option<String>> =
-            yaml::parse(text).map_err(|error| CallError::Failed(format!("cannot read settings: {error}")))?;
+        let settings: BTreeMap<String, Option<String>> = yaml::parse(&text)
+            .map_err(|error| CallError::Failed(format!("cannot read settings: {error}")))?;
         Ok(settings.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
     }
 
-    /// Standard input as text, of a tool that was told to read it (T-7).
-    pub(super) fn stdin_text(&self) -> Result<&'a str, CallError> {
-        let failed = |text: &str| CallError::Failed(text.to_owned());
-        let bytes = self.stdin.ok_or_else(|| failed("hook tool requires stdin, none supplied"))?;
-        str::from_utf8(bytes).map_err(|_| failed("standard input is not UTF-8"))
+    /// What `--file` names, as text: `-` is standard input, which is passed on to who asks for it alone (T-7).
+    pub(super) fn file_text(&mut self) -> Result<Option<String>, Halt> {
+        let Some(given) = self.flags.value("--file") else { return Ok(None) };
+        let failed = |text: String| Halt::from(CallError::Failed(text));
+        match (given.value.as_str(), self.stdin) {
+            ("-", None) => Err(failed("hook tool requires stdin, none supplied".to_owned())),
+            ("-", Some(bytes)) => match str::from_utf8(bytes) {
+                Ok(text) => Ok(Some(text.to_owned())),
+                Err(_) => Err(failed("standard input is not UTF-8".to_owned())),
+            },
+            (path, _) => {
+                let content = self.run.read_file(path)?;
+                String::from_utf8(content)
+                    .map(Some)
+                    .map_err(|_| failed(format!("file {path:?} is not UTF-8")))
+            }
+        }
     }
+}
+
+/// Where `--output` sends what a tool prints; none: to standard output.
+pub(super) fn output_file(flags: &Flags) -> Option<String> {
+    flags.value("-o").map(|given| given.value.clone()).filter(|path| path != "-")
 }
 
 /// Nothing to print.

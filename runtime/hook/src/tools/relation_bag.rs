@@ -50,7 +50,7 @@ fn bag(call: &Call<'_>, whose: Option<&str>) -> Result<Bag, CallError> {
         Some(name) if of_application => Ok(Bag::Application(application_of(name)?)),
         Some(name) => Ok(Bag::Unit(name.to_owned())),
         None => {
-            let remote_unit = call.run.event.remote_unit().filter(|_| !of_application);
+            let remote_unit = call.run.hook_remote_unit().filter(|_| !of_application);
             let context = call.run.hook_relation();
             match (remote_unit, context) {
                 (Some(unit), _) => Ok(Bag::Unit(unit.to_string())),
@@ -72,7 +72,7 @@ fn application_of(name: &str) -> Result<String, CallError> {
     }
 }
 
-fn relation_set(call: Call<'_>) -> Result<Output, Halt> {
+fn relation_set(mut call: Call<'_>) -> Result<Output, Halt> {
     let relation = call.relation()?;
     let arguments = key_value::parse(&call.arguments)?;
     let mut changes = call.file()?;

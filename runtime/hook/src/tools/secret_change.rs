@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    secret::{ContentError, SecretData, SecretRevision, policy::parse_expire},
+    secret::{
+        ContentError, SecretData, SecretRevision,
+        content::{BASE64_SUFFIX, base64},
+        policy::parse_expire,
+    },
     yaml,
 };
 
@@ -14,6 +18,9 @@ use super::{
     secret::{LABEL, uri},
 };
 use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
+
+/// What ends a key whose value is the path of a file.
+const FILE_SUFFIX: &str = "#file";
 
 const METADATA: &[Flag] = &[
     Flag { names: &["--description"], kind: Kind::Value("description"), help: "The secret's description" },
@@ -26,7 +33,7 @@ const METADATA: &[Flag] = &[
     Flag {
         names: &["--file"],
         kind: Kind::Value("file"),
-        help: "Read a YAML map of keys and values; in the sandbox only from - (standard input)",
+        help: "Read a YAML map of keys and values from a file of the hook's own, or from - (standard input)",
     },
 ];
 
@@ -38,7 +45,7 @@ const OWNER: &[Flag] = &[Flag {
 
 pub(super) const SECRET_ADD: Tool = Tool {
     name: "secret-add",
-    arguments: "[<key>[#base64]=<value> ...]",
+    arguments: "[<key>[#base64|#file]=<value> ...]",
     summary: "Make a secret with the hook's commit, and print its URI.",
     flags: &[LABEL, METADATA, OWNER],
     run: secret_add,
@@ -46,7 +53,7 @@ pub(super) const SECRET_ADD: Tool = Tool {
 
 pub(super) const SECRET_SET: Tool = Tool {
     name: "secret-set",
-    arguments: "<URI> [<key>[#base64]=<value> ...]",
+    arguments: "<URI> [<key>[#base64|#file]=<value> ...]",
     summary: "Change a secret with the hook's commit; other content makes a new revision.",
     flags: &[LABEL, METADATA, OWNER],
     run: secret_set,
@@ -64,20 +71,20 @@ pub(super) const SECRET_REMOVE: Tool = Tool {
     run: secret_remove,
 };
 
-fn secret_add(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_add(mut call: Call<'_>) -> Result<Output, Halt> {
     let (metadata, owner) = (metadata(&call)?, owner(&call)?);
-    let Some(content) = content(&call, &call.arguments)? else {
+    let Some(content) = content(&mut call, 0)? else {
         return Err(CallError::invalid("missing secret value or filename").into());
     };
     let id = call.run.add_secret(call.now, owner, content, metadata)?;
     Ok(format!("{}\n", id.uri()).into())
 }
 
-fn secret_set(call: Call<'_>) -> Result<Output, Halt> {
+fn secret_set(mut call: Call<'_>) -> Result<Output, Halt> {
     let id = call.run.secret_uri(uri(call.arguments.first().copied())?)?;
     let metadata = metadata(&call)?;
     owner(&call)?;
-    let content = content(&call, call.arguments.get(1..).unwrap_or_default())?;
+    let content = content(&mut call, 1)?;
     call.run.set_secret(call.now, id, content, metadata)?;
     Ok(silent())
 }
@@ -114,40 +121,45 @@ fn metadata(call: &Call<'_>) -> Result<SecretMetadata, CallError> {
     })
 }
 
-/// The content that arguments and `--file` give; none: none was given.
-fn content(call: &Call<'_>, arguments: &[&str]) -> Result<Option<SecretData>, CallError> {
+/// The content that arguments and `--file` give; none: none was given. A `#file` that cannot be read is an argument
+/// that makes no sense, as in Juju.
+fn content(call: &mut Call<'_>, first: usize) -> Result<Option<SecretData>, Halt> {
     let mut texts = BTreeMap::new();
-    let file = call.flags.value("--file");
+    let file = call.file_text()?;
+    let mut given = file.is_some();
     if let Some(file) = file {
-        if file.value != "-" {
-            return Err(no_file(&file.value));
-        }
-        texts = yaml::parse(call.stdin_text()?)
+        texts = yaml::parse(&file)
             .map_err(|error| CallError::Failed(format!("cannot read secret values: {error}")))?;
     }
-    let mut given = file.is_some();
-    for argument in arguments.iter().filter(|argument| !argument.is_empty()) {
+    let mut files = Vec::new();
+    for argument in call.arguments.iter().skip(first).filter(|argument| !argument.is_empty()) {
         let (key, value) = argument
             .split_once('=')
             .filter(|(key, _)| !key.is_empty())
             .ok_or_else(|| CallError::invalid(format!("key value {argument:?} not valid")))?;
-        if key.ends_with("#file") {
-            return Err(no_file(value));
+        match key.trim().strip_suffix(FILE_SUFFIX) {
+            Some(key) => files.push((key, value.trim())),
+            None => {
+                texts.insert(key.trim().to_owned(), value.trim().to_owned());
+            }
         }
-        texts.insert(key.trim().to_owned(), value.trim().to_owned());
         given = true;
+    }
+    for (key, path) in files {
+        let value = call.run.read_file(path).map_err(|halt| match halt {
+            Halt::Refused(error) => {
+                CallError::invalid(format!("reading content for secret key {key:?}: {error}")).into()
+            }
+            other => other,
+        })?;
+        texts.insert(format!("{key}{BASE64_SUFFIX}"), base64(&value));
     }
     if !given {
         return Ok(None);
     }
-    SecretData::from_texts(texts).map(Some).map_err(|error| match error {
+    let content = SecretData::from_texts(texts).map_err(|error| match error {
         ContentError::Empty => CallError::Failed(error.to_string()),
         _ => CallError::InvalidArgument(error.to_string()),
-    })
-}
-
-fn no_file(name: &str) -> CallError {
-    CallError::NotSupported(format!(
-        "cannot read {name:?}: in the sandbox a hook tool reads its standard input only (--file -)"
-    ))
+    });
+    Ok(Some(content?))
 }

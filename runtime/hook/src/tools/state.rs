@@ -51,7 +51,7 @@ fn state_get(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-fn state_set(call: Call<'_>) -> Result<Output, Halt> {
+fn state_set(mut call: Call<'_>) -> Result<Output, Halt> {
     let arguments = key_value::parse(&call.arguments)?;
     let mut changes = call.file()?;
     changes.extend(arguments);

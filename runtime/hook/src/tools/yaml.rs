@@ -77,10 +77,11 @@ fn scalar(text: &str) -> String {
 
 /// Whether every reader takes the bare text for a text. Rather too few than too many.
 fn is_plain(text: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || " ._/@+,=()%-:;".contains(c);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || " ._/@+,=()%-:;#".contains(c);
     let inner = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '_')
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
+        && !text.contains(" #")
         && text.chars().all(allowed);
     inner && !is_word_of_yaml(text) && !may_be_number_or_time(text)
 }
@@ -91,10 +92,20 @@ fn is_word_of_yaml(text: &str) -> bool {
 }
 
 /// Numbers in all bases and with exponents, dates, and base-60 numbers begin with a digit (or a sign or a dot,
-/// which is never bare) and have none of the characters that tell a network address or a path.
+/// which is never bare) and have none of the characters that tell a network address, a path, a secret's id or a UUID.
 fn may_be_number_or_time(text: &str) -> bool {
     let dotted = text.matches('.').count() > 1 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '_') && !dotted && !text.contains('/')
+    let word = text.bytes().any(|b| b.is_ascii_alphabetic() && !b"abcdefABCDEFxXoOtTzZ".contains(&b));
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '_')
+        && !dotted
+        && !word
+        && !is_uuid(text)
+        && !text.contains('/')
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<usize> = text.split('-').map(str::len).collect();
+    groups == [8, 4, 4, 4, 12] && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 fn quoted(text: &str) -> String {
@@ -188,7 +199,18 @@ mod tests {
         for text in odd {
             assert!(document(&json!(text)).starts_with('"'), "{text}");
         }
-        for text in ["mysql", "a/b", "db:1", "10.0.0.4", "10.0.0.0/24", "fe-80", "Ready (1 of 3), 20% done"] {
+        for text in [
+            "mysql",
+            "a/b",
+            "a#b",
+            "db:1",
+            "8.0-rc1",
+            "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
+            "10.0.0.4",
+            "10.0.0.0/24",
+            "fe-80",
+            "Ready (1 of 3), 20% done",
+        ] {
             assert_eq!(document(&json!(text)), format!("{text}\n"));
         }
     }

@@ -4,7 +4,7 @@ use periapt_hook::{CallError, ContextError, HookContext, OutputStream};
 use periapt_host_api::{TaskId, action::TaskStatus, commit::EarlyEffect, event::Event, view::TaskView};
 use serde_json::{Value, json};
 
-use crate::world::{Hook, World, now, pairs, unit};
+use crate::world::{Hook, World, now, unit};
 
 /// `a/0` runs `backup` with these parameters.
 fn action(parameters: Value) -> World {
@@ -23,87 +23,6 @@ fn action(parameters: Value) -> World {
 
 fn started() -> Hook {
     action(json!({"level": 3, "fast": true, "target": {"dir": "/srv", "tags": ["a", "b"]}})).start()
-}
-
-#[test]
-fn parameters_are_read_whole_or_by_their_path() {
-    let mut hook = started();
-    hook.check(&[
-        ("action-get level", "3\n"),
-        ("action-get fast", "True\n"),
-        ("action-get target.dir", "/srv\n"),
-        ("action-get target.tags", "a\nb\n"),
-        ("action-get target", "dir: /srv\ntags:\n  - a\n  - b\n"),
-        ("action-get --format=json target.dir", "\"/srv\"\n"),
-        ("action-get --format=json absent", "null\n"),
-        ("action-get absent", ""),
-        ("action-get level.deeper", ""),
-    ]);
-    let all = hook.context.action_params().unwrap();
-    assert_eq!(all.get("level"), Some(&json!(3)));
-    assert_eq!(hook.context.action_param("target.dir"), Ok(Some(json!("/srv"))));
-    assert_eq!(hook.context.action_param("target.none"), Ok(None));
-    hook.check_errors(&[("action-get a b", 2, "unrecognized args: [\"b\"]")]);
-}
-
-#[test]
-fn n05_keys_of_results_are_checked_wherever_the_tool_is_called() {
-    let form = "must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, hyphens \
-                and periods";
-    for mut hook in [started(), World::new().start()] {
-        for key in ["A_b", "a_b", "b.-a", "a-", "a..b", "a.", ""] {
-            let error = format!("key {key:?} {form}");
-            hook.check_errors(&[(&format!("action-set {key}=x"), 2, &error)]);
-        }
-        for key in ["stdout", "stdout-encoding", "stderr", "stderr-encoding", "stdout.a"] {
-            let error = format!("cannot set reserved action key {key:?}");
-            hook.check_errors(&[(&format!("action-set {key}=x"), 2, &error)]);
-        }
-        hook.check_errors(&[
-            ("action-set", 2, "no arguments specified"),
-            ("action-set a", 2, "argument \"a\" must be of the form key...=value"),
-            ("action-log", 2, "no message specified"),
-            ("action-fail a b", 2, "unrecognized args: [\"b\"]"),
-        ]);
-    }
-}
-
-#[test]
-fn results_are_nested_by_their_keys_and_a_later_one_overrides() {
-    let mut hook = started();
-    hook.check(&[
-        ("action-set a.b=1 a.c=2 plain=x", ""),
-        ("action-set a.b=3=4", ""),
-        ("action-set plain.deeper=5", ""),
-        ("action-set a.c=''", ""),
-    ]);
-    hook.context.action_set(&pairs(&[("typed.door", "6")])).unwrap();
-    let left = hook.finish().action.unwrap();
-    let expected = json!({
-        "a": {"b": "3=4", "c": ""}, "plain": {"deeper": "5"}, "typed": {"door": "6"},
-    });
-    assert_eq!(Value::Object(left.values), expected);
-}
-
-#[test]
-fn a_set_with_one_wrong_key_sets_nothing() {
-    let mut hook = started();
-    assert_eq!(hook.tool("action-set good=1 Bad=2").exit_code, 2);
-    let error = hook.context.action_set(&pairs(&[("good", "1"), ("stderr", "2")])).unwrap_err();
-    assert!(matches!(error, CallError::InvalidArgument(_)), "{error:?}");
-    assert!(hook.finish().action.unwrap().values.is_empty());
-}
-
-#[test]
-fn the_last_failure_counts_and_one_without_reason_has_a_text() {
-    let mut hook = started();
-    hook.check(&[("action-fail first", ""), ("action-fail second", "")]);
-    assert_eq!(hook.finish().action.unwrap().failed.as_deref(), Some("second"));
-    let mut hook = started();
-    hook.check(&[("action-fail", "")]);
-    let failed = hook.finish().action.unwrap().failed;
-    assert_eq!(failed.as_deref(), Some("action failed without reason given, check action for errors"));
-    assert_eq!(started().finish().action.unwrap().failed, None);
 }
 
 #[test]
@@ -154,13 +73,6 @@ fn outside_an_action_nothing_of_it_works() {
     assert!(matches!(hook.context.action_fail(None), Err(CallError::WrongContext(_))));
     hook.context.capture_output(OutputStream::Stdout, b"x");
     assert_eq!(hook.finish().action, None);
-}
-
-#[test]
-fn n07_a_reboot_is_refused_in_an_action() {
-    let mut hook = started();
-    hook.check_errors(&[("juju-reboot", 1, "juju-reboot is not supported when running an action.")]);
-    hook.check_errors(&[("juju-reboot --now", 1, "juju-reboot is not supported when running an action.")]);
 }
 
 #[test]

@@ -1,26 +1,15 @@
 //! Leadership within one hook.
 
-use periapt_hook::{Answer, Bag, CallError, CharmStatus, LeaseState, OwnBag};
+use periapt_hook::{Answer, Bag, CharmStatus, LeaseState, OwnBag};
 use periapt_host_api::LeaderTerm;
 
-use crate::world::{DB, World, at, changed, lease, now, pairs, ready, settings};
+use crate::world::{DB, World, at, changed, lease, now, pairs, ready};
 
 /// The world of a leader whose lease has this many seconds left.
 fn with_lease(seconds: u64) -> World {
     let mut world = World::leader();
     world.inputs.lease = lease(3, seconds);
     world
-}
-
-#[test]
-fn the_leader_is_told_so() {
-    let mut hook = with_lease(30).start();
-    hook.check(&[
-        ("is-leader", "True\n"),
-        ("is-leader --format=json", "true\n"),
-        ("is-leader --format yaml", "true\n"),
-    ]);
-    assert_eq!(ready(hook.context.is_leader(now())), Ok(true));
 }
 
 #[test]
@@ -111,39 +100,6 @@ fn calls_that_need_no_leader_never_ask() {
 }
 
 const NOT_LEADER: &str = "cannot write leadership settings: cannot write settings: not the leader";
-
-#[test]
-fn k01_others_do_not_write_leader_settings() {
-    let mut hook = World::new().start();
-    hook.check_errors(&[("leader-set a=1", 1, NOT_LEADER)]);
-    assert_eq!(
-        ready(hook.context.leader_set(now(), &pairs(&[("a", "1")]))),
-        Err(CallError::NotLeader(NOT_LEADER.to_owned()))
-    );
-    assert!(hook.finish().effects.is_empty());
-}
-
-#[test]
-fn leader_settings_are_read_back_by_the_hook_that_writes_them() {
-    let mut hook = World::leader().start();
-    hook.check(&[
-        ("leader-get", "w: \"2\"\nx: \"1\"\n"),
-        ("leader-get x", "1\n"),
-        ("leader-get z", ""),
-        ("leader-get z --format=json", "null\n"),
-        ("leader-set x= z=3", ""),
-        ("leader-get -", "w: \"2\"\nz: \"3\"\n"),
-        ("leader-get x", ""),
-    ]);
-    hook.check_errors(&[
-        ("leader-get a=b", 2, "invalid key \"a=b\""),
-        ("leader-set a", 2, "expected \"key=value\", got \"a\""),
-    ]);
-    assert_eq!(hook.context.leader_get(), settings(&[("w", "2"), ("z", "3")]));
-    let gathered = hook.finish();
-    assert_eq!(gathered.effects.leader_settings, settings(&[("x", ""), ("z", "3")]));
-    assert_eq!(gathered.leader_term, Some(LeaderTerm(3)));
-}
 
 #[test]
 fn being_leader_alone_fences_nothing() {

@@ -6,43 +6,6 @@ use periapt_host_api::logs::LogLevel;
 use crate::world::{World, changed, log_line, now};
 
 #[test]
-fn o09_a_line_of_a_relation_hook_names_the_relation() {
-    let mut hook = World::new().event(changed("b/0")).start();
-    hook.check(&[("juju-log hello world", ""), ("juju-log --log-level DEBUG -- --message", "")]);
-    hook.context.log(now(), LogLevel::Error, "typed");
-    assert_eq!(
-        hook.log_lines(),
-        [
-            "INFO unit.a/0.juju-log db:1: hello world",
-            "DEBUG unit.a/0.juju-log db:1: --message",
-            "ERROR unit.a/0.juju-log db:1: typed",
-        ]
-    );
-}
-
-#[test]
-fn levels_are_taken_in_any_letter_case_and_unknown_ones_are_told() {
-    let mut hook = World::new().start();
-    hook.check(&[
-        ("juju-log -l warning a", ""),
-        ("juju-log --debug b", ""),
-        ("juju-log -lTRACE c", ""),
-        ("juju-log -l loud d", ""),
-    ]);
-    hook.check_errors(&[("juju-log", 2, "no message specified")]);
-    assert_eq!(
-        hook.log_lines(),
-        [
-            "WARNING unit.a/0.juju-log a",
-            "DEBUG unit.a/0.juju-log b",
-            "TRACE unit.a/0.juju-log c",
-            "WARNING unit.a/0.juju-log unknown log level \"loud\": INFO is used",
-            "INFO unit.a/0.juju-log d",
-        ]
-    );
-}
-
-#[test]
 fn the_handlers_streams_are_logged_under_the_hooks_name() {
     let mut hook = World::new().event(changed("b/0")).start();
     hook.context.output_line(now(), OutputStream::Stdout, "out\r\n");

@@ -1,21 +1,19 @@
-//! One hook run at its boundary: through the typed door, and through the argv door as tables of
-//! (command line, standard input) and (exit code, standard output, standard error).
+//! One hook run at its boundary. What the tools say stands in the table (`tests/tools`); here is what a table cannot
+//! say: how a run begins and ends, what bounds it, and what any guest may try.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
 mod actions;
 mod bags;
+mod bounds;
+mod cases;
 mod chance;
-mod config;
-mod goal_state;
 mod leadership;
 mod logs;
-mod network;
 mod outcome;
-mod ports;
-mod relations;
+mod scene;
 mod secrets;
-mod state;
-mod statuses;
+mod table;
 mod tools;
+mod typed;
 mod world;

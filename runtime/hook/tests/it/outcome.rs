@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use periapt_hook::{ContextError, HookContext, JUJU_VERSION};
-use periapt_host_api::{event::Event, journal::RecordedCalls};
+use periapt_hook::{CharmStatus, ContextError, HookContext, JUJU_VERSION};
+use periapt_host_api::{commit::EarlyEffect, event::Event, journal::RecordedCalls, status::WorkloadStatus};
 
-use crate::world::{CONTEXT_ID, World, changed, db, departed, now, ready, unit};
+use crate::world::{CONTEXT_ID, DB, World, at, changed, db, departed, now, ready, unit};
 
 fn environment(event: Event) -> BTreeMap<String, String> {
     let variables = World::new().event(event).start().context.environment();
@@ -90,6 +90,7 @@ fn identity_is_the_units_own() {
     assert_eq!(context.model_uuid(), "11111111-2222-4333-8444-555555555555");
     assert_eq!(context.availability_zone(), "z1");
     assert_eq!(context.version(), env!("CARGO_PKG_VERSION"));
+    assert_eq!(context.relation_endpoint(DB).unwrap().as_str(), "db");
 }
 
 #[test]
@@ -136,4 +137,15 @@ fn the_journal_is_bounded() {
     let calls = hook.finish().calls;
     assert_eq!(calls.calls.len() as u64 + calls.omitted, 10_000);
     assert!(calls.omitted > 0 && serde_json::to_vec(&calls).unwrap().len() <= 256 << 10);
+}
+
+#[test]
+fn a_status_leaves_the_hook_at_once_with_its_time() {
+    let mut hook = World::new().start();
+    assert_eq!(hook.context.status_set(at(5), CharmStatus::Blocked, "no database"), Ok(()));
+    let effect =
+        EarlyEffect::UnitStatus { status: WorkloadStatus::Blocked, message: "no database".to_owned() };
+    assert_eq!(hook.context.drain_early(), [(at(5).at, effect)]);
+    assert_eq!(hook.context.drain_early(), []);
+    assert!(hook.finish().status_set);
 }

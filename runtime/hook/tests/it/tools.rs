@@ -1,40 +1,13 @@
-//! What all tools have in common, and those that do nothing here.
+//! What all tools have in common.
+
+use periapt_hook::hook_tools;
 
 use crate::world::{World, changed};
-
-const TOOLS: &[&str] = &[
-    "action-fail",
-    "action-get",
-    "action-log",
-    "action-set",
-    "application-version-set",
-    "close-port",
-    "config-get",
-    "goal-state",
-    "is-leader",
-    "juju-log",
-    "leader-get",
-    "leader-set",
-    "network-get",
-    "open-port",
-    "opened-ports",
-    "relation-get",
-    "relation-ids",
-    "relation-list",
-    "relation-model-get",
-    "relation-set",
-    "state-delete",
-    "state-get",
-    "state-set",
-    "status-get",
-    "status-set",
-    "unit-get",
-];
 
 #[test]
 fn each_tool_explains_itself() {
     let mut hook = World::new().start();
-    for tool in TOOLS {
+    for tool in hook_tools().map(|tool| tool.name) {
         for flag in ["--help", "-h"] {
             let output = hook.tool(&format!("{tool} {flag}"));
             assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""), "{tool}");
@@ -51,7 +24,7 @@ fn the_help_tells_usage_summary_and_options() {
     let output = World::new().start().tool("relation-list --help");
     let expected = "Usage: relation-list [options]\n\nSummary:\nList the remote units of a relation.\n\nOptions:\n\
         --format <format>\n    Specify output format (json|smart|yaml); smart by default\n\
-        -o, --output <file>\n    Specify an output file; in the sandbox only - (standard output)\n\
+        -o, --output <file>\n    Write to a file of the hook's own instead of standard output (-)\n\
         -r, --relation <relation id>\n    Specify a relation by id; the hook's by default\n\
         --app\n    Print the remote application instead\n";
     assert_eq!(output.stdout, expected);
@@ -60,55 +33,10 @@ fn the_help_tells_usage_summary_and_options() {
 #[test]
 fn each_tool_refuses_a_flag_that_it_does_not_know() {
     let mut hook = World::new().start();
-    for tool in TOOLS {
+    for tool in hook_tools().map(|tool| tool.name) {
         let error = "option provided but not defined: --colour";
         hook.check_errors(&[(&format!("{tool} --colour"), 2, error)]);
     }
-}
-
-#[test]
-fn output_goes_to_standard_output_only() {
-    let mut hook = World::new().event(changed("b/0")).start();
-    hook.check(&[("config-get title -o -", "hello\n")]);
-    let error = "cannot write to \"/tmp/x\": in the sandbox a hook tool writes to its standard output only";
-    hook.check_errors(&[
-        ("config-get title --output=/tmp/x", 1, error),
-        ("relation-get -o /tmp/x", 1, error),
-        ("config-get --format xml", 2, "invalid value \"xml\" for option --format: unknown format \"xml\""),
-    ]);
-}
-
-#[test]
-fn tools_that_are_not_offered_say_so() {
-    let mut hook = World::new().start();
-    hook.check_errors(&[
-        ("juju-reboot --now", 1, "juju-reboot is not supported in the sandbox"),
-        ("payload-register a b c", 1, "payload-register is not supported in the sandbox"),
-        ("action-get --format=json", 1, "not running an action"),
-        ("action-set a=b", 1, "not running an action"),
-        ("rm -rf /", 1, "unknown command \"rm\""),
-    ]);
-    let help = hook.tool("resource-get --help");
-    assert_eq!(help.exit_code, 0);
-    assert_eq!(
-        help.stdout,
-        "Usage: resource-get\n\nSummary:\nresource-get is not supported by this version\n"
-    );
-}
-
-#[test]
-fn a_call_is_bounded_and_an_error_quotes_no_mebibyte() {
-    let mut hook = World::new().event(changed("b/0")).start();
-    let long = "x".repeat(1 << 19);
-    let output = hook.tool(&format!("open-port {long}"));
-    assert_eq!(output.exit_code, 2);
-    assert!(output.stderr.len() < 5_000);
-    let error = "the call's arguments are 1048588 bytes long; at most 1048576 are allowed";
-    hook.check_errors(&[(&format!("relation-set {long} b={long}yyyyyyyyyy"), 1, error)]);
-    let stdin = format!("a: {}\n", "x".repeat(1 << 20));
-    let output = hook.tool_with("relation-set --file -", Some(&stdin));
-    assert_eq!(output.exit_code, 1);
-    assert!(hook.finish().effects.is_empty());
 }
 
 #[test]

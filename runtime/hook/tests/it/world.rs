@@ -7,20 +7,26 @@ use periapt_hook::{
     Answer, CallTime, Gathered, HeldLease, HookContext, HookInputs, LeaseState, Limits, ToolOutput,
 };
 use periapt_host_api::{
-    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     event::{Event, RelationContext},
+    network::{Bindings, HostInterface, InterfaceAddress, Spaces, Subnet},
     ports::OpenedPorts,
     record::{CharmRef, RelationRecord, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Scope, Settings},
+    secret::{SecretOwner, SecretReader, SecretRevision},
     settings::{ModelConfig, OptionValue},
+    state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{
-        ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, RelationView,
-        UnitOutline, UnitView, View,
+        ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, OwnedRevisionView,
+        OwnedSecretView, RelationView, SecretConsumerView, SecretView, StateView, StorageAttachment,
+        StorageView, UnitOutline, UnitView, View,
     },
 };
+
+use super::table::secret;
 
 pub(crate) const CONTEXT_ID: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const DB: RelationId = RelationId(1);
@@ -28,7 +34,8 @@ pub(crate) const RING: RelationId = RelationId(2);
 
 const CHARM: &str = "name: a\nsummary: s\ndescription: d\nrequires: {db: mysql}\nprovides: {web: http}\n\
     peers: {ring: ring}\nconfig:\n  options:\n    title: {type: string, default: hello}\n    size: {type: int}\n\
-    \x20   ratio: {type: float, default: 0.5}\n    debug: {type: boolean}\n    token: {type: secret}\n";
+    \x20   ratio: {type: float, default: 0.5}\n    debug: {type: boolean}\n    token: {type: secret}\n\
+    storage: {data: {type: filesystem}, logs: {type: filesystem, multiple: {range: 0+}}}\n";
 
 pub(crate) fn unit(name: &str) -> UnitName {
     name.parse().unwrap()
@@ -102,7 +109,7 @@ impl World {
             name: "m".parse().unwrap(),
             life: Life::Alive,
             config: ModelConfig::default(),
-            spaces: Default::default(),
+            spaces: spaces(),
         };
         let mut view = View { model: Some(model), ..View::default() };
         let files = CharmFiles { charmcraft: Some(CHARM.to_owned()), ..CharmFiles::default() };
@@ -112,9 +119,14 @@ impl World {
         let charm = CharmRef { digest, modified_version: 1 };
         view.applications.insert(application("a"), own_application(charm));
         view.units.insert(unit("a/0"), own_unit(charm));
-        for (name, shown) in [("a/1", WorkloadStatus::Blocked), ("a/0", WorkloadStatus::Active)] {
-            let workload_status = status(shown, name);
-            let outline = UnitOutline { name: unit(name), life: Life::Alive, workload_status };
+        for (name, life, shown) in [
+            ("a/1", Life::Alive, WorkloadStatus::Blocked),
+            ("a/0", Life::Alive, WorkloadStatus::Active),
+            ("b/0", Life::Alive, WorkloadStatus::Active),
+            ("b/1", Life::Dying, WorkloadStatus::Active),
+            ("b/2", Life::Dead, WorkloadStatus::Active),
+        ] {
+            let outline = UnitOutline { name: unit(name), life, workload_status: status(shown, name) };
             view.outlines.insert(unit(name), outline);
         }
         view.relations.insert(DB, relation(DB, &[("b", "server", "mysql"), ("a", "db", "mysql")]));
@@ -141,6 +153,11 @@ impl World {
         world.bag(DB, BagOwner::Application(application("a")), &[("database", "wp")]);
         world.bag(RING, BagOwner::Unit(unit("a/1")), &[("seed", "7")]);
         world.bag(RING, BagOwner::Application(application("a")), &[("password", "p")]);
+        world.stored(&[("a/0", "seen", "1"), ("a/0", "done", ""), ("a/1", "seen", "of a/1")]);
+        world.storage("data/0", Some(("a/0", "/srv/data")), Provisioned::Yes);
+        world.storage("logs/1", Some(("a/0", "/srv/logs/1")), Provisioned::No);
+        world.storage("data/2", Some(("a/1", "/srv/data")), Provisioned::Yes);
+        world.secrets();
         world
     }
 
@@ -166,6 +183,67 @@ impl World {
         let key = BagKey { relation, owner };
         let bag = BagView { key: key.clone(), settings: settings(entries), version: 1 };
         self.inputs.view.bags.insert(key, bag);
+    }
+
+    /// What the charm stored: unit, key and value.
+    fn stored(&mut self, entries: &[(&str, &str, &str)]) {
+        for (owner, key, value) in entries {
+            let key = StateKey { unit: unit(owner), key: (*key).into() };
+            self.inputs.view.states.insert(key.clone(), StateView { key, value: (*value).into() });
+        }
+    }
+
+    fn storage(&mut self, id: &str, attached: Option<(&str, &str)>, provisioned: Provisioned) {
+        let attachment = attached.map(|(owner, location)| StorageAttachment {
+            unit: unit(owner),
+            life: Life::Alive,
+            location: location.to_owned(),
+            read_only: false,
+        });
+        let id: StorageId = id.parse().unwrap();
+        let provisioned = provisioned == Provisioned::Yes;
+        let view = StorageView { id: id.clone(), life: Life::Alive, size: 1_024, provisioned, attachment };
+        self.inputs.view.storages.insert(id, view);
+    }
+
+    /// The secrets that the table names: the unit's own, one of `b` that the unit tracks at 1 of 2, one that it may read
+    /// no more, and its application's.
+    fn secrets(&mut self) {
+        let owned = |label: &str| OwnedSecretView {
+            label: Some(label.into()),
+            description: "what it is".into(),
+            rotate: "daily".parse().unwrap(),
+            next_rotate: None,
+            rotate_due: false,
+            revisions: BTreeMap::from([(SecretRevision(1), OwnedRevisionView::default())]),
+            access: BTreeMap::from([(SecretReader::Unit(unit("b/0")), Some(DB))]),
+        };
+        let theirs = SecretConsumerView { tracked: SecretRevision(1), label: Some("theirs".into()) };
+        let of_b = SecretOwner::Application(application("b"));
+        let none: [SecretReader; 0] = [];
+        for (number, owner, latest, readers, consumer, owned) in [
+            (1, SecretOwner::Unit(unit("a/0")), 1, none.to_vec(), None, Some(owned("own"))),
+            (
+                2,
+                of_b.clone(),
+                2,
+                vec![SecretReader::Application(application("a"))],
+                Some(theirs.clone()),
+                None,
+            ),
+            (3, of_b, 0, none.to_vec(), Some(theirs), None),
+            (4, SecretOwner::Application(application("a")), 1, none.to_vec(), None, Some(owned("ours"))),
+        ] {
+            let view = SecretView {
+                id: secret(number),
+                owner,
+                latest: SecretRevision(latest),
+                readers: readers.into_iter().collect(),
+                consumers: consumer.into_iter().map(|consumer| (unit("a/0"), consumer)).collect(),
+                owned,
+            };
+            self.inputs.view.secrets.insert(view.id, view);
+        }
     }
 
     pub(crate) fn own_application(&mut self) -> &mut ApplicationView {
@@ -199,6 +277,13 @@ impl World {
     }
 }
 
+/// Whether storage can be used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Provisioned {
+    Yes,
+    No,
+}
+
 /// A hook in progress.
 pub(crate) struct Hook {
     pub(crate) context: HookContext,
@@ -218,6 +303,7 @@ impl Hook {
             Answer::Ready(output) => output,
             Answer::NeedsLease => panic!("{line} asks for the lease"),
             Answer::NeedsSecret(key) => panic!("{line} asks for {key:?}"),
+            Answer::NeedsFile(request) => panic!("{line} asks for {request:?}"),
         }
     }
 
@@ -264,6 +350,7 @@ pub(crate) fn ready<T>(answer: Answer<T>) -> T {
         Answer::Ready(value) => value,
         Answer::NeedsLease => panic!("the lease is asked for"),
         Answer::NeedsSecret(key) => panic!("{key:?} is asked for"),
+        Answer::NeedsFile(request) => panic!("{request:?} is asked for"),
     }
 }
 
@@ -280,7 +367,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         leader: Some(Leader { unit: unit("a/1"), term: LeaderTerm(2) }),
         leader_settings: settings(&[("x", "1"), ("w", "2")]),
         leader_settings_version: 1,
-        bindings: Default::default(),
+        bindings: bindings(),
         bindings_hash: String::new(),
         update_status_interval: None,
         status: None,
@@ -339,16 +426,37 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
     }
 }
 
+/// `eth0` in no space, and `eth1` in `internal`, which `web` is bound to; `ring` is bound to a space without addresses.
 fn machine() -> MachineView {
+    let interface = |name: &str, mac: &str, address: &str| {
+        let address = address.parse().unwrap();
+        let subnet = Subnet::around(address, 24).unwrap();
+        let addresses = vec![InterfaceAddress { address, subnet }];
+        HostInterface { name: name.into(), mac: mac.into(), addresses }
+    };
     MachineView {
         id: MachineId(4),
         agent: "host".parse().unwrap(),
         boot_id: String::new(),
-        addresses: vec!["10.0.0.9".to_owned(), "fd00::9".to_owned()],
-        interfaces: Vec::new(),
+        addresses: vec!["10.0.0.9".to_owned()],
+        interfaces: vec![
+            interface("eth1", "00:16:3e:00:00:02", "192.168.7.9"),
+            interface("eth0", "00:16:3e:00:00:01", "10.0.0.9"),
+        ],
         ingress: Default::default(),
         addresses_hash: String::new(),
         availability_zone: "z1".to_owned(),
         ports: BTreeMap::new(),
     }
+}
+
+fn spaces() -> Spaces {
+    Spaces([("internal".parse().unwrap(), ["192.168.7.0/24".parse().unwrap()].into())].into())
+}
+
+fn bindings() -> Bindings {
+    let mut bindings = Bindings::default();
+    bindings.endpoints.insert("web".into(), "internal".parse().unwrap());
+    bindings.endpoints.insert("ring".into(), "elsewhere".parse().unwrap());
+    bindings
 }

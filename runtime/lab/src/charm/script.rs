@@ -2,7 +2,7 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{Answer, CallError, CallTime, Gathered, HookContext, ToolOutput};
+use periapt_hook::{Answer, CallError, CallTime, FileError, Gathered, HookContext, ToolOutput};
 use periapt_host_api::{UnitName, event::Event};
 
 use super::{CharmCode, Ending, HookHost, Ran};
@@ -85,6 +85,8 @@ impl<'a> Hook<'a> {
                     let content = self.host.fetch_secret(key);
                     self.context.secret_fetched(key, content);
                 }
+                // Scripted charms have no files.
+                Answer::NeedsFile(request) => self.context.file_answered(request, Err(FileError::NoFiles)),
             }
         }
     }
@@ -187,6 +189,16 @@ impl Action {
     pub fn run(handler: impl Fn(&mut Hook<'_>) -> Result<(), String> + 'static) -> Self {
         Self::Do(Rc::new(handler))
     }
+}
+
+/// Runs the tool that the context's task asks for, as an agent does.
+pub(crate) fn exec(context: HookContext, host: &mut dyn HookHost) -> Ran {
+    let mut hook = Hook::new(context, host);
+    let ending = match hook.ask(HookContext::exec) {
+        Ok(code) => Ending::Exited(code),
+        Err(failure) => Ending::Failed(failure.to_string()),
+    };
+    hook.end(ending)
 }
 
 /// Runs a hook by a list of actions.

@@ -14,6 +14,7 @@ mod bench;
 mod commits;
 mod configuration;
 mod day;
+mod exec;
 mod failure;
 mod goal;
 mod law;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_hook::{Answer, CallError, CallTime, HookContext};
+use periapt_hook::{Answer, CallError, CallTime, HookContext, MAX_ASKED};
 use wasmtime::{
     StoreContextMut,
     component::{ComponentNamedList, ComponentType, Lift, LinkerInstance, Lower},
@@ -50,10 +50,7 @@ where
     })
 }
 
-/// How often one call may ask for something before it is decided.
-const MAX_ASKED: u32 = 2;
-
-/// Links a function that may rest on leadership or on a secret's content: what it needs is fetched first.
+/// Links a function that may rest on leadership, on a secret's content or on files: what it needs is fetched first.
 pub(super) fn link_leader<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -72,7 +69,8 @@ where
                 let services = Arc::clone(&store.data().services);
                 match gate.call(|context, now| call(context, now, &arguments)) {
                     Answer::Ready(answer) => break answer,
-                    // What is asked for decides the same call: one lease and one secret are all that it can need.
+                    // What is asked for decides the same call: one lease, one secret and some files are all that it
+                    // can need.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
                     Answer::NeedsLease => {
                         let lease = services.renew_lease().await;
@@ -81,6 +79,14 @@ where
                     Answer::NeedsSecret(key) => {
                         let content = services.fetch_secret(key).await;
                         gate.call(|context, _| context.secret_fetched(key, content));
+                    }
+                    Answer::NeedsFile(request) => {
+                        let answer = store.data_mut().files.answer(&request);
+                        // The arguments are read once more for each file.
+                        let content = answer.as_ref().map_or(0, |content| content.len() as u64);
+                        meter.bytes(arguments.weight().saturating_add(content));
+                        meter.check(&store)?;
+                        gate.call(|context, _| context.file_answered(request, answer));
                     }
                 }
                 asked += 1;

@@ -76,6 +76,11 @@ impl Files {
         Self { storage, ..self }
     }
 
+    /// The unit's storage.
+    pub(super) fn storage(&self) -> &[StorageMount] {
+        &self.storage
+    }
+
     /// The directories that a hook finds open: number and path.
     pub(super) fn preopened(&mut self) -> Result<Vec<(u32, String)>, ErrorCode> {
         let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;

@@ -12,4 +12,5 @@ mod fixture;
 mod hostile;
 mod modules;
 mod repeatable;
+mod tools;
 mod world;

@@ -13,7 +13,7 @@ use super::{About, Executor, Flight, Flown, Outcome, Step, World, jitter};
 use crate::{
     Ending, LabError, Ran,
     chance::hex,
-    charm::{HookHost, play},
+    charm::{HookHost, exec, play},
     host::Host,
     trace::{Fate, Traced},
 };
@@ -71,6 +71,7 @@ impl Executor {
                     seed,
                 };
                 let mut ran = match script {
+                    _ if run.event.hook_name() == periapt_host_api::exec::ACTION => exec(context, &mut host),
                     Some(actions) => play(actions, context, &mut host),
                     None => charm.code().run(context, &mut host),
                 };
@@ -107,7 +108,7 @@ impl Executor {
             (task, end)
         });
         let (end, recorded) = match &ending {
-            Ending::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
+            Ending::Handled | Ending::Exited(_) => (HookEnd::Handled { status_set }, HookOutcome::Handled),
             Ending::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
             Ending::Failed(message) => (
                 HookEnd::Failed { message: message.clone(), status_set },
@@ -185,6 +186,7 @@ fn is_stopping(inputs: &HookInputs) -> bool {
 fn returned(ending: &Ending) -> ActionReturn {
     match ending {
         Ending::Handled => ActionReturn::Handled,
+        Ending::Exited(code) => ActionReturn::Exited { code: i32::from(*code) },
         Ending::Unhandled => ActionReturn::Unhandled,
         Ending::Failed(message) if message == STOPPED => ActionReturn::Stopped,
         Ending::Failed(message) => ActionReturn::Failed { code: 1, message: message.clone() },

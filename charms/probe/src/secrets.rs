@@ -1,0 +1,69 @@
+//! Secrets through the typed door. Content is written backwards wherever it is no secret: a test looks for it where it
+//! must not be.
+
+use periapt_sdk::{Config, Context, Event, FromConfig, Result, Secret, SecretContent, Unit, info};
+
+/// What the probe names its own secret.
+pub(crate) const LABEL: &str = "shared";
+
+/// Where others find its URI.
+const KEY: &str = "secret";
+
+struct Token(Option<String>);
+
+impl FromConfig for Token {
+    fn from_config(config: &Config) -> Result<Self> {
+        config.get("token").map(Self)
+    }
+}
+
+/// Makes a secret, grants it, and tells the other end.
+pub(crate) fn share(unit: &Unit, event: &Event, key: &str, value: &str) -> Result {
+    let relation = event.relation().context("share belongs to a relation's hook")?;
+    let secret = unit.app_secret().label(LABEL).value(key, backwards(value)).add()?;
+    secret.grant(relation)?;
+    relation.app_bag().set(KEY, &secret)
+}
+
+/// Another revision.
+pub(crate) fn revise(unit: &Unit, key: &str, value: &str) -> Result {
+    unit.secret_labelled(LABEL)?.change().value(key, backwards(value)).apply()
+}
+
+/// Removes the revision that the event is about.
+pub(crate) fn prune(event: &Event) -> Result {
+    let (Event::SecretExpired(about) | Event::SecretRemove(about)) = event else { return Ok(()) };
+    Secret::new(about.uri.as_str()).remove_revision(about.revision)
+}
+
+/// Reads what the event is about, or what the other end shares.
+pub(crate) fn open(event: &Event) -> Result {
+    let uri = match (event, event.relation()) {
+        (Event::SecretChanged(about), _) => Some(about.uri.clone()),
+        (_, Some(relation)) => relation.remote_app_bag()?.get(KEY)?,
+        (_, None) => None,
+    };
+    match uri {
+        Some(uri) => log(&Secret::new(uri).refresh()?),
+        None => Ok(()),
+    }
+}
+
+/// Reads the secret that the operator names.
+pub(crate) fn open_token(unit: &Unit) -> Result {
+    match unit.config()? {
+        Token(Some(uri)) => log(&Secret::new(uri).get()?),
+        Token(None) => Ok(()),
+    }
+}
+
+fn log(content: &SecretContent) -> Result {
+    for key in content.keys() {
+        info!("opened {key}={}", backwards(content.text(key)?));
+    }
+    Ok(())
+}
+
+fn backwards(text: &str) -> String {
+    text.chars().rev().collect()
+}

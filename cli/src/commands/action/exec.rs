@@ -1,0 +1,135 @@
+//! `exec`: a hook tool on some units, as if one of their hooks ran it.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, RelationId, UnitName,
+    action::{ActionReceiver, EnqueueOperation},
+    exec::{self, ExecError, ExecRequest},
+};
+
+use super::run::{FollowArgs, Manner};
+use crate::{
+    context::{Context, Model, ModelArg},
+    error::{Failure, Result},
+};
+
+/// Run a hook tool on units, in a hook context of each
+///
+/// One tool with its arguments: there is no shell in a sandbox, and nothing else that could be run. What the tool asks
+/// for is committed whatever its exit code is, and a unit in error runs it, too. Exit code 1 means that the tool's was
+/// not 0 on some unit. `help-hook-commands` lists the tools; those that speak of secrets' content are left out, because
+/// commands and results are kept with the task.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt exec --unit mysql/0 -- relation-ids db
+  periapt exec --unit mysql/leader -- leader-set key=value
+  periapt exec --application mysql --format json -- config-get
+  periapt exec -u mysql/0 --relation db:1 --remote-unit wordpress/0 -- relation-get
+  periapt exec --all --background -- status-set active")]
+pub(crate) struct Exec {
+    /// On these units; APPLICATION/leader is whichever leads now
+    #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
+    unit: Vec<ActionReceiver>,
+    /// On all units of these applications
+    #[arg(short, long, visible_alias = "app", value_name = "APPLICATION", value_delimiter = ',')]
+    application: Vec<ApplicationName>,
+    /// On all units of the model
+    #[arg(long, conflicts_with_all = ["unit", "application"])]
+    all: bool,
+    /// The relation that the tool is about where it names none: ID or ENDPOINT:ID
+    #[arg(short, long, value_name = "ID", value_parser = relation_id)]
+    relation: Option<RelationId>,
+    /// The unit at the relation's other end; the only one there is, unless said
+    #[arg(long, value_name = "UNIT", requires = "relation")]
+    remote_unit: Option<UnitName>,
+    #[command(flatten)]
+    follow: FollowArgs,
+    #[command(flatten)]
+    model: ModelArg,
+    /// The tool and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "TOOL [ARGUMENT...]")]
+    command: Vec<String>,
+}
+
+impl Exec {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let request =
+            ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)?;
+        if !periapt_hook::is_hook_tool(request.tool()) {
+            let text = format!("there is no shell in a sandbox: {:?} is no hook tool", request.tool());
+            return Err(Failure::new(text).with_hint(TOOLS));
+        }
+        if self.unit.is_empty() && self.application.is_empty() && !self.all {
+            return Err(Failure::new(
+                "You must specify a target, either through --all, --application or --unit",
+            ));
+        }
+        let model = context.model(&self.model)?;
+        let receivers = self.receivers(&model).await?;
+        let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
+        let request = EnqueueOperation { action, receivers, parameters };
+        self.follow.carry_out(context, &model, request, Manner::Exec).await
+    }
+
+    /// The units that are named, and those of the applications that are.
+    async fn receivers(&self, model: &Model) -> Result<Vec<ActionReceiver>> {
+        let mut receivers = self.unit.clone();
+        if self.all || !self.application.is_empty() {
+            let status = model.client().status(&model.selector).await?;
+            let mut units = BTreeSet::new();
+            for name in &self.application {
+                if !status.applications.contains_key(name.as_str()) {
+                    return Err(Failure::new(format!("application {:?} not found", name.as_str())));
+                }
+            }
+            let named = |name: &UnitName| self.all || self.application.contains(name.application());
+            for (name, unit) in status.applications.values().flat_map(|application| &application.units) {
+                let all = [name].into_iter().chain(unit.subordinates.keys());
+                units.extend(all.filter_map(|name| name.parse().ok()).filter(named));
+            }
+            receivers.extend(units.into_iter().map(ActionReceiver::Unit));
+        }
+        match receivers.is_empty() {
+            true => Err(Failure::new("no units to run on")),
+            false => Ok(receivers),
+        }
+    }
+}
+
+/// Where the tools are listed.
+const TOOLS: &str = "`periapt help-hook-commands` lists what can be run";
+
+fn explained(error: ExecError) -> Failure {
+    let hint = match &error {
+        ExecError::Shell(_) | ExecError::Empty => TOOLS,
+        ExecError::Confidential(_) => {
+            "`periapt show-secret --reveal` shows content, `update-secret` changes it"
+        }
+        ExecError::Quote(_) | ExecError::NoRelation(_) | ExecError::Parameters(_) => {
+            return Failure::new(error.to_string());
+        }
+    };
+    Failure::new(error.to_string()).with_hint(hint)
+}
+
+/// `ENDPOINT:ID` or `ID`; the endpoint is of no account, as for the tools.
+fn relation_id(text: &str) -> Result<RelationId, String> {
+    let number = text.rsplit_once(':').map_or(text, |(_, number)| number);
+    number.parse().map(RelationId).map_err(|_| format!("invalid relation id {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relation_is_named_with_or_without_its_endpoint() {
+        for text in ["7", "db:7"] {
+            assert_eq!(relation_id(text), Ok(RelationId(7)));
+        }
+        assert!(relation_id("db").is_err());
+    }
+}

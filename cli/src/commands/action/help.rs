@@ -1,0 +1,76 @@
+//! `help-hook-commands` and `help-action-commands`: the tools that charms and `exec` run.
+
+use clap::Args;
+use periapt_hook::{HookTool, hook_tools};
+
+use crate::{
+    context::Context,
+    error::{Failure, Result},
+    output::Sink,
+};
+
+/// List the hook tools, or explain one
+///
+/// What charms call through the interface `hook-tools`, and operators through `exec`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt help-hook-commands\n  periapt help-hook-commands relation-get")]
+pub(crate) struct HelpHookCommands {
+    /// The tool; all of them, unless said
+    hook: Option<String>,
+}
+
+/// List the tools of actions, or explain one
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt help-action-commands\n  periapt help-action-commands action-set"
+)]
+pub(crate) struct HelpActionCommands {
+    /// The tool; all of them, unless said
+    action: Option<String>,
+}
+
+impl HelpHookCommands {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
+        let tools = hook_tools().filter(|tool| !is_of_actions(tool)).collect();
+        Sink::new(None, context.color)?.write(&explained(tools, self.hook.as_deref())?)
+    }
+}
+
+impl HelpActionCommands {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
+        let tools = hook_tools().filter(is_of_actions).collect();
+        Sink::new(None, context.color)?.write(&explained(tools, self.action.as_deref())?)
+    }
+}
+
+fn is_of_actions(tool: &HookTool) -> bool {
+    tool.name.starts_with("action-")
+}
+
+/// All tools in one line each, or all of one.
+fn explained(tools: Vec<HookTool>, name: Option<&str>) -> Result<String> {
+    let Some(name) = name else {
+        let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
+        let line = |tool: &HookTool| format!("    {:<width$}  {}\n", tool.name, tool.summary);
+        return Ok(tools.iter().map(line).collect());
+    };
+    match tools.into_iter().find(|tool| tool.name == name) {
+        Some(tool) => Ok(tool.help),
+        None => Err(Failure::new(format!("unknown command {name:?}"))
+            .with_hint("without a name the command lists all of them")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_listed_and_explained() {
+        let all = || hook_tools().collect::<Vec<_>>();
+        let listed = explained(all(), None).unwrap();
+        assert!(listed.lines().any(|line| line.starts_with("    relation-get ")), "{listed}");
+        assert!(explained(all(), Some("is-leader")).unwrap().starts_with("Usage: is-leader [options]"));
+        assert!(explained(all(), Some("ls")).is_err());
+    }
+}

@@ -1,0 +1,332 @@
+//! Secrets of the unit in memory. What a hook changes is there for it at once, and a revision when it succeeds.
+
+use std::collections::BTreeMap;
+
+use super::state::{State, current};
+use crate::bindings::periapt::charm::{
+    secrets::{Access, Details, Metadata, Owner, RevisionMode, RotatePolicy},
+    types::Error,
+};
+
+type Pairs = Vec<(String, Vec<u8>)>;
+
+/// All secrets that the unit may know of.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    by_uri: BTreeMap<String, Kept>,
+    made: u32,
+}
+
+/// One secret.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    /// Whose it is; `None`: another application's, which granted it.
+    owner: Option<Owner>,
+    /// Content by revision.
+    pub(crate) revisions: BTreeMap<u32, Pairs>,
+    /// Content that this hook gave it.
+    pending: Option<Pairs>,
+    /// Made in this hook.
+    fresh: bool,
+    said: Metadata,
+    /// By reader.
+    pub(crate) access: BTreeMap<String, u32>,
+    /// Whether this unit may read what is another's.
+    granted: bool,
+    tracked: Option<u32>,
+    /// The consumer's own label.
+    label: Option<String>,
+}
+
+impl Secrets {
+    /// One of another application's, granted to the unit.
+    pub(crate) fn grant(&mut self, content: Pairs) -> String {
+        self.insert(Kept::new(None, content))
+    }
+
+    pub(crate) fn of(&self, uri: &str) -> Option<&Kept> {
+        self.by_uri.get(&full(uri))
+    }
+
+    /// Another revision of one that is another's.
+    pub(crate) fn revise(&mut self, uri: &str, content: Pairs) {
+        if let Some(kept) = self.by_uri.get_mut(&full(uri)) {
+            kept.revisions.insert(kept.latest() + 1, content);
+        }
+    }
+
+    pub(crate) fn revoke(&mut self, uri: &str) {
+        if let Some(kept) = self.by_uri.get_mut(&full(uri)) {
+            kept.granted = false;
+        }
+    }
+
+    /// The hook succeeded: what it gave is a revision, if it differs.
+    pub(crate) fn commit(&mut self) {
+        for kept in self.by_uri.values_mut() {
+            kept.fresh = false;
+            if let Some(content) = kept.pending.take()
+                && kept.revisions.get(&kept.latest()) != Some(&content)
+            {
+                kept.revisions.insert(kept.latest() + 1, content);
+            }
+        }
+    }
+
+    fn insert(&mut self, kept: Kept) -> String {
+        self.made += 1;
+        let uri = format!("secret:{:020}", self.made);
+        self.by_uri.insert(uri.clone(), kept);
+        uri
+    }
+}
+
+impl Kept {
+    fn new(owner: Option<Owner>, content: Pairs) -> Self {
+        Self {
+            granted: owner.is_none(),
+            owner,
+            revisions: BTreeMap::from([(1, content)]),
+            pending: None,
+            fresh: false,
+            said: Metadata { label: None, description: None, rotate: None, expire: None },
+            access: BTreeMap::new(),
+            tracked: None,
+            label: None,
+        }
+    }
+
+    pub(crate) fn latest(&self) -> u32 {
+        self.revisions.keys().next_back().copied().unwrap_or_default()
+    }
+
+    fn say(&mut self, said: &Metadata) {
+        let Metadata { label, description, rotate, expire } = said.clone();
+        self.said.label = label.or(self.said.label.take());
+        self.said.description = description.or(self.said.description.take());
+        self.said.rotate = rotate.or(self.said.rotate);
+        self.said.expire = expire.or(self.said.expire.take());
+    }
+}
+
+/// A secret's URI without a model's, which is this one's.
+fn full(uri: &str) -> String {
+    let id = uri.rsplit(['/', ':']).next().unwrap_or(uri);
+    format!("secret:{id}")
+}
+
+fn bare(uri: &str) -> &str {
+    uri.strip_prefix("secret:").unwrap_or(uri)
+}
+
+fn not_found(what: &str) -> Error {
+    Error::NotFound(format!("secret {:?} not found", bare(what)))
+}
+
+fn parsed(uri: &str) -> Result<String, Error> {
+    let id = uri.rsplit(['/', ':']).next().unwrap_or(uri);
+    let valid =
+        id.len() == 20 && id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'v').contains(&byte));
+    if valid { Ok(full(uri)) } else { Err(Error::InvalidArgument(format!("secret URI {uri:?} not valid"))) }
+}
+
+fn checked(content: &[(String, Vec<u8>)]) -> Result<Pairs, Error> {
+    if content.is_empty() {
+        return Err(Error::InvalidArgument("empty secret value not valid".to_owned()));
+    }
+    for (key, _) in content {
+        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let valid = key.len() >= 3
+            && key.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
+            && key.bytes().next_back().is_some_and(letter)
+            && key.bytes().all(|byte| letter(byte) || byte == b'-')
+            && !key.contains("--");
+        if !valid {
+            return Err(Error::InvalidArgument(format!("key {key:?} not valid")));
+        }
+    }
+    let sorted: BTreeMap<_, _> = content.iter().cloned().collect();
+    Ok(sorted.into_iter().collect())
+}
+
+fn label_free(state: &State, uri: Option<&str>, owner: Owner, label: Option<&str>) -> Result<(), Error> {
+    let Some(label) = label else { return Ok(()) };
+    let taken = state.durable.secrets.by_uri.iter().any(|(other, kept)| {
+        Some(other.as_str()) != uri && kept.owner == Some(owner) && kept.said.label.as_deref() == Some(label)
+    });
+    match taken {
+        true => Err(Error::AlreadyExists(format!("secret with label {label:?} already exists"))),
+        false => Ok(()),
+    }
+}
+
+fn lead(state: &State, owner: Option<Owner>) -> Result<(), Error> {
+    match owner {
+        Some(Owner::Application) => state.not_leader("this unit is not the leader"),
+        _ => Ok(()),
+    }
+}
+
+/// One that the unit, or its application, owns.
+fn own<'a>(state: &'a mut State, uri: &str) -> Result<(String, &'a mut Kept), Error> {
+    let key = parsed(uri)?;
+    let owner = state.durable.secrets.by_uri.get(&key).and_then(|kept| kept.owner);
+    let owner = owner.ok_or_else(|| not_found(&key))?;
+    lead(state, Some(owner))?;
+    let kept = state.durable.secrets.by_uri.get_mut(&key).ok_or_else(|| not_found(uri))?;
+    Ok((key, kept))
+}
+
+pub(crate) fn add(owner: Owner, content: &[(String, Vec<u8>)], said: &Metadata) -> Result<String, Error> {
+    current(|state| {
+        let content = checked(content)?;
+        lead(state, Some(owner))?;
+        label_free(state, None, owner, said.label.as_deref())?;
+        let mut kept = Kept { fresh: true, ..Kept::new(Some(owner), content) };
+        kept.say(said);
+        Ok(state.durable.secrets.insert(kept))
+    })
+}
+
+pub(crate) fn set(uri: &str, content: Option<&[(String, Vec<u8>)]>, said: &Metadata) -> Result<(), Error> {
+    current(|state| {
+        let content = content.map(checked).transpose()?;
+        // What is another's is refused by the commit, which a harness has not: it is as if it were not there.
+        let (key, owner) = {
+            let (key, kept) = own(state, uri)?;
+            (key, kept.owner)
+        };
+        if let Some(owner) = owner {
+            label_free(state, Some(&key), owner, said.label.as_deref())?;
+        }
+        let (_, kept) = own(state, uri)?;
+        kept.say(said);
+        match content {
+            Some(content) if kept.fresh => drop(kept.revisions.insert(1, content)),
+            Some(content) => kept.pending = Some(content),
+            None => {}
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn get(uri: Option<&str>, label: Option<&str>, mode: RevisionMode) -> Result<Pairs, Error> {
+    current(|state| {
+        let all = &mut state.durable.secrets.by_uri;
+        let by_label = |label: &str| {
+            let named = |kept: &Kept| match kept.owner {
+                Some(_) => kept.said.label.as_deref() == Some(label),
+                None => kept.label.as_deref() == Some(label),
+            };
+            all.iter().find(|(_, kept)| named(kept)).map(|(uri, _)| uri.clone())
+        };
+        let key = match (uri, label) {
+            (None, None) => {
+                return Err(Error::InvalidArgument("require either a secret URI or label".to_owned()));
+            }
+            (Some(uri), _) => parsed(uri)?,
+            (None, Some(label)) => by_label(label)
+                .ok_or_else(|| Error::NotFound(format!("consumer label {label:?} not found")))?,
+        };
+        if let (Some(_), Some(label)) = (uri, label)
+            && by_label(label).is_some_and(|other| other != key)
+        {
+            return Err(Error::AlreadyExists(format!("secret with label {label:?} already exists")));
+        }
+        let kept = all.get_mut(&key).ok_or_else(|| not_found(&key))?;
+        if kept.owner.is_none() && !kept.granted {
+            return Err(Error::PermissionDenied("permission denied".to_owned()));
+        }
+        if uri.is_some() && kept.owner.is_none() {
+            kept.label = label.map(str::to_owned).or(kept.label.take());
+        }
+        let latest = kept.latest();
+        if mode == RevisionMode::Refresh || kept.tracked.is_none() {
+            kept.tracked = Some(latest);
+        }
+        let pending = kept.pending.clone().filter(|_| mode != RevisionMode::Tracked);
+        let shown = if mode == RevisionMode::Tracked { kept.tracked.unwrap_or(latest) } else { latest };
+        Ok(pending.or_else(|| kept.revisions.get(&shown).cloned()).unwrap_or_default())
+    })
+}
+
+pub(crate) fn info(uri: Option<&str>, label: Option<&str>) -> Result<Details, Error> {
+    current(|state| {
+        let key = match (uri, label) {
+            (Some(uri), _) => parsed(uri)?,
+            (None, Some(label)) => {
+                let all = state.durable.secrets.by_uri.iter();
+                let mut named = all.filter(|(_, kept)| kept.owner.is_some());
+                let found = named.find(|(_, kept)| kept.said.label.as_deref() == Some(label));
+                found.map(|(uri, _)| uri.clone()).ok_or_else(|| not_found(label))?
+            }
+            (None, None) => {
+                return Err(Error::InvalidArgument("require either a secret URI or label".to_owned()));
+            }
+        };
+        let leader = state.leader;
+        let kept = state.durable.secrets.by_uri.get(&key).ok_or_else(|| not_found(&key))?;
+        let owner = kept.owner.filter(|owner| *owner == Owner::Unit || leader);
+        let access = kept
+            .access
+            .iter()
+            .map(|(reader, relation)| Access { reader: reader.clone(), relation: *relation });
+        Ok(Details {
+            owner: owner.ok_or_else(|| not_found(&key))?,
+            revision: kept.latest() + u32::from(kept.pending.is_some()),
+            label: kept.said.label.clone(),
+            description: kept.said.description.clone().unwrap_or_default(),
+            rotation: kept.said.rotate.unwrap_or(RotatePolicy::Never),
+            rotates: None,
+            expiry: kept.said.expire.clone(),
+            access: access.collect(),
+            uri: key,
+        })
+    })
+}
+
+pub(crate) fn ids() -> Result<Vec<String>, Error> {
+    current(|state| {
+        let own = |kept: &Kept| match kept.owner {
+            Some(Owner::Unit) => true,
+            Some(Owner::Application) => state.leader,
+            None => false,
+        };
+        let all = state.durable.secrets.by_uri.iter();
+        Ok(all.filter(|(_, kept)| own(kept)).map(|(uri, _)| uri.clone()).collect())
+    })
+}
+
+pub(crate) fn grant(uri: &str, relation: u32, unit: Option<&str>) -> Result<(), Error> {
+    current(|state| {
+        own(state, uri)?;
+        let remote = state.relation(relation)?.remote.clone();
+        if let Some(unit) = unit.filter(|unit| !unit.starts_with(&format!("{remote}/"))) {
+            let text = format!("unit {unit:?} is not in relation {relation}");
+            return Err(Error::InvalidArgument(text));
+        }
+        let (_, kept) = own(state, uri)?;
+        if !kept.access.contains_key(&remote) {
+            kept.access.insert(unit.map_or(remote, str::to_owned), relation);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn revoke(uri: &str, reader: &str) -> Result<(), Error> {
+    current(|state| own(state, uri).map(|(_, kept)| drop(kept.access.remove(reader))))
+}
+
+pub(crate) fn remove(uri: &str, revision: Option<u32>) -> Result<(), Error> {
+    current(|state| {
+        let (key, kept) = own(state, uri)?;
+        match revision {
+            Some(revision) => drop(kept.revisions.remove(&revision)),
+            None => kept.revisions.clear(),
+        }
+        if kept.revisions.is_empty() {
+            state.durable.secrets.by_uri.remove(&key);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,137 @@
+//! The table of hook tools: `tests/tools`, one file a tool. Each case is one call of it, as a process would be called
+//! and would answer, and beside it the typed call that means the same. [testing.md](../../../../docs/testing.md) says
+//! how to add one.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use periapt_host_api::{secret::SecretId, yaml};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Where the files are.
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hook/tests/tools");
+
+/// One file.
+pub(crate) struct Tool {
+    /// The tool; `unsupported` stands for all that do nothing.
+    pub(crate) name: String,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// One call.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Case {
+    /// What it shows; a row of the conformance list in front if it shows one.
+    pub(crate) case: String,
+    /// What is otherwise than in the plain world; see `scene.rs`.
+    #[serde(default)]
+    pub(crate) given: Vec<String>,
+    /// The hook; update-status unless said.
+    #[serde(default)]
+    pub(crate) hook: Option<String>,
+    /// The hook's own files.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    /// Tools that succeed first, in the same hook.
+    #[serde(default)]
+    pub(crate) before: Vec<String>,
+    /// The command line.
+    pub(crate) run: String,
+    #[serde(default)]
+    pub(crate) stdin: Option<String>,
+    #[serde(default)]
+    pub(crate) code: u8,
+    #[serde(default)]
+    pub(crate) stdout: String,
+    /// What stands on standard error behind `ERROR `.
+    #[serde(default)]
+    pub(crate) error: Option<String>,
+    /// What else stands there.
+    #[serde(default)]
+    pub(crate) stderr: String,
+    /// All that is to be committed, `before` included; what is empty is left out.
+    #[serde(default)]
+    pub(crate) effects: Value,
+    /// What left the hook at once.
+    #[serde(default)]
+    pub(crate) early: Vec<Value>,
+    /// What an action leaves: `values` and `failed`.
+    #[serde(default)]
+    pub(crate) action: Value,
+    /// Files that the tool wrote.
+    #[serde(default)]
+    pub(crate) wrote: BTreeMap<String, String>,
+    /// The typed call that means the same: the function as the journal names it, and its arguments.
+    #[serde(default)]
+    pub(crate) typed: Option<BTreeMap<String, Value>>,
+    /// What it answers, as the journal writes it; `Ok: null` unless said.
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) answer: Option<Value>,
+    /// The kind of error that it answers, whose text is the tool's own.
+    #[serde(default)]
+    pub(crate) refused: Option<String>,
+}
+
+impl Case {
+    /// What stands on standard error.
+    pub(crate) fn stderr(&self) -> String {
+        match &self.error {
+            Some(error) => format!("ERROR {error}\n"),
+            None => self.stderr.clone(),
+        }
+    }
+}
+
+/// A value that is there, a null included.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// All files, by name.
+pub(crate) fn tools() -> Vec<Tool> {
+    let mut files: Vec<_> = fs::read_dir(TOOLS).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|path| tool(path)).collect()
+}
+
+fn tool(path: &Path) -> Tool {
+    let mut text = fs::read_to_string(path).unwrap();
+    for (name, id) in SECRETS {
+        text = text.replace(&format!("${name}"), &secret(id).to_string());
+    }
+    text = text.replace("$drawn", &SecretId::drawn(&[9; 32], 0).to_string());
+    let cases = yaml::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Tool { name: path.file_stem().unwrap().to_string_lossy().into_owned(), cases }
+}
+
+/// Secrets that the cases name: `$own` is the unit's, `$app` its application's, `$theirs` one of `b` that the unit
+/// tracks at 1 of 2, `$revoked` one that it may read no more, `$unknown` none. `$drawn` is the first that a hook makes.
+const SECRETS: [(&str, u8); 5] = [("own", 1), ("theirs", 2), ("revoked", 3), ("app", 4), ("unknown", 9)];
+
+/// A secret by its number.
+pub(crate) fn secret(number: u8) -> SecretId {
+    SecretId::from_bytes([number; 12])
+}
+
+/// Splits a line at blanks; quotes of either kind keep blanks together and may hold nothing. The probe charm splits its
+/// lines alike.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for character in line.chars() {
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, ' ') => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    assert!(quote.is_none(), "a quote is not closed: {line}");
+    words.extend(word);
+    words
+}

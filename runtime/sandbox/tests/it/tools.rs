@@ -1,0 +1,106 @@
+//! The table of hook tools, asked by a guest: `charms/probe` calls each tool as its case says, with files of its own.
+
+use std::sync::{Arc, Mutex};
+
+use periapt_hook::{CallError, CallTime, LeaseState};
+use periapt_host_api::{
+    Timestamp,
+    commit::EarlyEffect,
+    secret::{SecretData, SecretKey},
+};
+use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, RunInputs, Seed};
+
+use self::table::Case;
+use crate::world::{SANDBOX, loaded};
+
+#[allow(dead_code, reason = "a guest has files of its own")]
+#[path = "../../../hook/tests/it/scene.rs"]
+mod scene;
+#[allow(dead_code, reason = "what is typed is compared where the table is at home")]
+#[path = "../../../hook/tests/it/table.rs"]
+mod table;
+#[allow(dead_code, reason = "other tests of the same world use the rest")]
+#[path = "../../../hook/tests/it/world.rs"]
+mod world;
+
+#[tokio::test]
+async fn every_tool_answers_a_guest_as_its_table_says() {
+    let mut wrong = Vec::new();
+    for tool in table::tools() {
+        let cases: Vec<_> = tool.cases.iter().filter(|case| can_be_scripted(case)).collect();
+        assert!(!cases.is_empty(), "no guest asks {}", tool.name);
+        for case in cases {
+            let log = ask(case).await;
+            let missing =
+                expected(case).into_iter().filter(|line| !log.iter().any(|said| said.ends_with(line)));
+            wrong.extend(missing.map(|line| format!("{}: {}\n  {line:?}\n  {log:?}", tool.name, case.case)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A script has lines, and gives tools no standard input.
+fn can_be_scripted(case: &Case) -> bool {
+    case.stdin.is_none() && case.files.values().all(|content| !content.contains('\n'))
+}
+
+/// What the probe is told to do.
+fn script(case: &Case) -> String {
+    let files = case.files.iter().map(|(path, content)| format!("write {path}={content}"));
+    let tools = case.before.iter().chain([&case.run]).map(|line| format!("tool {line}"));
+    let written = case.wrote.keys().map(|path| format!("read {path}"));
+    files.chain(tools).chain(written).map(|line| format!("*: {line}\n")).collect()
+}
+
+/// What it logs then.
+fn expected(case: &Case) -> Vec<String> {
+    let name = case.run.split(' ').next().unwrap();
+    let (stdout, stderr) = (&case.stdout, case.stderr());
+    let told = format!("tool {name}: {} {} {}", case.code, stdout.trim_end(), stderr.trim_end());
+    let written = case.wrote.iter().map(|(path, content)| format!("read {path}: {}", content.trim_end()));
+    [told].into_iter().chain(written).collect()
+}
+
+/// The lines that the probe logs.
+async fn ask(case: &Case) -> Vec<String> {
+    let charm = tempfile::tempdir().unwrap();
+    std::fs::write(charm.path().join("script"), script(case)).unwrap();
+    let services = Arc::new(Services::default());
+    let inputs = RunInputs {
+        context: scene::scene(case).start().context,
+        seed: Seed([7; 32]),
+        budgets: Budgets::default(),
+        storage: Vec::new(),
+        services: Arc::clone(&services) as Arc<dyn HookServices>,
+    };
+    let prepared = SANDBOX.prepare(&loaded("probe"), Some(charm.path())).unwrap();
+    let report = SANDBOX.run_hook(&prepared, inputs).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Handled, "{}", case.case);
+    let mut early = std::mem::take(&mut *services.early.lock().unwrap());
+    early.extend(report.gathered.early);
+    early.iter().filter_map(|(_, effect)| world::log_line(effect)).collect()
+}
+
+/// What stands around the hook: nobody whose lease would end, and the controller's secrets.
+#[derive(Default)]
+struct Services {
+    early: Mutex<Vec<(Timestamp, EarlyEffect)>>,
+}
+
+impl HookServices for Services {
+    fn now(&self) -> CallTime {
+        world::now()
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        Box::pin(std::future::ready(LeaseState::default()))
+    }
+
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
+        Box::pin(std::future::ready(scene::content(key)))
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        self.early.lock().unwrap().extend(items);
+    }
+}
