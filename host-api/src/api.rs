@@ -25,6 +25,7 @@ use crate::{
     secret::{RotatePolicy, SecretData, SecretId, SecretOwner, SecretRevision},
     settings::OptionValue,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    storage::StorageDirectives,
 };
 
 /// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
@@ -285,6 +286,9 @@ pub struct ApplicationDetails {
     pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
     /// Its charm's options with their values.
     pub settings: BTreeMap<String, SettingDetails>,
+    /// What its operator asked for of its charm's storages.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: StorageDirectives,
     /// What its hooks may use.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,

@@ -14,7 +14,7 @@ pub use self::{
     export::export,
     plan::{BundleCharm, Existing, Model, Step, UnitPlace, plan},
 };
-use crate::{AgentName, ApplicationName, UnitName, command::EndpointSelector};
+use crate::{AgentName, ApplicationName, UnitName, command::EndpointSelector, storage::StorageDirectives};
 
 /// What stands before the digest of a charm that the controller has.
 pub const BY_DIGEST: &str = "sha256:";
@@ -47,6 +47,8 @@ pub struct Application {
     pub to: Vec<Place>,
     /// Settings as text.
     pub options: BTreeMap<String, String>,
+    /// What storage each unit gets; counts when the application is made.
+    pub storage: StorageDirectives,
     /// Whether its ports are to be reachable from outside.
     pub expose: bool,
     /// Whether it is to be trusted with what its charm asks for.

@@ -184,6 +184,17 @@ impl FromStr for StorageDirective {
     }
 }
 
+/// As it is read back; what says nothing is one instance.
+impl fmt::Display for StorageDirective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, size, count } = self;
+        let size = size.map(|size| format!("{size}M"));
+        let count = count.map(|count| count.to_string());
+        let parts: Vec<_> = [pool, &count, &size].into_iter().flatten().map(String::as_str).collect();
+        if parts.is_empty() { f.write_str("1") } else { f.write_str(&parts.join(",")) }
+    }
+}
+
 fn set<T>(place: &mut Option<T>, value: T, what: &'static str) -> Result<(), DirectiveError> {
     match place.replace(value) {
         None => Ok(()),
@@ -235,6 +246,14 @@ mod tests {
         assert_eq!(check("rootfs,3,0.5G"), Ok((Some("rootfs".into()), Some(512), Some(3))));
         assert_eq!(check("100M"), Ok((None, Some(100), None)));
         assert_eq!(check(",rootfs,"), Ok((Some("rootfs".into()), None, None)));
+    }
+
+    #[test]
+    fn a_directive_is_written_as_it_is_read() {
+        for text in ["rootfs,2,1024M", "3", "512M", "rootfs"] {
+            let directive: StorageDirective = text.parse().unwrap();
+            assert_eq!(directive.to_string(), text);
+        }
     }
 
     #[test]

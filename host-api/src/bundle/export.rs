@@ -26,6 +26,8 @@ struct ExportedApplication<'a> {
     to: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<&'a str, Value>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    storage: BTreeMap<&'a str, String>,
     #[serde(skip_serializing_if = "is_false")]
     expose: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -50,6 +52,11 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
                     .options
                     .iter()
                     .map(|(key, value)| (key.as_str(), value.to_json()))
+                    .collect(),
+                storage: application
+                    .storage
+                    .iter()
+                    .map(|(name, directive)| (name.as_str(), directive.to_string()))
                     .collect(),
                 expose: application.exposed,
                 trust: application.trust,

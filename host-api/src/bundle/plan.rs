@@ -7,8 +7,8 @@ use std::{
 
 use super::{Application, Bundle, BundleError, Place};
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, UnitName, charm::CharmMeta,
-    command::EndpointSelector, settings::OptionValues,
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, StorageName, UnitName,
+    charm::CharmMeta, command::EndpointSelector, settings::OptionValues, storage::StorageDirectives,
 };
 
 /// A charm that a bundle names.
@@ -36,6 +36,8 @@ pub struct Existing {
     pub charm: CharmDigest,
     /// What its operator set.
     pub options: OptionValues,
+    /// What storage its operator asked for.
+    pub storage: StorageDirectives,
     /// Its own units and their machines, by number; none of a subordinate.
     pub units: Vec<(UnitName, Option<MachineId>)>,
     /// Whether its units live beside others'.
@@ -57,6 +59,8 @@ pub enum Step {
         charm: CharmDigest,
         /// Its settings.
         options: BTreeMap<String, String>,
+        /// What storage each unit gets.
+        storage: StorageDirectives,
         /// Whether it is trusted.
         trust: bool,
     },
@@ -162,10 +166,18 @@ fn application(
             differing.insert(key.clone(), text.clone());
         }
     }
+    if let Some(unknown) = wanted.storage.keys().find(|name| !charm.meta.storage.contains_key(*name)) {
+        let known: Vec<_> = charm.meta.storage.keys().map(StorageName::as_str).collect();
+        return Err(at(format!(
+            "charm {} has no storage {unknown}; it has: {}",
+            charm.meta.name,
+            known.join(", ")
+        )));
+    }
     let application = name.clone();
     let Some(existing) = existing else {
-        let (charm, trust) = (charm.digest, wanted.trust);
-        steps.push(Step::Deploy { application, charm, options: differing, trust });
+        let (charm, trust, storage) = (charm.digest, wanted.trust, wanted.storage.clone());
+        steps.push(Step::Deploy { application, charm, options: differing, storage, trust });
         steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
         return Ok(());
     };

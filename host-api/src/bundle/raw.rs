@@ -53,6 +53,7 @@ pub(super) struct Application {
     pub(super) to: Option<Value>,
     #[serde(alias = "config")]
     pub(super) options: Option<BTreeMap<String, Value>>,
+    pub(super) storage: Option<BTreeMap<String, String>>,
     pub(super) expose: Option<bool>,
     pub(super) trust: Option<bool>,
     #[serde(rename = "annotations")]
@@ -70,7 +71,7 @@ pub(super) struct Application {
 }
 
 impl Document {
-    /// Lays another document over this one: what it names wins, key by key in options; an application without a
+    /// Lays another document over this one: what it names wins, key by key in options and storage; an application without a
     /// body goes, and its relations with it; relations are added.
     pub(super) fn overlay(&mut self, over: Self) {
         let applications = self.applications.get_or_insert_default();
@@ -103,6 +104,7 @@ impl Application {
         self.expose = over.expose.or(self.expose);
         self.trust = over.trust.or(self.trust);
         self.options.get_or_insert_default().extend(over.options.unwrap_or_default());
+        self.storage.get_or_insert_default().extend(over.storage.unwrap_or_default());
     }
 }
 

@@ -8,7 +8,9 @@ use super::{
     Application, Bundle, BundleError, MAX_ENTRIES, MAX_UNITS, Place,
     raw::{self, Document},
 };
-use crate::{ApplicationName, UnitName, command::EndpointSelector, yaml};
+use crate::{
+    ApplicationName, StorageName, UnitName, command::EndpointSelector, storage::StorageDirective, yaml,
+};
 
 impl Bundle {
     /// Reads a bundle. Further documents in the same text are overlays.
@@ -158,6 +160,12 @@ fn application(
         };
         options.insert(key, text);
     }
+    let mut storage = BTreeMap::new();
+    for (name, text) in body.storage.unwrap_or_default() {
+        let wrong = |error: String| refused(format!("storage {name}: {error}"));
+        let directive: StorageDirective = text.parse().map_err(|error| wrong(format!("{error}")))?;
+        storage.insert(StorageName::new(name.as_str()).map_err(|error| wrong(error.to_string()))?, directive);
+    }
     let to = match body.to {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(places)) => places,
@@ -165,7 +173,7 @@ fn application(
     };
     let to = to.iter().map(|value| place(value, machines).map_err(&refused)).collect::<Result<_, _>>()?;
     let (expose, trust) = (body.expose.unwrap_or_default(), body.trust.unwrap_or_default());
-    Ok(Application { charm, units: body.units, to, options, expose, trust })
+    Ok(Application { charm, units: body.units, to, options, storage, expose, trust })
 }
 
 /// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    CharmDigest, MachineId,
+    CharmDigest, MachineId, StorageName,
     charm::{CharmFiles, CharmMeta},
 };
 
@@ -18,6 +18,7 @@ applications:
     charm: ./db
     num_units: 2
     to: ['0', web/1]
+    storage: {data: '2,500M'}
   shipper:
     charm: ./shipper
 machines:
@@ -52,7 +53,8 @@ fn charm(number: u8, metadata: &str) -> BundleCharm {
 fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
     let web = "name: web\nsummary: a\ndescription: a\nrequires: {db: {interface: sql}}\n\
                config: {options: {title: {type: string, description: a}, port: {type: int, description: a}}}\n";
-    let db = "name: db\nsummary: a\ndescription: a\nprovides: {server: {interface: sql}}\n";
+    let db = "name: db\nsummary: a\ndescription: a\nprovides: {server: {interface: sql}}\n\
+              storage: {data: {type: filesystem, multiple: {range: 1-3}}}\n";
     let shipper = "name: shipper\nsummary: a\ndescription: a\nsubordinate: true\n\
                    requires: {juju-info: {interface: juju-info, scope: container}}\n";
     let shipper = shipper.replace("juju-info:", "host:");
@@ -74,7 +76,7 @@ fn done(steps: &[Step]) -> Model {
     let mut machines = 0;
     for step in steps {
         match step {
-            Step::Deploy { application, charm, options, trust } => {
+            Step::Deploy { application, charm, options, storage, trust } => {
                 let charms = charms();
                 let meta = &charms[application].meta;
                 let typed = options
@@ -83,6 +85,7 @@ fn done(steps: &[Step]) -> Model {
                 let existing = Existing {
                     charm: *charm,
                     options: typed.collect(),
+                    storage: storage.clone(),
                     units: Vec::new(),
                     subordinate: meta.subordinate,
                     exposed: false,
@@ -167,6 +170,8 @@ fn what_is_exported_makes_the_same_again() {
     assert_eq!(lines(&exported, &model), Vec::<String>::new());
     let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
     assert_eq!(again.applications[&name("db")].units.len(), 2);
+    let data = &again.applications[&name("db")].storage[&StorageName::new("data").unwrap()];
+    assert_eq!((data.count, data.size), (Some(2), Some(500)));
     let together = |model: &Model, first: (&str, usize), second: (&str, usize)| {
         model.applications[&name(first.0)].units[first.1].1
             == model.applications[&name(second.0)].units[second.1].1
@@ -214,6 +219,11 @@ fn what_is_no_bundle_is_refused_with_its_place() {
         ("applications: {web: {charm: a, to: [web]}}", "cannot be placed beside itself"),
         ("applications: {web: {charm: a, num_units: 20000}}", "20000 units are too many"),
         ("applications: {web: {charm: a, options: {a: [1]}}}", "option a is neither"),
+        (
+            "applications: {web: {charm: a, storage: {data: 1Q}}}",
+            "application web: storage data: cannot parse",
+        ),
+        ("applications: {web: {charm: a, storage: {Data: 1G}}}", "application web: storage Data: "),
         ("applications: {web: {charm: a}}\nrelations: [[web:db, db]]", "the bundle has no application db"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db]]", "write [APPLICATION:ENDPOINT"),
         ("applications: {web: {charm: a}}\nsaas: {x: {url: y}}", "saas x"),
@@ -233,6 +243,7 @@ fn what_a_charm_does_not_have_is_refused_before_anything_is_done() {
         ),
         ("applications: {web: {options: {port: eighty}}}", "option port is of type int, not \"eighty\""),
         ("applications: {shipper: {num_units: 2}}", "its charm is a subordinate"),
+        ("applications: {db: {storage: {logs: 1G}}}", "charm db has no storage logs; it has: data"),
         ("relations: [[web:cache, db]]", "charm web has no such endpoint; it has: db"),
         ("applications: {web: {to: [db]}}", "in a circle"),
     ] {

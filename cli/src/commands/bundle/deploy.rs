@@ -203,13 +203,13 @@ struct Executor<'a> {
 impl Executor<'_> {
     async fn run(&mut self, step: Step) -> Result<()> {
         let command = match step {
-            Step::Deploy { application, charm, options, trust } => Command::Deploy(Deploy {
+            Step::Deploy { application, charm, options, storage, trust } => Command::Deploy(Deploy {
                 charm,
                 application: Some(application),
                 units: 0,
                 config: options,
                 placement: Vec::new(),
-                storage: BTreeMap::new(),
+                storage,
                 trust,
                 bindings: Default::default(),
             }),

@@ -44,6 +44,7 @@ fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing
     Ok(Existing {
         charm: details.charm_digest,
         options,
+        storage: details.storage,
         units: if details.subordinate { Vec::new() } else { units },
         subordinate: details.subordinate,
         exposed: details.exposed,
