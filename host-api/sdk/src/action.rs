@@ -26,11 +26,22 @@ impl FromParam for bool {
     }
 }
 
-impl FromParam for i64 {
-    const EXPECTED: &'static str = "a whole number";
-    fn from_json(json: Option<&str>) -> Option<Self> {
-        json?.parse().ok()
-    }
+macro_rules! integers {
+    ($($type:ty => $expected:literal),* $(,)?) => {$(
+        impl FromParam for $type {
+            const EXPECTED: &'static str = $expected;
+            fn from_json(json: Option<&str>) -> Option<Self> {
+                json?.parse().ok()
+            }
+        }
+    )*};
+}
+
+integers! {
+    i64 => "a whole number",
+    u64 => "a whole number, 0 or more",
+    u32 => "a whole number from 0 to 4294967295",
+    u16 => "a whole number from 0 to 65535",
 }
 
 impl FromParam for f64 {
@@ -83,7 +94,18 @@ impl ActionEvent {
     /// When the key has other than lower-case letters, digits and inner dashes between its dots, is one of the host's
     /// own (`stdout`, `stderr`), or the results are too large.
     pub fn set(&self, key: &str, value: impl Display) -> Result {
-        host::actions::set_results(&[(key.to_owned(), value.to_string())]).map_err(Error::refused)
+        self.set_all([(key, value)])
+    }
+
+    /// Sets several results, all of them or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn set_all<K: Into<String>, V: Display>(&self, results: impl IntoIterator<Item = (K, V)>) -> Result {
+        let results: Vec<(String, String)> =
+            results.into_iter().map(|(key, value)| (key.into(), value.to_string())).collect();
+        host::actions::set_results(&results).map_err(Error::refused)
     }
 
     /// Tells whoever waits for the action how it goes, at once.
@@ -160,6 +182,7 @@ mod tests {
     #[test]
     fn a_parameter_is_read_by_its_type_or_not_at_all() {
         assert_eq!(i64::from_json(Some("3")), Some(3));
+        assert_eq!((u16::from_json(Some("-1")), u16::from_json(Some("65536"))), (None, None));
         assert_eq!(f64::from_json(Some("-1.5e3")), Some(-1500.0));
         assert_eq!(f64::from_json(Some("inf")), None);
         assert_eq!(bool::from_json(Some("\"true\"")), None);

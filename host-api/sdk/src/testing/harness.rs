@@ -31,6 +31,12 @@ impl<C: Charm> Harness<C> {
         self
     }
 
+    /// Makes the unit a subordinate beside this principal.
+    pub fn principal(&mut self, unit: &str) -> &mut Self {
+        self.state_mut().principal = Some(unit.to_owned());
+        self
+    }
+
     /// The unit's private address; `None` if it is not known.
     pub fn address(&mut self, address: Option<&str>) -> &mut Self {
         self.state_mut().address = address.map(str::to_owned);

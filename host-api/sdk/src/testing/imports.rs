@@ -288,7 +288,7 @@ pub(crate) mod identity {
     }
 
     pub(crate) fn principal_unit() -> Option<String> {
-        None
+        current(|state| state.principal.clone())
     }
 
     pub(crate) fn public_address() -> Result<String, Error> {

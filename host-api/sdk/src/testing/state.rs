@@ -35,6 +35,7 @@ pub(crate) struct RelationState {
 pub(crate) struct State {
     pub(crate) unit: String,
     pub(crate) leader: bool,
+    pub(crate) principal: Option<String>,
     pub(crate) address: Option<String>,
     pub(crate) config: BTreeMap<String, config::Value>,
     pub(crate) durable: Durable,
@@ -67,6 +68,7 @@ impl State {
         Self {
             unit: unit.to_owned(),
             leader: false,
+            principal: None,
             address: Some("10.0.0.1".to_owned()),
             config: BTreeMap::new(),
             durable: Durable::default(),
