@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help
 help: ## List the targets
 	echo 'make TARGET, where TARGET is one of'
-	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+	sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: demo
 demo: setup ## Deploy, relate and scale two charms in a temporary place, and kill things

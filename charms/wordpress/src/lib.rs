@@ -1,11 +1,15 @@
 //! A blog: it looks at everything it needs at each event, and serves once all of it is there.
 
 mod database;
+mod journal;
+mod posts;
 mod settings;
 mod site;
 
 use database::Database;
-use periapt_sdk::{Charm, Event, Ports, Relation, RelationBroken, Result, Status, Unit, info};
+use periapt_sdk::{
+    ActionEvent, Charm, Error, Event, Ports, Relation, RelationBroken, Result, Status, Unit, info,
+};
 use settings::Settings;
 use site::Site;
 
@@ -36,6 +40,15 @@ impl Charm for Wordpress {
         Ok(())
     }
 
+    fn action(&mut self, unit: &Unit, event: &ActionEvent) -> Result {
+        match event.name.as_str() {
+            "publish" => posts::publish(unit, event),
+            "retract" => posts::retract(unit, event),
+            "posts" => posts::list(unit, event),
+            other => Err(Error::new(format!("there is no action {other}"))),
+        }
+    }
+
     fn otherwise(&mut self, unit: &Unit, _: &Event) -> Result {
         converge(unit)
     }
@@ -43,6 +56,10 @@ impl Charm for Wordpress {
 
 /// Serves if everything is there; else closes the port and says what is missing.
 fn converge(unit: &Unit) -> Result {
+    journal::publish(unit)?;
+    if unit.is_leader()? {
+        posts::mirror(unit)?;
+    }
     match gather(unit) {
         Ok((site, peers)) => serve(unit, &site, &peers),
         Err(error) => {
@@ -69,7 +86,7 @@ fn serve(unit: &Unit, site: &Site, peers: &Relation) -> Result {
     let digest = site.digest();
     let before = peers.unit_bag().get::<String>("config-digest")?;
     if before.as_ref() != Some(&digest) {
-        info!("rendered wp-config.php, sha256 {digest}");
+        journal::tell(unit, &format!("rendered wp-config.php, sha256 {digest}"))?;
     }
     peers.unit_bag().set_all([("config-digest", digest), ("port", port.to_string())])?;
     unit.set_ports([Ports::tcp(port)])?;

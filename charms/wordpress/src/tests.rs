@@ -117,3 +117,60 @@ fn an_impossible_port_blocks_and_says_why() {
     let expected = "option port is 70000, expected a whole number from 0 to 65535";
     assert_eq!(unit.status(), Some(Status::blocked(expected)));
 }
+
+#[test]
+fn posts_are_published_by_the_leader_alone_and_kept_for_backups() {
+    let (mut unit, peers, _) = serving();
+    let content = unit.relate("content", "backup");
+    unit.join(&content, "backup/0", &[]).unwrap();
+    assert_eq!(unit.app_bag(&content)["entries"], "0");
+    unit.action("publish", &[("title", "\"Cats\""), ("text", "\"They sleep.\"")]).unwrap();
+    unit.action("publish", &[("title", "\"Dogs\"")]).unwrap();
+    assert_eq!(unit.action_results()["post"], "2");
+    assert_eq!(unit.app_bag(&peers)["post-1"], "Cats\nThey sleep.");
+    let kept = unit.app_bag(&content);
+    assert_eq!((kept["entries"].as_str(), kept["content.post-2"].as_str()), ("2", "Dogs\n"));
+    unit.action("retract", &[("id", "1")]).unwrap();
+    assert!(!unit.app_bag(&content).contains_key("content.post-1"));
+    unit.action("posts", &[]).unwrap();
+    assert_eq!(unit.action_results()["posts.post-2"], "Dogs");
+    let failure = unit.leader(false).action("publish", &[("title", "\"x\"")]).unwrap_err();
+    assert_eq!(failure.message, "only the leader does this: run it on wordpress/leader");
+}
+
+#[test]
+fn what_a_backup_gives_back_takes_the_place_of_the_posts_once() {
+    let (mut unit, peers, _) = serving();
+    let content = unit.relate("content", "backup");
+    unit.action("publish", &[("title", "\"New\"")]).unwrap();
+    let given = &[("restore", "7"), ("content.post-4", "Old\n"), ("content.auth-salt", "mine")];
+    unit.join(&content, "backup/0", given).unwrap();
+    let posts = unit.app_bag(&peers);
+    assert!(!posts.contains_key("post-1") && posts["auth-salt"] != "mine");
+    assert_eq!(posts["post-4"], "Old\n");
+    assert_eq!(unit.app_bag(&content)["restored.backup-0"], "7");
+    assert_eq!(unit.app_bag(&content)["content.post-4"], "Old\n");
+
+    // The same request is not carried out again, and is forgotten with the backup unit's bag.
+    unit.action("publish", &[("title", "\"Newer\"")]).unwrap();
+    unit.change(&content, "backup/0", &[]).unwrap();
+    assert!(unit.app_bag(&peers).contains_key("post-5"));
+    unit.change(&content, "backup/0", &[("restore", ""), ("content.post-4", "")]).unwrap();
+    assert!(!unit.app_bag(&content).contains_key("restored.backup-0"));
+}
+
+#[test]
+fn what_a_unit_did_can_be_followed_in_its_bag() {
+    let (mut unit, _, _) = serving();
+    let logs = unit.relate("logs", "log-shipper");
+    unit.join(&logs, "log-shipper/0", &[]).unwrap();
+    let bag = unit.unit_bag(&logs);
+    assert_eq!(bag["log-last"], "1");
+    assert!(bag["log"].starts_with("rendered wp-config.php, sha256 "), "{}", bag["log"]);
+    for post in 0..30 {
+        unit.action("publish", &[("title", &format!("\"Post {post}\""))]).unwrap();
+    }
+    let bag = unit.unit_bag(&logs);
+    assert_eq!((bag["log-last"].as_str(), bag["log"].lines().count()), ("31", 20));
+    assert!(bag["log"].ends_with("published post 30, \"Post 29\""), "{}", bag["log"]);
+}
