@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use periapt_client::ClientError;
-use periapt_host_api::{ErrorCode, NameError};
+use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -26,6 +26,12 @@ impl Failure {
     /// A failure that needs no hint.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Failed { message: message.into(), hint: None }
+    }
+
+    /// The controller answered a command as another one.
+    pub(crate) fn unexpected(answer: &Answer) -> Self {
+        Self::new(format!("the controller answered otherwise than this command expects: {answer:?}"))
+            .with_hint("client and controller may be of different versions: `periapt controllers` shows them")
     }
 
     /// Says what to do about it.

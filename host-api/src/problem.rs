@@ -35,7 +35,7 @@ pub enum ErrorCode {
     CharmRefused,
     /// Too many requests wait already: try again later.
     TooManyRequests,
-    /// The store cannot be written now: nothing of the request happened.
+    /// The store cannot be written now. Nothing of the request is seen; the text says whether it may still come to be.
     StorageUnavailable,
     /// It may work later.
     TryAgain,

@@ -112,7 +112,8 @@ fn every_invariant_names_tests_that_exist() {
     let mut code = String::new();
     sources(&root(), &mut code);
     let mut checked = 0;
-    for row in text.lines().filter(|line| line.starts_with("| I")) {
+    for (index, row) in text.lines().filter(|line| line.starts_with("| I")).enumerate() {
+        assert!(row.starts_with(&format!("| I{} |", index + 1)), "out of its order: {row}");
         let guards = row.split('|').nth(3).unwrap();
         let names: Vec<_> = guards.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')).collect();
         assert!(guards.contains('`'), "no test guards this: {row}");

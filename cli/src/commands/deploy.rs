@@ -99,11 +99,12 @@ impl Deploy {
             trust: self.trust,
             bindings: spaces::bindings(&self.bind)?,
         };
-        if let Answer::Application { units, .. } = model.command(Command::Deploy(command)).await? {
-            let units: Vec<_> = units.iter().map(ToString::to_string).collect();
-            if !units.is_empty() {
-                context.say(format_args!("Added {}", units.join(", ")));
-            }
+        let units: Vec<_> = match model.command(Command::Deploy(command)).await? {
+            Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
+            other => return Err(Failure::unexpected(&other)),
+        };
+        if !units.is_empty() {
+            context.say(format_args!("Added {}", units.join(", ")));
         }
         Ok(())
     }

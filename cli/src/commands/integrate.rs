@@ -51,11 +51,14 @@ impl Integrate {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let command = Command::Integrate { first: self.first, second: self.second };
-        if let Answer::Relation { id, endpoints } = model.command(command).await? {
-            let ends: Vec<_> = endpoints.iter().map(ToString::to_string).collect();
-            tracing::info!(%id, ends = ends.join(" "), "related");
+        match model.command(command).await? {
+            Answer::Relation { id, endpoints } => {
+                let ends: Vec<_> = endpoints.iter().map(ToString::to_string).collect();
+                tracing::info!(%id, ends = ends.join(" "), "related");
+                Ok(())
+            }
+            other => Err(Failure::unexpected(&other)),
         }
-        Ok(())
     }
 }
 

@@ -120,10 +120,10 @@ impl AddSecret {
         let model = context.model(&self.model)?;
         let content = Confidential::Open(content);
         let command = Command::AddSecret { id: None, name: self.name, content, description: self.info };
-        if let Answer::Secret { id } = model.command(command).await? {
-            Sink::new(None, context.color)?.write(&format!("{}\n", id.uri()))?;
+        match model.command(command).await? {
+            Answer::Secret { id } => Ok(Sink::new(None, context.color)?.write(&format!("{}\n", id.uri()))?),
+            other => Err(Failure::unexpected(&other)),
         }
-        Ok(())
     }
 }
 

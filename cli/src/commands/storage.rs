@@ -142,10 +142,12 @@ impl AddStorage {
         let model = context.model(&self.model)?;
         let storage = directives(self.storage)?;
         let command = Command::AddStorage { unit: self.unit.clone(), storage };
-        if let Answer::Storage { storage } = model.command(command).await? {
-            for id in storage {
-                context.say(format_args!("added storage {id} to {}", self.unit));
-            }
+        let added = match model.command(command).await? {
+            Answer::Storage { storage } => storage,
+            other => return Err(Failure::unexpected(&other)),
+        };
+        for id in added {
+            context.say(format_args!("added storage {id} to {}", self.unit));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     context::{Context, ModelArg},
-    error::Result,
+    error::{Failure, Result},
     prompt::PromptArg,
 };
 
@@ -73,11 +73,14 @@ impl AddUnit {
         let model = context.model(&self.model)?;
         let command =
             Command::AddUnits { application: self.application, count: self.num_units, placement: self.to };
-        if let Answer::Units { units } = model.command(command).await? {
-            let units: Vec<_> = units.iter().map(ToString::to_string).collect();
-            context.say(format_args!("added {}", units.join(", ")));
+        match model.command(command).await? {
+            Answer::Units { units } => {
+                let units: Vec<_> = units.iter().map(ToString::to_string).collect();
+                context.say(format_args!("added {}", units.join(", ")));
+                Ok(())
+            }
+            other => Err(Failure::unexpected(&other)),
         }
-        Ok(())
     }
 }
 

@@ -31,3 +31,11 @@ fn every_test_that_is_named_like_a_row_names_one_of_the_list() {
     let unknown: Vec<_> = tests.iter().filter(|(id, _)| list.rows().all(|row| row.id != **id)).collect();
     assert!(unknown.is_empty(), "the list has no such rows: {unknown:?}");
 }
+
+#[test]
+fn a_row_that_has_a_test_is_open_no_longer() {
+    let (list, tests) = (List::read(&root()).unwrap(), tests(&root()).unwrap());
+    let open = list.rows().filter(|row| row.promise() == Promise::None);
+    let shown: Vec<_> = open.filter(|row| tests.contains_key(&row.id)).map(|row| &row.id).collect();
+    assert!(shown.is_empty(), "take `open: true` from these rows, so that their tests stay: {shown:?}");
+}

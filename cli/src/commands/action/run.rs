@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use clap::Args;
 use futures_util::StreamExt as _;
+use periapt_client::ClientError;
 use periapt_host_api::{
     ActionOperationId, TaskId, UnitName,
     action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews, TaskStatus},
@@ -115,7 +116,7 @@ impl FollowArgs {
     ) -> Result<()> {
         let enqueued = match model.command(Command::EnqueueOperation(request)).await? {
             Answer::Operation(enqueued) => enqueued,
-            other => return Err(Failure::new(format!("the controller answered {other:?}"))),
+            other => return Err(Failure::unexpected(&other)),
         };
         let (waited, refused) = sorted(&enqueued);
         if waited.is_empty() {
@@ -229,18 +230,25 @@ pub(super) async fn follow(
 ) -> Result<Vec<TaskDetails>> {
     let mut ended: BTreeMap<TaskId, TaskDetails> = BTreeMap::new();
     let mut shown: BTreeMap<TaskId, usize> = BTreeMap::new();
+    let mut patience = Patience::default();
     let following = async {
         loop {
             let mut told: BTreeMap<TaskId, usize> = BTreeMap::new();
             let mut stream = match model.client().watch_operation(&model.selector, id).await {
                 Ok(stream) => stream,
-                Err(error @ periapt_client::ClientError::Refused(_)) => return Err(Failure::from(error)),
-                Err(_) => {
-                    sleep(AGAIN).await;
+                Err(error) => {
+                    patience.bear(error).await?;
                     continue;
                 }
             };
-            while let Some(Ok(news)) = stream.next().await {
+            while let Some(news) = stream.next().await {
+                let news = match news {
+                    Ok(news) => news,
+                    Err(error) => {
+                        patience.bear(error).await?;
+                        break;
+                    }
+                };
                 match news {
                     TaskNews::Message { task, message } if waited.contains_key(&task) => {
                         let (told, shown) = (told.entry(task).or_default(), shown.entry(task).or_default());
@@ -256,7 +264,7 @@ pub(super) async fn follow(
                     TaskNews::Message { .. } | TaskNews::Ended(_) => {}
                 }
                 if ended.len() == waited.len() {
-                    return Ok(());
+                    return Ok::<(), Failure>(());
                 }
             }
             sleep(AGAIN).await;
@@ -267,6 +275,26 @@ pub(super) async fn follow(
         followed?;
     }
     Ok(ended.into_values().collect())
+}
+
+/// Waits for a controller that is away, and says so once.
+#[derive(Debug, Default)]
+struct Patience {
+    said: bool,
+}
+
+impl Patience {
+    /// Some time passes after an error that may do so, too; any other one is the end.
+    async fn bear(&mut self, error: ClientError) -> Result<()> {
+        if !error.is_temporary() {
+            return Err(error.into());
+        }
+        if !std::mem::replace(&mut self.said, true) {
+            note(format_args!("Waiting for the controller: {error}"));
+        }
+        sleep(AGAIN).await;
+        Ok(())
+    }
 }
 
 pub(super) fn print(

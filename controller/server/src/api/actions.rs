@@ -132,21 +132,21 @@ struct Followed {
 }
 
 impl Watch {
-    fn stream(self) -> impl Stream<Item = Vec<TaskNews>> + Send {
+    fn stream(self) -> impl Stream<Item = Result<Vec<TaskNews>, Refusal>> + Send {
         stream::unfold(self, |mut watch| async move { watch.next().await.map(|news| (news, watch)) })
     }
 
     /// The next news; none when all tasks have ended, the model is gone, or the controller stops.
-    async fn next(&mut self) -> Option<Vec<TaskNews>> {
+    async fn next(&mut self) -> Option<Result<Vec<TaskNews>, Refusal>> {
         while !self.open.is_empty() {
             // Before reading: what is written meanwhile has another number.
             let shown = self.seat.shown().number;
             match self.news().await {
                 Ok(news) if news.is_empty() => {}
-                Ok(news) => return Some(news),
+                Ok(news) => return Some(Ok(news)),
                 Err(refusal) => {
                     tracing::warn!(%refusal, "an operation cannot be followed further");
-                    return None;
+                    return Some(Err(refusal));
                 }
             }
             while self.seat.shown().number == shown {

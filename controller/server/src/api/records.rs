@@ -19,7 +19,7 @@ use crate::{
     api::{caller::Who, failure::Answer, models::readable, places::StreamOf, query::Query, streams},
     engine::Engine,
     history,
-    records::{JournalReader, LogFilter, LogReader},
+    records::{JournalReader, LogFilter, LogReader, unreadable},
     watch::{LogOf, Seat},
 };
 
@@ -70,18 +70,22 @@ struct Reading {
 }
 
 impl Reading {
-    fn stream(self) -> impl Stream<Item = Vec<LogLine>> + Send {
+    fn stream(self) -> impl Stream<Item = Result<Vec<LogLine>, Refusal>> + Send {
         stream::unfold(self, |mut reading| async move { reading.next().await.map(|lines| (lines, reading)) })
     }
 
-    async fn next(&mut self) -> Option<Vec<LogLine>> {
+    /// The next lines; none when there are no more, or the controller stops.
+    async fn next(&mut self) -> Option<Result<Vec<LogLine>, Refusal>> {
         loop {
             // Before reading: what is written meanwhile has another number.
             let shown = self.seat.shown().number;
-            let store = self.engine.records().ok()?;
+            let store = match self.engine.records() {
+                Ok(store) => store,
+                Err(refusal) => return Some(Err(refusal)),
+            };
             match self.reader.page(store).await {
                 Ok(Some(lines)) if lines.is_empty() => {}
-                Ok(Some(lines)) => return Some(lines),
+                Ok(Some(lines)) => return Some(Ok(lines)),
                 Ok(None) if self.follow => {
                     while self.seat.shown().number == shown {
                         tokio::select! {
@@ -93,7 +97,7 @@ impl Reading {
                 Ok(None) => return None,
                 Err(error) => {
                     tracing::warn!(%error, "a log cannot be read further");
-                    return None;
+                    return Some(Err(unreadable(&error)));
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! Bodies that do not end: values as lines of JSON, each made when the one before was handed over.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, error::Error};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use http::{HeaderValue, header};
+use periapt_host_api::Refusal;
 use serde::Serialize;
 
 use crate::api::places::Place;
@@ -18,20 +19,29 @@ pub(crate) fn lines<T: Serialize>(place: Place, values: impl Stream<Item = T> + 
     encoded(place, values.map(|value| line(&value).into()))
 }
 
-/// A response of lines that are grouped already.
+/// A response of lines that are grouped already. An error resets the stream, so that nobody takes what came before it
+/// for all there is.
 pub(crate) fn groups<T: Serialize>(
     place: Place,
-    groups: impl Stream<Item = Vec<T>> + Send + 'static,
+    groups: impl Stream<Item = Result<Vec<T>, Refusal>> + Send + 'static,
 ) -> Response {
-    encoded(place, groups.map(|group| group.iter().flat_map(line).collect::<Vec<u8>>().into()))
+    let encoded = |group: Vec<T>| Bytes::from(group.iter().flat_map(line).collect::<Vec<u8>>());
+    response(place, groups.map(move |group| group.map(encoded)))
 }
 
 /// A response of lines that are encoded already.
 pub(crate) fn encoded(place: Place, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    response(place, lines.map(Ok::<_, Infallible>))
+}
+
+fn response<E>(place: Place, lines: impl Stream<Item = Result<Bytes, E>> + Send + 'static) -> Response
+where
+    E: Error + Send + Sync + 'static,
+{
     let body = Body::from_stream(lines.map(move |line| {
         // Taken until the stream is gone, however it ends.
         let _ = &place;
-        Ok::<_, Infallible>(line)
+        line
     }));
     let mut response = Response::new(body);
     let headers = response.headers_mut();

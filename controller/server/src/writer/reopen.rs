@@ -3,11 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use periapt_host_api::{ErrorCode, Refusal};
 use periapt_model::Root;
 use periapt_store::{Store, StoreError, codec};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer, unavailable};
+use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer};
 use crate::published::{Changed, Published};
 
 /// The pauses between attempts grow from this...
@@ -44,7 +45,8 @@ impl Writer {
 
     /// Refuses all commands for a while.
     async fn refuse_for(&self, pause: Duration, failure: &StoreError) {
-        let refusal = unavailable(failure);
+        let message = format!("{failure}; it is being opened again, and nothing of the request happened");
+        let refusal = Refusal::new(ErrorCode::StorageUnavailable, message);
         let refuse = async {
             loop {
                 for Job { answer, .. } in self.queue.take(BATCH_BYTES, BATCH_COUNT).await {

@@ -53,5 +53,8 @@ pub(crate) fn with_file_system(test: &str, options: &str, body: impl AsyncFnOnce
         assert!(done.status.success() && output.contains("1 passed"), "{output}\n{errors}");
         return;
     }
-    eprintln!("SKIPPED {test}: no file system can be mounted here: {}", refusals.join("; "));
+    let refusals = refusals.join("; ");
+    // Where the tests are judged they run.
+    assert!(std::env::var_os("CI").is_none(), "no file system can be mounted here: {refusals}");
+    eprintln!("SKIPPED {test}: no file system can be mounted here: {refusals}");
 }

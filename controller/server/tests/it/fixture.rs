@@ -339,6 +339,8 @@ pub(crate) enum Fault {
     FailAfterWriting,
     /// The write is lost, and nobody can know; then the store cannot be opened.
     FailBeforeWriting,
+    /// Of records the first page alone can be read.
+    TornRecords,
 }
 
 impl Faults {
@@ -374,7 +376,9 @@ impl OpenStore for FaultyStore {
                 Fault::FailAfterWriting | Fault::FailBeforeWriting => {
                     Err(StoreError::Failed("no disk".into()))
                 }
-                Fault::None | Fault::Refuse => Ok(Arc::new(self.clone()) as Arc<dyn Store>),
+                Fault::None | Fault::Refuse | Fault::TornRecords => {
+                    Ok(Arc::new(self.clone()) as Arc<dyn Store>)
+                }
             }
         }
         .boxed()
@@ -397,7 +401,7 @@ impl Store for FaultyStore {
             let _ = held.wait_for(|held| !held).await;
             let failed = || Err(StoreError::Failed("the sync failed".into()));
             match self.faults.get() {
-                Fault::None => self.memory.commit(batch).await,
+                Fault::None | Fault::TornRecords => self.memory.commit(batch).await,
                 Fault::Refuse => Err(StoreError::Refused("the disk is full".into())),
                 Fault::FailBeforeWriting => failed(),
                 Fault::FailAfterWriting => {
@@ -415,6 +419,10 @@ impl Store for FaultyStore {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        let further = matches!(order, Order::OldestFirst { after: Some(_) });
+        if further && self.faults.get() == Fault::TornRecords {
+            return async { Err(StoreError::Failed("a sector cannot be read".into())) }.boxed();
+        }
         self.memory.records(prefix, order, limit)
     }
 

@@ -8,7 +8,7 @@ use periapt_host_api::{
     logs::{LogLevel, LogLine},
 };
 
-use crate::fixture::{Deployed, Fixture, next, next_where, unit};
+use crate::fixture::{Deployed, Fault, Fixture, next, next_where, unit};
 
 pub(crate) struct Logging {
     pub(crate) deployed: Deployed,
@@ -90,4 +90,20 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
         ("new 1".into(), "new 2".into())
     );
     fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_further_ends_with_an_error() {
+    let fixture = Fixture::start().await;
+    let mut logging = Logging::new(&fixture).await;
+    logging.write("tiny/0", &[(LogLevel::Info, "on the first page")]).await;
+    fixture.faults.set(Fault::TornRecords);
+    let client = &logging.deployed.model.client;
+    let replay = LogQuery { replay: true, ..LogQuery::default() };
+    // A reset may overtake what was sent before it, and even the beginning of the answer.
+    let error = match client.logs(&logging.deployed.model.selector(), &replay).await {
+        Ok(lines) => lines.collect::<Vec<Result<LogLine, _>>>().await.pop().unwrap().unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(error.is_temporary(), "{error:?}");
 }
