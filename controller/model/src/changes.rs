@@ -16,6 +16,9 @@ use crate::entity::{Entity, EntityKey};
 /// The most entities that one command writes.
 pub const MAX_KEYS: usize = 100;
 
+/// The most bytes of keys and values that one command writes, in stored form; the store refuses what is more.
+pub const MAX_BYTES: usize = 1 << 20;
+
 /// All writes of one command: wholly or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {

@@ -33,7 +33,7 @@ pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
-pub use secret::{Secret, SecretConsumer, SecretContent};
+pub use secret::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;
 pub use storage::Storage;
@@ -91,6 +91,8 @@ pub enum ModelKey {
     Secret(SecretId),
     /// One revision of a secret.
     SecretContent(SecretId, SecretRevision),
+    /// What became of one revision's expiry.
+    SecretExpiry(SecretId, SecretRevision),
     /// What a unit tracks of a secret.
     SecretConsumer(SecretId, UnitName),
     /// Something that the controller has still to do.
@@ -153,6 +155,8 @@ kinds! {
     Secret,
     /// One revision of a secret.
     SecretContent,
+    /// What became of one revision's expiry.
+    SecretExpiry,
     /// What a unit tracks of a secret.
     SecretConsumer,
     /// Something that the controller has still to do.
@@ -192,6 +196,7 @@ impl Entity {
             Self::Storage(storage) => ModelKey::Storage(storage.id.clone()),
             Self::Secret(secret) => ModelKey::Secret(secret.id),
             Self::SecretContent(content) => ModelKey::SecretContent(content.id, content.revision),
+            Self::SecretExpiry(expiry) => ModelKey::SecretExpiry(expiry.id, expiry.revision),
             Self::SecretConsumer(consumer) => ModelKey::SecretConsumer(consumer.id, consumer.unit.clone()),
             Self::WorkItem(item) => ModelKey::Work(item.id),
         })

@@ -63,13 +63,11 @@ pub fn find_secret<'a>(state: &'a ModelState, selector: &SecretSelector) -> Resu
 
 /// A secret as people see it, without content.
 pub fn secret_details(state: &ModelState, secret: &Secret) -> SecretDetails {
-    let revisions = state.secret_contents(&secret.id).map(|content| {
-        let details = SecretRevisionDetails {
-            created_at: content.created_at,
-            updated_at: content.updated_at,
-            expire: content.expire,
-        };
-        (content.revision, details)
+    let revisions = state.secret_contents(&secret.id).filter_map(|content| {
+        let expiry = state.secret_expiry(&secret.id, content.revision)?;
+        let (created_at, updated_at) = (content.created_at, expiry.updated_at);
+        let details = SecretRevisionDetails { created_at, updated_at, expire: expiry.expire };
+        Some((content.revision, details))
     });
     let access = secret.access.iter().filter(|(_, relation)| state.grant_holds(relation.as_ref()));
     SecretDetails {
@@ -80,7 +78,7 @@ pub fn secret_details(state: &ModelState, secret: &Secret) -> SecretDetails {
         description: secret.description.clone(),
         rotate: secret.rotate,
         next_rotate: secret.next_rotate,
-        expire: state.secret_content(&secret.id, secret.latest).and_then(|content| content.expire),
+        expire: state.secret_expiry(&secret.id, secret.latest).and_then(|expiry| expiry.expire),
         auto_prune: secret.auto_prune,
         created_at: secret.created_at,
         updated_at: secret.updated_at,

@@ -1,5 +1,7 @@
 //! One command's work on one model: it reads its own writes, and gathers them.
 
+mod weight;
+
 use std::sync::Arc;
 
 use periapt_host_api::{
@@ -10,7 +12,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    changes::{Changes, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange},
+    changes::{Changes, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange},
     entity::{
         Application, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work, WorkId,
         WorkItem,
@@ -18,6 +20,12 @@ use crate::{
     input::Environment,
     root::{ModelState, Root},
 };
+use weight::Weights;
+
+/// What a step of the worker writes before it leaves the rest to the next one, in bytes. What comes on top is one
+/// more entity, and the largest of those that steps write again, a unit with its record, takes little more than half
+/// of a commit.
+const STEP_BYTES: usize = MAX_BYTES / 4;
 
 /// A command at work. `state` is a private copy that sees all writes so far.
 pub(crate) struct Transaction<'a> {
@@ -26,13 +34,15 @@ pub(crate) struct Transaction<'a> {
     pub(crate) uuid: ModelUuid,
     pub(crate) state: ModelState,
     changes: Changes,
+    weights: Weights,
 }
 
 impl<'a> Transaction<'a> {
     /// Begins a command on a model.
     pub(crate) fn begin(root: &'a Root, env: &'a Environment, uuid: ModelUuid) -> Result<Self, Refusal> {
         let state = root.model(&uuid).ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
-        Ok(Self { root, env, uuid, state: ModelState::clone(state), changes: Changes::default() })
+        let (state, changes, weights) = (ModelState::clone(state), Changes::default(), Weights::default());
+        Ok(Self { root, env, uuid, state, changes, weights })
     }
 
     /// Ends it: what is to be written, within what a store takes in one commit.
@@ -45,9 +55,10 @@ impl<'a> Transaction<'a> {
         self.env.now
     }
 
-    /// Whether so many more entities can be written in this commit.
+    /// Whether so many more entities can be written in this commit, of which one may be large.
     pub(crate) fn has_room(&self, keys: usize) -> bool {
         self.changes.puts.len().saturating_add(keys) <= MAX_KEYS
+            && self.weights.of(&self.changes) <= STEP_BYTES
     }
 
     /// Writes an entity, unless it is written so already.
@@ -58,13 +69,19 @@ impl<'a> Transaction<'a> {
             return;
         }
         self.state.put(&key, Some(&entity));
-        self.changes.puts.insert(EntityKey::InModel(self.uuid, key), Some(entity));
+        self.write(key, Some(entity));
     }
 
     /// Takes an entity away.
     pub(crate) fn delete(&mut self, key: ModelKey) {
         self.state.put(&key, None);
-        self.changes.puts.insert(EntityKey::InModel(self.uuid, key), None);
+        self.write(key, None);
+    }
+
+    fn write(&mut self, key: ModelKey, entity: Option<Entity>) {
+        let key = EntityKey::InModel(self.uuid, key);
+        self.weights.forget(&key);
+        self.changes.puts.insert(key, entity);
     }
 
     /// Hands out `count` numbers, and answers the first.

@@ -15,7 +15,7 @@ use periapt_host_api::{
 
 use crate::{
     access::denied,
-    entity::{Secret, SecretConsumer, SecretContent, Unit},
+    entity::{Secret, SecretConsumer, SecretExpiry, Unit},
     life::secret as life,
     transaction::Transaction,
 };
@@ -60,11 +60,9 @@ pub(super) fn note_told(tx: &mut Transaction<'_>, unit: &Unit, transitions: &Tra
         if own(tx, unit, &key.id).is_none() {
             continue;
         }
-        let again = again(tx);
-        let content =
-            tx.state.secret_content(&key.id, key.revision).filter(|content| content.expire_due).cloned();
-        if let Some(content) = content {
-            tx.put(SecretContent { expire_due: false, tell_at: again, ..SecretContent::clone(&content) });
+        let expiry = tx.state.secret_expiry(&key.id, key.revision).filter(|expiry| expiry.expire_due);
+        if let Some(expiry) = expiry {
+            tx.put(SecretExpiry { expire_due: false, tell_at: again(tx), ..expiry });
         }
     }
 }
@@ -186,12 +184,11 @@ fn update(
         life::revise(tx, &mut secret, content)?;
     }
     let now = tx.now();
-    if let Some(expire) = update.expire
-        && let Some(content) = tx.state.secret_content(id, secret.latest).cloned()
+    if update.expire.is_some()
+        && let Some(expiry) = tx.state.secret_expiry(id, secret.latest)
     {
-        let (expire, tell_at) = (Some(expire), Some(expire));
-        let content = SecretContent::clone(&content);
-        tx.put(SecretContent { expire, tell_at, expire_due: false, updated_at: now, ..content });
+        let (expire, tell_at) = (update.expire, update.expire);
+        tx.put(SecretExpiry { expire, tell_at, expire_due: false, updated_at: now, ..expiry });
     }
     if secret != before || update.expire.is_some() {
         secret.updated_at = now;

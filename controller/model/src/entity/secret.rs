@@ -41,7 +41,8 @@ pub struct Secret {
     pub updated_at: Timestamp,
 }
 
-/// One revision's content. It never changes.
+/// One revision's content, and the expiry that it was made with. It never changes: what comes of the expiry is a
+/// [`SecretExpiry`], so that nothing that happens to a revision writes its content again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretContent {
@@ -61,6 +62,32 @@ pub struct SecretContent {
     pub created_at: Timestamp,
     /// When its expiry changed last.
     pub updated_at: Timestamp,
+}
+
+/// What became of one revision's expiry since it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SecretExpiry {
+    /// The secret.
+    pub id: SecretId,
+    /// Which revision.
+    pub revision: SecretRevision,
+    /// When it expires.
+    pub expire: Option<Timestamp>,
+    /// When the owner is told so next; none: it was told, or there is nothing to tell.
+    pub tell_at: Option<Timestamp>,
+    /// Whether that time has come.
+    pub expire_due: bool,
+    /// When the expiry was set last.
+    pub updated_at: Timestamp,
+}
+
+impl SecretExpiry {
+    /// The expiry that a revision was made with.
+    pub fn first(content: &SecretContent) -> Self {
+        let SecretContent { id, revision, expire, tell_at, expire_due, updated_at, .. } = *content;
+        Self { id, revision, expire, tell_at, expire_due, updated_at }
+    }
 }
 
 /// What a unit tracks of a secret (S-1).

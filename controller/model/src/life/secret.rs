@@ -27,9 +27,6 @@ const MAX_BYTES: usize = 64 << 20;
 /// How many entities are left in a commit for what else it writes.
 const RESERVE: usize = 10;
 
-/// How many secrets one step of the worker looks at.
-const SECRETS_PER_STEP: usize = 20;
-
 fn quota(text: String, id: &SecretId) -> Refusal {
     Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {id}"))
 }
@@ -144,7 +141,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal)
             let text = format!("secret {:?} revision {revision} not found", id.to_string());
             return Err(Refusal::not_found(text).about(format!("secret {id}")));
         }
-        tx.delete(ModelKey::SecretContent(*id, *revision));
+        delete_revision(tx, id, *revision);
     }
     let latest = tx.state.secret_contents(id).next_back().map(|content| content.revision);
     match latest {
@@ -165,8 +162,9 @@ fn delete(tx: &mut Transaction<'_>, id: &SecretId) {
 /// Takes away what is left of a secret that is gone; true if nothing is left.
 fn sweep(tx: &mut Transaction<'_>, id: &SecretId) -> bool {
     let contents = tx.state.secret_contents(id).map(|content| ModelKey::SecretContent(*id, content.revision));
+    let expiries = tx.state.secret_expiries(id).map(|expiry| ModelKey::SecretExpiry(*id, expiry.revision));
     let consumers = tx.state.secret_consumers(id).map(|it| ModelKey::SecretConsumer(*id, it.unit.clone()));
-    let parts: Vec<ModelKey> = contents.chain(consumers).collect();
+    let parts: Vec<ModelKey> = contents.chain(expiries).chain(consumers).collect();
     for key in parts {
         if !tx.has_room(RESERVE) {
             return false;
@@ -174,6 +172,14 @@ fn sweep(tx: &mut Transaction<'_>, id: &SecretId) -> bool {
         tx.delete(key);
     }
     true
+}
+
+fn delete_revision(tx: &mut Transaction<'_>, id: &SecretId, revision: SecretRevision) {
+    tx.delete(ModelKey::SecretContent(*id, revision));
+    let expiry = ModelKey::SecretExpiry(*id, revision);
+    if tx.state.get(&expiry).is_some() {
+        tx.delete(expiry);
+    }
 }
 
 /// Of a secret whose revisions are to go by themselves: takes away those that nobody tracks (S-8).
@@ -189,7 +195,7 @@ pub(crate) fn prune(tx: &mut Transaction<'_>, id: &SecretId) {
         if !tx.has_room(RESERVE) {
             return;
         }
-        tx.delete(ModelKey::SecretContent(*id, revision));
+        delete_revision(tx, id, revision);
     }
 }
 
@@ -230,8 +236,12 @@ pub(crate) fn remove_step(tx: &mut Transaction<'_>, secrets: &[SecretId]) {
 
 /// One step of the worker: takes a reader's grants and what it tracked away.
 pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secrets: &[SecretId]) {
-    let (now, rest) = secrets.split_at(secrets.len().min(SECRETS_PER_STEP));
-    for id in now {
+    for (index, id) in secrets.iter().enumerate() {
+        if !tx.has_room(RESERVE) {
+            let rest = secrets.get(index..).unwrap_or_default().to_vec();
+            tx.add_work(Work::ForgetSecretReader { reader: reader.clone(), secrets: rest }, None);
+            return;
+        }
         if let Some(secret) = tx.state.secret(id).filter(|secret| secret.access.contains_key(reader)).cloned()
         {
             let mut secret = Secret::clone(&secret);
@@ -243,9 +253,6 @@ pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secre
         {
             stop_tracking(tx, id, unit);
         }
-    }
-    if !rest.is_empty() {
-        tx.add_work(Work::ForgetSecretReader { reader: reader.clone(), secrets: rest.to_vec() }, None);
     }
 }
 

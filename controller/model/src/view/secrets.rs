@@ -71,13 +71,14 @@ impl Own<'_> {
     }
 
     fn owned(&self, secret: &Secret) -> OwnedSecretView {
-        let revisions = self.state.secret_contents(&secret.id).map(|content| {
+        let revisions = self.state.secret_contents(&secret.id).filter_map(|content| {
+            let expiry = self.state.secret_expiry(&secret.id, content.revision)?;
             let view = OwnedRevisionView {
-                expire: content.expire,
-                expire_due: content.expire_due,
+                expire: expiry.expire,
+                expire_due: expiry.expire_due,
                 obsolete: self.state.is_obsolete(secret, content.revision),
             };
-            (content.revision, view)
+            Some((content.revision, view))
         });
         let access = secret.access.iter().filter(|(_, relation)| self.state.grant_holds(relation.as_ref()));
         OwnedSecretView {

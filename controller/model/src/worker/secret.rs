@@ -4,37 +4,31 @@
 use periapt_host_api::Timestamp;
 
 use crate::{
-    entity::{Secret, SecretContent},
+    entity::{Secret, SecretExpiry},
     root::{Bell, ModelState},
     transaction::Transaction,
 };
-
-/// How many are marked in one commit.
-const BELLS_PER_STEP: usize = 50;
 
 /// The next time that a secret of a model waits for.
 pub(crate) fn next_bell(state: &ModelState) -> Option<Timestamp> {
     state.bells().next().map(|(at, _, _)| *at)
 }
 
-/// Marks what is due.
+/// Marks what is due, as far as the commit has room: each mark takes its bell away.
 pub(crate) fn ring(tx: &mut Transaction<'_>) {
-    let now = tx.now();
-    let due: Vec<_> =
-        tx.state.bells().take_while(|(at, _, _)| *at <= now).take(BELLS_PER_STEP).copied().collect();
-    for (_, id, bell) in due {
+    while tx.has_room(1) {
+        let Some((_, id, bell)) = tx.state.bells().next().filter(|(at, _, _)| *at <= tx.now()).copied()
+        else {
+            return;
+        };
         match bell {
             Bell::Rotate => {
-                if let Some(secret) = tx.state.secret(&id).cloned() {
-                    tx.put(Secret { rotate_due: true, ..Secret::clone(&secret) });
-                }
+                let Some(secret) = tx.state.secret(&id).cloned() else { return };
+                tx.put(Secret { rotate_due: true, ..Secret::clone(&secret) });
             }
             Bell::Expire(revision) => {
-                // Content that outlives its secret for a moment rings for nobody, but must not ring for ever.
-                if let Some(content) = tx.state.secret_content(&id, revision).cloned() {
-                    let content = SecretContent::clone(&content);
-                    tx.put(SecretContent { expire_due: true, tell_at: None, ..content });
-                }
+                let Some(expiry) = tx.state.secret_expiry(&id, revision) else { return };
+                tx.put(SecretExpiry { expire_due: true, tell_at: None, ..expiry });
             }
         }
     }

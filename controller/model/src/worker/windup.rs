@@ -93,6 +93,7 @@ fn delete_rest(tx: &mut Transaction<'_>) {
     }
     for id in tx.state.secrets_with_parts() {
         rest.extend(tx.state.secret_contents(&id).map(|it| ModelKey::SecretContent(id, it.revision)));
+        rest.extend(tx.state.secret_expiries(&id).map(|it| ModelKey::SecretExpiry(id, it.revision)));
         rest.extend(tx.state.secret_consumers(&id).map(|it| ModelKey::SecretConsumer(id, it.unit.clone())));
     }
     rest.extend(tx.state.secrets().map(|secret| ModelKey::Secret(secret.id)));

@@ -7,6 +7,7 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+mod actions;
 mod commits;
 mod config;
 mod deploy;
@@ -19,6 +20,7 @@ mod refresh;
 mod relations;
 mod removal;
 mod scopes;
+mod secrets;
 mod spaces;
 mod state;
 mod status;

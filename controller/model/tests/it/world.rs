@@ -112,6 +112,8 @@ impl World {
 
     fn take(&mut self, changes: Changes) {
         assert!(changes.puts.len() <= 100, "too many entities at once");
+        let bytes: usize = changes.puts.iter().map(|(key, entity)| json_size(key) + json_size(entity)).sum();
+        assert!(bytes <= 1 << 20, "too many bytes at once: {bytes}");
         let revision = Revision(self.root.revision().0 + u64::from(!changes.stores_nothing()));
         self.root = self.root.apply(&changes, revision);
         for (key, entity) in changes.puts {
@@ -216,14 +218,17 @@ impl World {
     }
 
     pub(crate) fn upload_with(&mut self, metadata: &str, config: Option<&str>) -> CharmDigest {
-        let files = CharmFiles {
+        self.upload_files(&CharmFiles {
             metadata: Some(metadata.into()),
             config: config.map(Into::into),
             ..CharmFiles::default()
-        };
-        let digest = CharmDigest::of(format!("{metadata}{config:?}").as_bytes());
-        let component = CharmDigest::of(metadata.as_bytes());
-        let meta = CharmMeta::parse(&files).unwrap();
+        })
+    }
+
+    pub(crate) fn upload_files(&mut self, files: &CharmFiles) -> CharmDigest {
+        let digest = CharmDigest::of(format!("{files:?}").as_bytes());
+        let component = CharmDigest::of(format!("{:?}", files.metadata).as_bytes());
+        let meta = CharmMeta::parse(files).unwrap();
         let charm = UploadedCharm { digest, component, meta, size: 1 };
         self.ask(&self.user(), &Input::UploadCharm(charm)).unwrap();
         digest
@@ -424,6 +429,10 @@ impl World {
             StatusContext { now: self.now, version: "1".into(), engine: "e".into(), problems: Vec::new() };
         full_status(&self.root, &self.model, &context).unwrap()
     }
+}
+
+fn json_size<T: serde::Serialize>(value: &T) -> usize {
+    serde_json::to_vec(value).unwrap().len()
 }
 
 pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Command {

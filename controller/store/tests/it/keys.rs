@@ -100,6 +100,8 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::Secret(_) => secret().prop_map(ModelKey::Secret),
         ModelKey::SecretContent(..) => (secret(), any::<u32>())
             .prop_map(|(id, revision)| ModelKey::SecretContent(id, SecretRevision(revision))),
+        ModelKey::SecretExpiry(..) => (secret(), any::<u32>())
+            .prop_map(|(id, revision)| ModelKey::SecretExpiry(id, SecretRevision(revision))),
         ModelKey::SecretConsumer(..) => (secret(), unit())
             .prop_map(|(id, unit)| ModelKey::SecretConsumer(id, unit)),
         ModelKey::Work(_) => any::<u64>().prop_map(|id| ModelKey::Work(WorkId(id))),

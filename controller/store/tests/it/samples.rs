@@ -115,6 +115,7 @@ entities! {
     Task("task") => task::tasks,
     Secret("secret") => secret::secrets,
     SecretContent("secret-content") => secret::contents,
+    SecretExpiry("secret-expiry") => secret::expiries,
     SecretConsumer("secret-consumer") => secret::consumers,
     WorkItem("work-item") => work::items,
 }

@@ -70,8 +70,9 @@ impl HookRun {
             !self.secrets.changes.add.contains_key(&id) && !self.secrets.changes.update.contains_key(&id);
         let content_size = content.as_ref().map_or(0, content_bytes);
         let bytes = CHANGE_BYTES + metadata.bytes() + content_size;
-        // A new revision is an entity of its own.
-        self.effects.charge(bytes, usize::from(fresh) + usize::from(content.is_some()), &self.limits)?;
+        // A new revision is an entity of its own, and so is what becomes of its expiry.
+        let parts = usize::from(content.is_some()) + usize::from(metadata.expire.is_some());
+        self.effects.charge(bytes, usize::from(fresh) + parts, &self.limits)?;
         let content = content.map(Confidential::Open);
         if let Some(new) = self.secrets.changes.add.get_mut(&id) {
             merge_into_new(new, content, metadata);

@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use super::ModelState;
 use crate::{
-    entity::{Secret, SecretConsumer, SecretContent},
+    entity::{Secret, SecretConsumer, SecretContent, SecretExpiry},
     root::index::Index,
 };
 
@@ -27,6 +27,7 @@ pub(crate) enum Bell {
 pub(super) struct Secrets {
     secrets: OrdMap<SecretId, Arc<Secret>>,
     contents: OrdMap<SecretId, OrdMap<SecretRevision, Arc<SecretContent>>>,
+    expiries: OrdMap<SecretId, OrdMap<SecretRevision, Arc<SecretExpiry>>>,
     consumers: OrdMap<SecretId, OrdMap<UnitName, Arc<SecretConsumer>>>,
 
     owned_by: Index<SecretOwner, SecretId>,
@@ -64,6 +65,7 @@ impl Secrets {
         revision: SecretRevision,
         content: Option<&Arc<SecretContent>>,
     ) {
+        let rang_at = self.tells_at(&id, revision);
         let revisions = self.contents.entry(id).or_default();
         let old = match content {
             Some(content) => revisions.insert(revision, Arc::clone(content)),
@@ -74,15 +76,56 @@ impl Secrets {
         }
         if let Some(old) = old {
             self.bytes = self.bytes.saturating_sub(old.sealed.bytes.len());
-            if let Some(at) = old.tell_at {
-                self.bells.remove(&(at, id, Bell::Expire(revision)));
-            }
         }
         if let Some(content) = content {
             self.bytes = self.bytes.saturating_add(content.sealed.bytes.len());
-            if let Some(at) = content.tell_at {
-                self.bells.insert((at, id, Bell::Expire(revision)));
-            }
+        }
+        self.move_bell(id, revision, rang_at);
+    }
+
+    pub(super) fn put_expiry(
+        &mut self,
+        id: SecretId,
+        revision: SecretRevision,
+        expiry: Option<&Arc<SecretExpiry>>,
+    ) {
+        let rang_at = self.tells_at(&id, revision);
+        let revisions = self.expiries.entry(id).or_default();
+        match expiry {
+            Some(expiry) => revisions.insert(revision, Arc::clone(expiry)),
+            None => revisions.remove(&revision),
+        };
+        if revisions.is_empty() {
+            self.expiries.remove(&id);
+        }
+        self.move_bell(id, revision, rang_at);
+    }
+
+    /// What became of a revision's expiry; none: nothing yet.
+    pub(super) fn expiry_entity(
+        &self,
+        id: &SecretId,
+        revision: SecretRevision,
+    ) -> Option<&Arc<SecretExpiry>> {
+        self.expiries.get(id)?.get(&revision)
+    }
+
+    /// When the owner is told that a revision expired. What has no content rings for nobody.
+    fn tells_at(&self, id: &SecretId, revision: SecretRevision) -> Option<Timestamp> {
+        let content = self.contents.get(id)?.get(&revision)?;
+        self.expiry_entity(id, revision).map_or(content.tell_at, |expiry| expiry.tell_at)
+    }
+
+    fn move_bell(&mut self, id: SecretId, revision: SecretRevision, rang_at: Option<Timestamp>) {
+        let rings_at = self.tells_at(&id, revision);
+        if rang_at == rings_at {
+            return;
+        }
+        if let Some(at) = rang_at {
+            self.bells.remove(&(at, id, Bell::Expire(revision)));
+        }
+        if let Some(at) = rings_at {
+            self.bells.insert((at, id, Bell::Expire(revision)));
         }
     }
 
@@ -112,6 +155,7 @@ impl Secrets {
     pub(super) fn touched(&self, newer: &Self, touched: &mut BTreeSet<SecretId>) {
         touched.extend(self.secrets.diff(&newer.secrets).map(id_of));
         touched.extend(self.contents.diff(&newer.contents).map(id_of));
+        touched.extend(self.expiries.diff(&newer.expiries).map(id_of));
         touched.extend(self.consumers.diff(&newer.consumers).map(id_of));
     }
 
@@ -182,6 +226,18 @@ impl ModelState {
         self.secrets.contents.get(id).map_or(0, OrdMap::len)
     }
 
+    /// When a revision expires, and how far its owner was told.
+    pub fn secret_expiry(&self, id: &SecretId, revision: SecretRevision) -> Option<SecretExpiry> {
+        let content = self.secret_content(id, revision)?;
+        let changed = self.secrets.expiry_entity(id, revision);
+        Some(changed.map_or_else(|| SecretExpiry::first(content), |changed| SecretExpiry::clone(changed)))
+    }
+
+    /// Revisions of a secret of whose expiry something came.
+    pub(crate) fn secret_expiries(&self, id: &SecretId) -> impl Iterator<Item = &Arc<SecretExpiry>> {
+        self.secrets.expiries.get(id).into_iter().flat_map(OrdMap::values)
+    }
+
     /// What a unit tracks of a secret.
     pub fn secret_consumer(&self, id: &SecretId, unit: &UnitName) -> Option<&Arc<SecretConsumer>> {
         self.secrets.consumers.get(id)?.get(unit)
@@ -192,9 +248,10 @@ impl ModelState {
         self.secrets.consumers.get(id).into_iter().flat_map(OrdMap::values)
     }
 
-    /// Secrets of which content or consumers are there, those that are gone included.
+    /// Secrets of which content, expiries or consumers are there, those that are gone included.
     pub(crate) fn secrets_with_parts(&self) -> BTreeSet<SecretId> {
-        self.secrets.contents.keys().chain(self.secrets.consumers.keys()).copied().collect()
+        let Secrets { contents, expiries, consumers, .. } = &self.secrets;
+        contents.keys().chain(expiries.keys()).chain(consumers.keys()).copied().collect()
     }
 
     /// Bytes of all sealed content.

@@ -35,6 +35,9 @@ impl ModelState {
             ModelKey::SecretContent(id, revision) => {
                 Entity::SecretContent(Arc::clone(self.secret_content(id, *revision)?))
             }
+            ModelKey::SecretExpiry(id, revision) => {
+                Entity::SecretExpiry(Arc::clone(self.secrets.expiry_entity(id, *revision)?))
+            }
             ModelKey::SecretConsumer(id, unit) => {
                 Entity::SecretConsumer(Arc::clone(self.secret_consumer(id, unit)?))
             }
@@ -92,6 +95,9 @@ impl ModelState {
             }
             (ModelKey::SecretContent(id, revision), Some(Entity::SecretContent(content))) => {
                 self.secrets.put_content(*id, *revision, Some(content));
+            }
+            (ModelKey::SecretExpiry(id, revision), Some(Entity::SecretExpiry(expiry))) => {
+                self.secrets.put_expiry(*id, *revision, Some(expiry));
             }
             (ModelKey::SecretConsumer(id, unit), Some(Entity::SecretConsumer(consumer))) => {
                 self.secrets.put_consumer(*id, unit, Some(consumer));
@@ -199,6 +205,7 @@ impl ModelState {
             }
             ModelKey::Secret(id) => self.secrets.put_secret(*id, None),
             ModelKey::SecretContent(id, revision) => self.secrets.put_content(*id, *revision, None),
+            ModelKey::SecretExpiry(id, revision) => self.secrets.put_expiry(*id, *revision, None),
             ModelKey::SecretConsumer(id, unit) => self.secrets.put_consumer(*id, unit, None),
             ModelKey::Work(id) => {
                 self.work.remove(id);

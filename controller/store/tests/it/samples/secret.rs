@@ -4,7 +4,7 @@ use periapt_host_api::{
     RelationId,
     secret::{RotatePolicy, Sealed, SecretId, SecretOwner, SecretReader, SecretRevision},
 };
-use periapt_model::entity::{Secret, SecretConsumer, SecretContent};
+use periapt_model::entity::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 
 use super::{Named, awkward_text, every, parse, time};
 
@@ -53,6 +53,19 @@ pub(crate) fn contents() -> Named<SecretContent> {
         updated_at: time(55),
     };
     vec![("expired", content)]
+}
+
+pub(crate) fn expiries() -> Named<SecretExpiry> {
+    let expiry = SecretExpiry {
+        id: id(),
+        revision: SecretRevision(3),
+        expire: Some(time(70)),
+        tell_at: Some(time(71)),
+        expire_due: true,
+        updated_at: time(55),
+    };
+    let never = SecretExpiry { expire: None, tell_at: None, expire_due: false, ..expiry.clone() };
+    vec![("due", expiry), ("none", never)]
 }
 
 pub(crate) fn consumers() -> Named<SecretConsumer> {

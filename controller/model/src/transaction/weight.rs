@@ -1,0 +1,59 @@
+//! What a command's writes take in stored form. Only steps of the worker ask: each write is weighed once, when
+//! somebody does.
+
+use std::{cell::RefCell, collections::BTreeMap, io};
+
+use serde::Serialize;
+
+use crate::{changes::Changes, entity::EntityKey};
+
+/// What a key and a value take beside their JSON: `model/UUID/` and the byte that names the form.
+const FRAME_BYTES: usize = 50;
+
+/// The weights of writes so far.
+#[derive(Debug, Default)]
+pub(super) struct Weights(RefCell<BTreeMap<EntityKey, usize>>);
+
+impl Weights {
+    /// A key is written again.
+    pub(super) fn forget(&mut self, key: &EntityKey) {
+        self.0.get_mut().remove(key);
+    }
+
+    /// Bytes of all keys and values.
+    pub(super) fn of(&self, changes: &Changes) -> usize {
+        let mut weights = self.0.borrow_mut();
+        if weights.len() < changes.puts.len() {
+            for (key, entity) in &changes.puts {
+                if !weights.contains_key(key) {
+                    let bytes = json_size(key) + entity.as_ref().map_or(0, json_size) + FRAME_BYTES;
+                    weights.insert(key.clone(), bytes);
+                }
+            }
+        }
+        weights.values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}
+
+/// Bytes of a value as JSON, which is not made for it.
+fn json_size<T: Serialize>(value: &T) -> usize {
+    let mut count = Count(0);
+    // What has no JSON is refused where it is to be stored.
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => 0,
+    }
+}
+
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

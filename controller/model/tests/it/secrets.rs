@@ -1,0 +1,115 @@
+//! Secrets: what is written of them stays within what one commit takes, however much there is of them.
+
+use periapt_host_api::{
+    Refusal, Timestamp,
+    agent::RunnerAnswer,
+    command::{Command, Force},
+    secret::{
+        AccessChange, Confidential, NewSecret, RotatePolicy, Sealed, SecretData, SecretId, SecretKey,
+        SecretOwner, SecretReader, SecretRevision, SecretUpdate,
+    },
+};
+
+use crate::world::{World, unit};
+
+/// More than half of what a commit takes.
+const LARGE: usize = 600 << 10;
+
+fn id(number: u8) -> SecretId {
+    SecretId::from_bytes([number; 12])
+}
+
+fn content(number: usize, bytes: usize) -> Confidential<SecretData> {
+    Confidential::Sealed(Sealed { checksum: format!("{number:064x}"), bytes: "x".repeat(bytes) })
+}
+
+/// A secret of `app/0`.
+fn secret(number: u8, bytes: usize, expire: Option<Timestamp>) -> (SecretId, NewSecret) {
+    let new = NewSecret {
+        owner: SecretOwner::Unit(unit("app/0")),
+        content: content(usize::from(number), bytes),
+        label: None,
+        description: String::new(),
+        rotate: RotatePolicy::Never,
+        expire,
+    };
+    (id(number), new)
+}
+
+fn started() -> World {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    world.start("app/0");
+    world
+}
+
+fn add(world: &mut World, (id, new): (SecretId, NewSecret)) -> Result<RunnerAnswer, Refusal> {
+    world.commit("app/0", |commit| drop(commit.effects.secrets.add.insert(id, new)))
+}
+
+fn in_an_hour(world: &World) -> Timestamp {
+    world.now + jiff::SignedDuration::from_secs(3_600)
+}
+
+#[test]
+fn secrets_that_expire_together_are_told_whatever_they_weigh() {
+    let mut world = started();
+    let at = in_an_hour(&world);
+    for number in 1..=3 {
+        add(&mut world, secret(number, LARGE, Some(at))).unwrap();
+    }
+    world.advance(3_600);
+    world.settle();
+    for number in 1..=3 {
+        let told = world.state().secret_expiry(&id(number), SecretRevision(1)).unwrap();
+        assert!(told.expire_due && told.expire == Some(at), "{told:?}");
+    }
+    let seen = &world.view("a1").secrets[&id(1)];
+    assert!(seen.owned.as_ref().unwrap().revisions[&SecretRevision(1)].expire_due);
+}
+
+#[test]
+fn a_hook_that_hears_of_an_expiry_writes_as_large_a_revision_again() {
+    let mut world = started();
+    let at = in_an_hour(&world);
+    add(&mut world, secret(1, LARGE, Some(at))).unwrap();
+    world.advance(3_600);
+    world.settle();
+    let later = in_an_hour(&world);
+    world
+        .commit("app/0", |commit| {
+            commit.transitions.expired.insert(SecretKey { id: id(1), revision: SecretRevision(1) });
+            let update =
+                SecretUpdate { content: Some(content(2, LARGE)), expire: Some(later), ..Default::default() };
+            commit.effects.secrets.update.insert(id(1), update);
+        })
+        .unwrap();
+    let first = world.state().secret_expiry(&id(1), SecretRevision(1)).unwrap();
+    assert_eq!((first.expire, first.expire_due), (Some(at), false));
+    assert!(first.tell_at.is_some(), "it is told again");
+    assert_eq!(world.state().secret_expiry(&id(1), SecretRevision(2)).unwrap().expire, Some(later));
+}
+
+#[test]
+fn grants_of_a_reader_that_is_gone_are_taken_back_however_many_there_are() {
+    let mut world = started();
+    let name = "d".repeat(100);
+    world.deploy_db(&name, 1);
+    let relation = world.integrate("app", &name).unwrap();
+    let reader = |number: u32| SecretReader::Unit(unit(&format!("{name}/{number}")));
+    for number in 1..=12 {
+        add(&mut world, secret(number, 10, None)).unwrap();
+        let granted = (0..1_000).map(|number| (reader(number), AccessChange::Grant(relation))).collect();
+        world
+            .commit("app/0", |commit| drop(commit.effects.secrets.access.insert(id(number), granted)))
+            .unwrap();
+    }
+    let force = Some(Force { max_wait: 0 });
+    let gone = unit(&format!("{name}/0"));
+    world.run(Command::RemoveUnit { unit: gone, force, storage: Default::default() }).unwrap();
+    world.settle();
+    for number in 1..=12 {
+        let access = &world.state().secret(&id(number)).unwrap().access;
+        assert!(access.len() == 999 && !access.contains_key(&reader(0)));
+    }
+}
