@@ -59,7 +59,7 @@ pub struct UploadedCharm {
 }
 
 /// What the controller asks of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkerCommand {
     /// The controller's first start: gives it its name and id. Changes nothing afterwards.
     Initialize {
@@ -84,6 +84,24 @@ pub enum WorkerCommand {
     RingSecrets(ModelUuid),
     /// Takes leadership from a unit whose lease lapsed, so that the others claim it.
     ExpireLease(ModelUuid, ApplicationName),
+}
+
+impl WorkerCommand {
+    /// The model that it is about.
+    pub fn model(&self) -> Option<ModelUuid> {
+        match self {
+            Self::AssignUnits(model)
+            | Self::RunWork(model, _)
+            | Self::PruneTasks(model)
+            | Self::WindUpModel(model)
+            | Self::RingSecrets(model)
+            | Self::ExpireLease(model, _) => Some(*model),
+            Self::Initialize { .. }
+            | Self::AgentConnected(_)
+            | Self::AgentDisconnected(_)
+            | Self::ForgetCharm(_) => None,
+        }
+    }
 }
 
 /// What a request did.

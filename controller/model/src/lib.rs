@@ -42,4 +42,4 @@ pub use status::{
 pub use summary::{agent_summaries, model_summary};
 pub use usage::model_usage;
 pub use view::{follow, view};
-pub use worker::due_work;
+pub use worker::{Agenda, due_work};

@@ -1,7 +1,7 @@
 //! The whole state of a controller at one revision, as persistent maps: a clone costs nothing, and what did not
 //! change is shared.
 
-use std::sync::Arc;
+use std::{ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
@@ -211,9 +211,15 @@ impl Root {
             }
     }
 
-    /// Models in which the controller has something to do.
-    pub(crate) fn busy_models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
-        self.busy.iter().filter_map(|uuid| self.models.get_key_value(uuid))
+    /// Models in which the controller has something to do, those behind `last` first.
+    pub(crate) fn busy_models_after(
+        &self,
+        last: Option<&ModelUuid>,
+    ) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
+        let nil = ModelUuid(uuid::Uuid::nil());
+        let last = *last.unwrap_or(&nil);
+        let behind = self.busy.range((Bound::Excluded(last), Bound::Unbounded));
+        behind.chain(self.busy.range(..=last)).filter_map(|uuid| self.models.get_key_value(uuid))
     }
 
     /// Leases in the order in which they lapse.

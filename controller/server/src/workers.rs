@@ -3,19 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{Timestamp, command::Caller};
-use periapt_model::{Input, WorkerCommand, due_work};
+use futures_util::future::join_all;
+use periapt_host_api::{Refusal, Timestamp, command::Caller};
+use periapt_model::{Agenda, Input, WorkerCommand, due_work};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    clock::Clock,
-    commands::Commands,
-    published::Subscription,
-    writer::{Lane, model_of},
-};
-
-/// How long a step that was refused waits for another try, unless the state changes before.
-const RETRY: Duration = Duration::from_secs(1);
+use crate::{clock::Clock, commands::Commands, published::Subscription, writer::Lane};
 
 /// The one loop of all workers.
 pub(crate) struct Workers {
@@ -27,25 +20,21 @@ pub(crate) struct Workers {
 impl Workers {
     /// Does what is due until it is told to stop.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let mut agenda = Agenda::default();
         loop {
             let published = self.state.seen();
             let now = self.clock.now();
-            let (due, wake) = due_work(&published.root, now, self.clock.monotonic_ms());
-            let (done, refused) = tokio::select! {
-                () = stop.cancelled() => return,
-                counts = self.round(due) => counts,
-            };
-            if done > 0 {
+            let (due, wake) = due_work(&published.root, now, self.clock.monotonic_ms(), &agenda);
+            if !due.is_empty() {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = self.round(due, &mut agenda) => {}
+                }
                 continue;
             }
-            let wake = wake.map(|wake| until(now, wake));
-            let wake = match refused {
-                0 => wake,
-                _ => Some(wake.unwrap_or(RETRY).min(RETRY)),
-            };
             let sleep = async {
                 match wake {
-                    Some(duration) => self.clock.sleep(duration).await,
+                    Some(wake) => self.clock.sleep(until(now, wake)).await,
                     None => std::future::pending().await,
                 }
             };
@@ -57,21 +46,24 @@ impl Workers {
         }
     }
 
-    /// Submits steps; answers how many were done and how many refused.
-    async fn round(&self, due: Vec<WorkerCommand>) -> (usize, usize) {
-        let (mut done, mut refused) = (0, 0);
-        for command in due {
-            let input = Input::Worker(command);
-            let lane = model_of(&input).map_or(Lane::Controller, Lane::Model);
-            match self.commands.submit_one(lane, &Caller::Worker, input.clone(), 0).await {
-                Ok(_) => done += 1,
+    /// Submits steps, each in the lane of its model, and notes what became of them.
+    async fn round(&self, due: Vec<WorkerCommand>, agenda: &mut Agenda) {
+        let results = join_all(due.iter().map(|command| self.submit(command))).await;
+        for (command, result) in due.iter().zip(results) {
+            match result {
+                Ok(()) => agenda.done(command),
                 Err(refusal) => {
-                    tracing::warn!(step = ?input, %refusal, "a step of the controller's work was refused");
-                    refused += 1;
+                    tracing::warn!(step = ?command, %refusal, "a step of the controller's work was refused");
+                    agenda.refused(command, &refusal, self.clock.monotonic_ms());
                 }
             }
         }
-        (done, refused)
+    }
+
+    async fn submit(&self, command: &WorkerCommand) -> Result<(), Refusal> {
+        let lane = command.model().map_or(Lane::Controller, Lane::Model);
+        let input = Input::Worker(command.clone());
+        self.commands.submit_one(lane, &Caller::Worker, input, 0).await.map(drop)
     }
 }
 

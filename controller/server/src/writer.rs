@@ -13,7 +13,6 @@ use periapt_store::{MAX_COMMIT_BYTES, StoreError};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use batch::model_of;
 pub(crate) use queue::{Lane, Queue};
 pub(crate) use reopen::load;
 

@@ -8,8 +8,8 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
 };
 use periapt_model::{
-    Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root, WorkerCommand,
-    due_work, evaluate, open_content, seal_input, secret_for_unit,
+    Agenda, Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root,
+    WorkerCommand, due_work, evaluate, open_content, seal_input, secret_for_unit,
 };
 use uuid::Uuid;
 
@@ -94,7 +94,7 @@ impl Controller {
     /// Does all that the controller's workers have to do now. Answers whether there was anything.
     pub(crate) fn work(&mut self, clock: Clock) -> Result<bool, LabError> {
         for step in 0..MAX_WORKER_STEPS {
-            let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms());
+            let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default());
             if commands.is_empty() {
                 return Ok(step > 0);
             }
@@ -102,14 +102,14 @@ impl Controller {
                 self.worker(clock, command)?;
             }
         }
-        let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms());
+        let (commands, _) = due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default());
         let last = commands.iter().map(|command| format!("{command:?}")).collect();
         Err(LabError::NeverSettles { rounds: MAX_WORKER_STEPS, last })
     }
 
     /// When the controller's workers have something to do by the clock alone.
     pub(crate) fn wake_at(&self, clock: Clock) -> Option<Timestamp> {
-        due_work(&self.root, clock.now(), clock.boot_ms()).1
+        due_work(&self.root, clock.now(), clock.boot_ms(), &Agenda::default()).1
     }
 
     pub(crate) fn worker(&mut self, clock: Clock, command: WorkerCommand) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use periapt_host_api::{
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
     command::Command,
 };
-use periapt_model::{RESTART_LEASE_MS, due_work};
+use periapt_model::{Agenda, RESTART_LEASE_MS, due_work};
 
 use crate::world::{World, unit};
 
@@ -134,7 +134,7 @@ fn a_lapsed_lease_is_taken_away_once_somebody_else_could_lead() {
     let add = Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] };
     world.run(add).unwrap();
     world.settle();
-    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms);
+    let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
     assert_eq!(wake, Some(world.now + jiff_seconds(60)));
     world.advance(60);
     world.settle();

@@ -24,6 +24,7 @@ mod secrets;
 mod spaces;
 mod state;
 mod status;
+mod turns;
 mod usage;
 mod views;
 mod world;

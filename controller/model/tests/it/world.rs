@@ -15,8 +15,8 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_model::{
-    Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, Root, StatusContext,
-    UploadedCharm, WorkerCommand, due_work,
+    Agenda, Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, Root,
+    StatusContext, UploadedCharm, WorkerCommand, due_work,
     entity::{Application, Bag, Relation, Unit},
     evaluate, full_status, view,
 };
@@ -162,7 +162,7 @@ impl World {
     /// Does what is due until nothing is. Each step must change something.
     pub(crate) fn settle(&mut self) {
         for _ in 0..1000 {
-            let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms);
+            let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &Agenda::default());
             if commands.is_empty() {
                 return;
             }

@@ -9,7 +9,7 @@ use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, Revision,
     command::{Caller, ControllerCommand},
 };
-use periapt_model::{Changes, Environment, Input, Output, Root, WorkerCommand, entity::EntityKey, evaluate};
+use periapt_model::{Changes, Environment, Input, Output, Root, entity::EntityKey, evaluate};
 use periapt_store::{
     Batch,
     codec::{self, Writes},
@@ -98,17 +98,11 @@ pub(super) fn at_revision(root: &Root, revision: Revision) -> Root {
 }
 
 /// The model that a command is about, if it is about one.
-pub(crate) fn model_of(input: &Input) -> Option<ModelUuid> {
+pub(super) fn model_of(input: &Input) -> Option<ModelUuid> {
     match input {
         Input::Model(model, _) | Input::Runner(model, _) => Some(*model),
         Input::Controller(ControllerCommand::DestroyModel { model, .. }) => Some(*model),
-        Input::Worker(
-            WorkerCommand::AssignUnits(model)
-            | WorkerCommand::RunWork(model, _)
-            | WorkerCommand::WindUpModel(model)
-            | WorkerCommand::RingSecrets(model)
-            | WorkerCommand::ExpireLease(model, _),
-        ) => Some(*model),
-        Input::Controller(_) | Input::UploadCharm(_) | Input::Register(..) | Input::Worker(_) => None,
+        Input::Worker(command) => command.model(),
+        Input::Controller(_) | Input::UploadCharm(_) | Input::Register(..) => None,
     }
 }
