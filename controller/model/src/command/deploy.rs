@@ -35,6 +35,10 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     if tx.state.application(&name).is_some() {
         return Err(cannot(ErrorCode::AlreadyExists, "application already exists"));
     }
+    if life::secret::remain(&tx.state, &name) {
+        let reason = "secrets of the application that had this name are still being removed; try again";
+        return Err(cannot(ErrorCode::TryAgain, reason));
+    }
     if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
         return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
     }

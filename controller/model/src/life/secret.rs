@@ -1,7 +1,7 @@
 //! How secrets change and go (`hook-model.md` 5.9, S-6, S-8, S-10).
 
 use periapt_host_api::{
-    ErrorCode, Refusal, Timestamp, UnitName,
+    ApplicationName, ErrorCode, Refusal, Timestamp, UnitName,
     secret::{
         Confidential, Removal, Sealed, SecretData, SecretId, SecretOwner, SecretReader, SecretRevision,
     },
@@ -9,6 +9,7 @@ use periapt_host_api::{
 
 use crate::{
     entity::{ModelKey, Secret, SecretContent, Work},
+    root::ModelState,
     transaction::Transaction,
 };
 
@@ -46,7 +47,8 @@ pub(crate) fn add(
     content: &Confidential<SecretData>,
     expire: Option<Timestamp>,
 ) -> Result<(), Refusal> {
-    if tx.state.secret(&secret.id).is_some() {
+    // What is left of a removed secret would be the new one's: its id is taken until the last of it is gone.
+    if tx.state.secret(&secret.id).is_some() || tx.state.has_secret_parts(&secret.id) {
         let text = format!("secret {:?} already exists", secret.id.to_string());
         return Err(Refusal::already_exists(text).about(format!("secret {}", secret.id)));
     }
@@ -218,6 +220,12 @@ pub(crate) fn forget_reader(tx: &mut Transaction<'_>, reader: SecretReader) {
     if !secrets.is_empty() {
         tx.add_work(Work::ForgetSecretReader { reader, secrets: secrets.into_iter().collect() }, None);
     }
+}
+
+/// Whether an application that is gone still owns secrets or has grants: another one of its name would have them.
+pub(crate) fn remain(state: &ModelState, gone: &ApplicationName) -> bool {
+    state.secret_count(&SecretOwner::Application(gone.clone())) > 0
+        || state.secrets_granted_to(&SecretReader::Application(gone.clone())).next().is_some()
 }
 
 /// One step of the worker: removes secrets; what is left over is noted anew.

@@ -1,16 +1,16 @@
 //! Secrets: what is written of them stays within what one commit takes, however much there is of them.
 
 use periapt_host_api::{
-    Refusal, Timestamp,
+    ErrorCode, Refusal, Timestamp,
     agent::RunnerAnswer,
-    command::{Command, Force},
+    command::{Command, Force, SecretSelector},
     secret::{
-        AccessChange, Confidential, NewSecret, RotatePolicy, Sealed, SecretData, SecretId, SecretKey,
-        SecretOwner, SecretReader, SecretRevision, SecretUpdate,
+        AccessChange, Confidential, NewSecret, Removal, RotatePolicy, Sealed, SecretData, SecretId,
+        SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate,
     },
 };
 
-use crate::world::{World, unit};
+use crate::world::{DB, World, deploy_command, unit};
 
 /// More than half of what a commit takes.
 const LARGE: usize = 600 << 10;
@@ -112,4 +112,62 @@ fn grants_of_a_reader_that_is_gone_are_taken_back_however_many_there_are() {
         let access = &world.state().secret(&id(number)).unwrap().access;
         assert!(access.len() == 999 && !access.contains_key(&reader(0)));
     }
+}
+
+/// Gives a secret of `app/0` so many revisions.
+fn revise(world: &mut World, id: SecretId, revisions: usize) {
+    for number in 1..revisions {
+        let update = SecretUpdate { content: Some(content(number, 10)), ..Default::default() };
+        world.commit("app/0", |commit| drop(commit.effects.secrets.update.insert(id, update))).unwrap();
+    }
+}
+
+fn remove(world: &mut World, ids: impl IntoIterator<Item = SecretId>) -> Result<RunnerAnswer, Refusal> {
+    world.commit("app/0", |commit| {
+        commit.effects.secrets.remove.extend(ids.into_iter().map(|id| (id, Removal::Secret)));
+    })
+}
+
+#[test]
+fn a_name_is_taken_while_secrets_of_its_last_application_remain() {
+    let mut world = World::new();
+    let charm = world.upload(DB);
+    world.deploy(charm, "db", 0);
+    let add = Command::AddSecret {
+        id: Some(id(1)),
+        name: "pw".into(),
+        content: content(1, 10),
+        description: String::new(),
+    };
+    world.run(add).unwrap();
+    let grant = |name: &str| Command::GrantSecret {
+        secret: SecretSelector::Id(id(1)),
+        applications: vec![name.parse().unwrap()],
+    };
+    world.run(grant("db")).unwrap();
+    let application = "db".parse().unwrap();
+    world.run(Command::RemoveApplication { application, force: None, storage: Default::default() }).unwrap();
+    assert!(!world.has_application("db"));
+    let refusal = world.run(deploy_command(charm, "db", 0)).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::TryAgain, "the new one would have the grant of the old one");
+    world.settle();
+    world.deploy(charm, "db", 0);
+    assert!(world.state().secret(&id(1)).unwrap().access.is_empty());
+    world.run(grant("db")).unwrap();
+    world.settle();
+    assert_eq!(world.state().secret(&id(1)).unwrap().access.len(), 1, "and nobody takes the new one's away");
+}
+
+#[test]
+fn an_id_is_taken_until_the_last_of_a_removed_secret_is_gone() {
+    let mut world = started();
+    add(&mut world, secret(1, 10, None)).unwrap();
+    revise(&mut world, id(1), 120);
+    remove(&mut world, [id(1)]).unwrap();
+    assert!(world.state().secret(&id(1)).is_none());
+    let refusal = add(&mut world, secret(1, 10, None)).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::AlreadyExists, "revisions of the old one would be the new one's");
+    world.settle();
+    add(&mut world, secret(1, 10, None)).unwrap();
+    assert_eq!(world.state().secret_contents(&id(1)).count(), 1);
 }

@@ -248,6 +248,12 @@ impl ModelState {
         self.secrets.consumers.get(id).into_iter().flat_map(OrdMap::values)
     }
 
+    /// Whether content, expiries or consumers of a secret are there, though it may be gone.
+    pub(crate) fn has_secret_parts(&self, id: &SecretId) -> bool {
+        let Secrets { contents, expiries, consumers, .. } = &self.secrets;
+        contents.contains_key(id) || expiries.contains_key(id) || consumers.contains_key(id)
+    }
+
     /// Secrets of which content, expiries or consumers are there, those that are gone included.
     pub(crate) fn secrets_with_parts(&self) -> BTreeSet<SecretId> {
         let Secrets { contents, expiries, consumers, .. } = &self.secrets;
