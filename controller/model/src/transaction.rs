@@ -2,12 +2,13 @@
 
 mod weight;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
     ApplicationName, ErrorCode, ModelUuid, Refusal, RelationId, Timestamp, UnitName,
     charm::CharmMeta,
     command::Force,
+    secret::SecretId,
     status::{AgentStatus, StatusInfo, WorkloadStatus},
 };
 
@@ -18,6 +19,7 @@ use crate::{
         WorkItem,
     },
     input::Environment,
+    life,
     root::{ModelState, Root},
 };
 use weight::Weights;
@@ -35,6 +37,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) state: ModelState,
     changes: Changes,
     weights: Weights,
+    untidy: BTreeSet<SecretId>,
 }
 
 impl<'a> Transaction<'a> {
@@ -42,11 +45,13 @@ impl<'a> Transaction<'a> {
     pub(crate) fn begin(root: &'a Root, env: &'a Environment, uuid: ModelUuid) -> Result<Self, Refusal> {
         let state = root.model(&uuid).ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
         let (state, changes, weights) = (ModelState::clone(state), Changes::default(), Weights::default());
-        Ok(Self { root, env, uuid, state, changes, weights })
+        Ok(Self { root, env, uuid, state, changes, weights, untidy: BTreeSet::new() })
     }
 
     /// Ends it: what is to be written, within what a store takes in one commit.
-    pub(crate) fn finish(self) -> Result<Changes, Refusal> {
+    pub(crate) fn finish(mut self) -> Result<Changes, Refusal> {
+        let untidy = std::mem::take(&mut self.untidy);
+        life::secret::tidy(&mut self, &untidy);
         check_size(&self.changes)?;
         Ok(self.changes)
     }
@@ -92,6 +97,12 @@ impl<'a> Transaction<'a> {
         u32::try_from(next).map_err(|_| full())?;
         self.put(Sequence { key, next });
         u32::try_from(first).map_err(|_| full())
+    }
+
+    /// Notes a secret that is gone, or of which a revision lost a reader: what is left of it goes at the end of the
+    /// commit, with the room that is left then, so that it never takes the room of what was asked for.
+    pub(crate) fn tidy_later(&mut self, id: SecretId) {
+        self.untidy.insert(id);
     }
 
     /// Notes something to be done after this commit.

@@ -15,7 +15,8 @@ pub struct Limits {
     /// Bytes of all deferred effects, encoded as JSON: what a commit to the store takes.
     pub effect_bytes: usize,
     /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the
-    /// ports, the leader settings.
+    /// ports, the leader settings. A commit takes a hundred; some are left for what it writes besides: the unit
+    /// itself, its application, what the worker is to do.
     pub effect_keys: usize,
     /// Bytes of one value of a bag or of the leader settings; the controller takes no larger ones.
     pub value_bytes: usize,
@@ -58,7 +59,7 @@ impl Default for Limits {
         Self {
             call_bytes: 1 << 20,
             effect_bytes: 1 << 20,
-            effect_keys: 100,
+            effect_keys: 90,
             value_bytes: MAX_VALUE_BYTES,
             key_bytes: MAX_KEY_BYTES,
             bag_bytes: MAX_BAG_BYTES,

@@ -145,7 +145,7 @@ pub(crate) fn update(
         secret.updated_at = tx.now();
         tx.put(secret);
     }
-    life::prune(tx, &id);
+    tx.tidy_later(id);
     Ok(Answer::Secret { id })
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn revoke(
     }
     let id = secret.id;
     tx.put(secret);
-    life::prune(tx, &id);
+    tx.tidy_later(id);
     Ok(Answer::Done)
 }
 

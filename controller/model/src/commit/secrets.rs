@@ -225,7 +225,7 @@ fn track(tx: &mut Transaction<'_>, unit: &Unit, id: &SecretId, tracking: &Tracki
         Tracked::Revision(revision) => revision.min(secret.latest),
     };
     tx.put(SecretConsumer { id: *id, unit: unit.name.clone(), tracked, label });
-    life::prune(tx, id);
+    tx.tidy_later(*id);
     Ok(())
 }
 

@@ -110,6 +110,11 @@ pub enum Work {
         /// Which.
         secrets: Vec<SecretId>,
     },
+    /// Take away revisions that nobody tracks of secrets whose revisions are to go by themselves.
+    PruneSecrets {
+        /// Which.
+        secrets: Vec<SecretId>,
+    },
     /// Take the grants and the tracked revisions of a reader that is gone.
     ForgetSecretReader {
         /// Who.

@@ -1,5 +1,7 @@
 //! How secrets change and go (`hook-model.md` 5.9, S-6, S-8, S-10).
 
+use std::collections::BTreeSet;
+
 use periapt_host_api::{
     ApplicationName, ErrorCode, Refusal, Timestamp, UnitName,
     secret::{
@@ -153,11 +155,28 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, id: &SecretId, removal: &Removal)
     Ok(())
 }
 
-/// The secret itself goes at once, and with it all access; its parts as far as the commit has room.
+/// The secret itself goes at once, and with it all access; its parts as far as the commit has room in the end.
 fn delete(tx: &mut Transaction<'_>, id: &SecretId) {
     tx.delete(ModelKey::Secret(*id));
-    if !sweep(tx, id) {
-        tx.add_work(Work::RemoveSecrets { secrets: vec![*id] }, None);
+    tx.tidy_later(*id);
+}
+
+/// The end of a commit: takes away what is left of secrets that are gone, and revisions that nobody tracks, as far as
+/// there is room. One item for the worker has all that remains, however many secrets a hook removed.
+pub(crate) fn tidy(tx: &mut Transaction<'_>, untidy: &BTreeSet<SecretId>) {
+    let (mut gone, mut kept) = (Vec::new(), Vec::new());
+    for id in untidy {
+        match tx.state.secret(id).cloned() {
+            Some(secret) if !prune(tx, &secret) => kept.push(*id),
+            None if !sweep(tx, id) => gone.push(*id),
+            _ => {}
+        }
+    }
+    if !gone.is_empty() {
+        tx.add_work(Work::RemoveSecrets { secrets: gone }, None);
+    }
+    if !kept.is_empty() {
+        tx.add_work(Work::PruneSecrets { secrets: kept }, None);
     }
 }
 
@@ -184,21 +203,26 @@ fn delete_revision(tx: &mut Transaction<'_>, id: &SecretId, revision: SecretRevi
     }
 }
 
-/// Of a secret whose revisions are to go by themselves: takes away those that nobody tracks (S-8).
-pub(crate) fn prune(tx: &mut Transaction<'_>, id: &SecretId) {
-    let Some(secret) = tx.state.secret(id).filter(|secret| secret.auto_prune).cloned() else { return };
+/// Of a secret whose revisions are to go by themselves: takes away those that nobody tracks (S-8); true if none is
+/// left.
+fn prune(tx: &mut Transaction<'_>, secret: &Secret) -> bool {
+    if !secret.auto_prune {
+        return true;
+    }
+    let id = &secret.id;
     let obsolete: Vec<SecretRevision> = tx
         .state
         .secret_contents(id)
         .map(|content| content.revision)
-        .filter(|revision| tx.state.is_obsolete(&secret, *revision))
+        .filter(|revision| tx.state.is_obsolete(secret, *revision))
         .collect();
     for revision in obsolete {
         if !tx.has_room(RESERVE) {
-            return;
+            return false;
         }
         delete_revision(tx, id, revision);
     }
+    true
 }
 
 /// An owner is gone: so are its secrets (S-10). The worker takes them away.
@@ -266,5 +290,5 @@ pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secre
 
 fn stop_tracking(tx: &mut Transaction<'_>, id: &SecretId, unit: &UnitName) {
     tx.delete(ModelKey::SecretConsumer(*id, unit.clone()));
-    prune(tx, id);
+    tx.tidy_later(*id);
 }

@@ -56,6 +56,11 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             life::secret::remove_step(tx, secrets);
             true
         }
+        Work::PruneSecrets { secrets } => {
+            // The end of the commit does it, and notes what is left over.
+            secrets.iter().for_each(|id| tx.tidy_later(*id));
+            true
+        }
         Work::ForgetSecretReader { reader, secrets } => {
             life::secret::forget_step(tx, reader, secrets);
             true

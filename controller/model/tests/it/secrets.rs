@@ -6,7 +6,7 @@ use periapt_host_api::{
     command::{Command, Force, SecretSelector},
     secret::{
         AccessChange, Confidential, NewSecret, Removal, RotatePolicy, Sealed, SecretData, SecretId,
-        SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate,
+        SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate, Tracked, Tracking,
     },
 };
 
@@ -170,4 +170,49 @@ fn an_id_is_taken_until_the_last_of_a_removed_secret_is_gone() {
     world.settle();
     add(&mut world, secret(1, 10, None)).unwrap();
     assert_eq!(world.state().secret_contents(&id(1)).count(), 1);
+}
+
+#[test]
+fn a_hook_removes_many_secrets_of_many_revisions() {
+    let mut world = started();
+    let ids: Vec<SecretId> = (1..=15).map(id).collect();
+    for number in 1..=15 {
+        add(&mut world, secret(number, 10, None)).unwrap();
+        revise(&mut world, id(number), 10);
+    }
+    remove(&mut world, ids.clone()).unwrap();
+    assert!(ids.iter().all(|id| world.state().secret(id).is_none()));
+    assert!(world.state().work().count() <= 1, "the rest is one thing to do");
+    world.settle();
+    assert!(ids.iter().all(|id| world.state().secret_contents(id).next().is_none()));
+}
+
+#[test]
+fn a_hook_takes_newer_revisions_of_many_secrets_that_prune_themselves() {
+    let mut world = started();
+    let ids: Vec<SecretId> = (1..=60).map(id).collect();
+    for id in &ids {
+        let (name, description) = (format!("s{id}"), String::new());
+        world.run(Command::AddSecret { id: Some(*id), name, content: content(1, 10), description }).unwrap();
+        let applications = vec!["app".parse().unwrap()];
+        world.run(Command::GrantSecret { secret: SecretSelector::Id(*id), applications }).unwrap();
+        let first = Tracking { revision: Tracked::Revision(SecretRevision(1)), label: None };
+        world.commit("app/0", |commit| drop(commit.effects.secrets.track.insert(*id, first))).unwrap();
+        let update = Command::UpdateSecret {
+            secret: SecretSelector::Id(*id),
+            content: Some(content(2, 10)),
+            name: None,
+            description: None,
+            auto_prune: Some(true),
+        };
+        world.run(update).unwrap();
+    }
+    let latest = Tracking { revision: Tracked::Latest, label: None };
+    let all = ids.iter().map(|id| (*id, latest.clone()));
+    world.commit("app/0", |commit| commit.effects.secrets.track.extend(all)).unwrap();
+    world.settle();
+    for id in &ids {
+        let kept: Vec<u32> = world.state().secret_contents(id).map(|content| content.revision.0).collect();
+        assert_eq!(kept, [2], "nobody reads the first any more");
+    }
 }

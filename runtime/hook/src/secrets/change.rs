@@ -99,7 +99,10 @@ impl HookRun {
             changes.track.remove(&id);
             return Ok(());
         }
-        self.effects.charge(CHANGE_BYTES, 1, &self.limits)?;
+        // The secret, and of a revision its content and what became of its expiry.
+        let fresh = !self.secrets.changes.remove.contains_key(&id);
+        let keys = usize::from(fresh) + if revision.is_some() { 2 } else { 0 };
+        self.effects.charge(CHANGE_BYTES, keys, &self.limits)?;
         let changes = &mut self.secrets.changes;
         match (revision, changes.remove.get_mut(&id)) {
             (None, _) => {

@@ -34,6 +34,8 @@ pub(crate) fn items() -> Named<WorkItem> {
         "force-model": Work::ForceModel => Work::ForceModel,
         "remove-secrets": Work::RemoveSecrets { .. } =>
             Work::RemoveSecrets { secrets: vec![SecretId::from_bytes([7; 12])] },
+        "prune-secrets": Work::PruneSecrets { .. } =>
+            Work::PruneSecrets { secrets: vec![SecretId::from_bytes([7; 12])] },
         "forget-secret-reader": Work::ForgetSecretReader { .. } => Work::ForgetSecretReader {
             reader: SecretReader::Unit(parse("wordpress/10")),
             secrets: vec![SecretId::from_bytes([7; 12])],
