@@ -8,9 +8,12 @@
 use serde_json::{Map, Value};
 
 mod check;
+mod effort;
+mod quote;
 mod validate;
 
 pub use check::{SchemaError, check};
+pub use effort::Effort;
 pub use validate::validate;
 
 /// How deep a schema or a value may be nested.
@@ -52,7 +55,11 @@ fn fill(schema: &Value, object: &mut Map<String, Value>, depth: usize) {
 }
 
 fn pattern(text: &str) -> Result<regex::Regex, regex::Error> {
-    regex::RegexBuilder::new(text).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).build()
+    pattern_within(text, PATTERN_BYTES)
+}
+
+fn pattern_within(text: &str, bytes: usize) -> Result<regex::Regex, regex::Error> {
+    regex::RegexBuilder::new(text).size_limit(bytes).dfa_size_limit(PATTERN_BYTES).build()
 }
 
 #[cfg(test)]

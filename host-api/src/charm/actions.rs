@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     action::{MAX_PARAMETER_BYTES, Parameters},
-    schema,
+    schema::{self, Effort},
 };
 
 /// The most actions that a charm may declare.
@@ -39,22 +39,27 @@ impl ActionMeta {
         }
     }
 
-    /// Inserts the defaults of what is not given, and checks the whole (M-12).
+    /// Inserts the defaults of what is not given, and checks the whole (M-12). `effort` is what the request may cost.
     ///
     /// # Errors
-    /// `validation failed: ...` says what is wrong where; parameters that are too large are refused, too.
-    pub fn complete(&self, given: &Parameters) -> Result<Parameters, String> {
+    /// `validation failed: ...` says what is wrong where; parameters that are too large are refused, too, and so is
+    /// what takes too long to check.
+    pub fn complete(&self, given: &Parameters, effort: &mut Effort) -> Result<Parameters, String> {
+        let failed = |error: String| format!("validation failed: {error}");
+        effort.spend(1).map_err(failed)?;
         let mut parameters = given.clone();
         schema::insert_defaults(&self.params, &mut parameters);
         let whole = Value::Object(parameters);
         let bytes = whole.to_string().len();
+        // Defaults may be large, whatever becomes of the whole.
+        effort.spend_bytes(bytes.saturating_mul(4)).map_err(failed)?;
         if bytes > MAX_PARAMETER_BYTES {
             return Err(format!(
                 "validation failed: the parameters are {bytes} bytes long; at most {MAX_PARAMETER_BYTES} are \
                  allowed"
             ));
         }
-        schema::validate(&self.params, &whole).map_err(|error| format!("validation failed: {error}"))?;
+        schema::validate(&self.params, &whole, effort).map_err(failed)?;
         match whole {
             Value::Object(parameters) => Ok(parameters),
             _ => Ok(Parameters::new()),
@@ -170,19 +175,24 @@ mod tests {
     fn n04_defaults_are_inserted_and_the_whole_is_checked() {
         let backup = backup();
         assert_eq!(
-            backup.complete(&given(json!({"to": "x", "more": true}))),
+            backup.complete(&given(json!({"to": "x", "more": true})), &mut Effort::default()),
             Ok(given(json!({"to": "x", "level": 3, "more": true})))
         );
         assert_eq!(
-            backup.complete(&given(json!({"to": "x", "level": 10}))).unwrap_err(),
+            backup.complete(&given(json!({"to": "x", "level": 10})), &mut Effort::default()).unwrap_err(),
             "validation failed: (root).level : must be 9 at most, given 10"
         );
         assert_eq!(
-            backup.complete(&Parameters::new()).unwrap_err(),
+            backup.complete(&Parameters::new(), &mut Effort::default()).unwrap_err(),
             "validation failed: (root) : \"to\" property is missing and required, given {\"level\":3}"
         );
         let large = given(json!({"to": "x".repeat(MAX_PARAMETER_BYTES)}));
-        assert!(backup.complete(&large).unwrap_err().contains("at most 65536 are allowed"));
+        assert!(
+            backup
+                .complete(&large, &mut Effort::default())
+                .unwrap_err()
+                .contains("at most 65536 are allowed")
+        );
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! Actions: asked for, cancelled (`hook-model.md` 1.13, 6.3).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use periapt_host_api::{
     ActionOperationId, CharmDigest, Refusal, TaskId, UnitName,
     action::{
         ActionReceiver, EnqueueOperation, EnqueuedOperation, EnqueuedTask, MAX_PARAMETER_BYTES,
-        MAX_RECEIVERS, TaskStatus,
+        MAX_RECEIVERS, Parameters, TaskStatus,
     },
     charm::ActionMeta,
     command::{Answer, CommandResult},
     exec::{self, ExecRequest},
     problem::ErrorCode,
+    schema::Effort,
     status::Life,
 };
 
@@ -35,8 +36,9 @@ pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> R
     let id = ActionOperationId(next_number(tx));
     let mut tasks = Vec::new();
     let mut results = Vec::new();
+    let mut completed = Completed::default();
     for receiver in &request.receivers {
-        let task = new_task(tx, id, receiver, request);
+        let task = new_task(tx, id, receiver, request, &mut completed);
         if let Ok(task) = &task {
             tasks.push((task.id, task.unit.clone()));
             tx.put(task.clone());
@@ -61,6 +63,26 @@ pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> R
         });
     }
     Ok(Answer::Operation(EnqueuedOperation { id, tasks: results }))
+}
+
+/// The parameters of one request, completed and checked once for each charm, however many units run it.
+#[derive(Default)]
+struct Completed {
+    effort: Effort,
+    of: BTreeMap<Option<CharmDigest>, Result<Parameters, String>>,
+}
+
+impl Completed {
+    fn parameters(
+        &mut self,
+        charm: Option<CharmDigest>,
+        meta: &ActionMeta,
+        given: &Parameters,
+    ) -> Result<Parameters, Refusal> {
+        let Self { effort, of } = self;
+        let completed = of.entry(charm).or_insert_with(|| meta.complete(given, effort));
+        completed.clone().map_err(Refusal::bad_request)
+    }
 }
 
 fn check_request(request: &EnqueueOperation) -> Result<(), Refusal> {
@@ -93,10 +115,11 @@ fn new_task(
     operation: ActionOperationId,
     receiver: &ActionReceiver,
     request: &EnqueueOperation,
+    completed: &mut Completed,
 ) -> Result<Task, Refusal> {
     let unit = receiving_unit(tx, receiver)?;
-    let meta = action_of(tx, &unit, request)?;
-    let parameters = meta.complete(&request.parameters).map_err(Refusal::bad_request)?;
+    let (charm, meta) = action_of(tx, &unit, request)?;
+    let parameters = completed.parameters(charm, &meta, &request.parameters)?;
     let group = meta.group();
     if tx.state.open_task_count(&unit) >= MAX_OPEN_TASKS {
         return Err(Refusal::new(
@@ -138,17 +161,18 @@ fn receiving_unit(tx: &Transaction<'_>, receiver: &ActionReceiver) -> Result<Uni
     }
 }
 
-/// What the charm that a unit runs, or is to run first, declares of an action. All units run hook tools.
+/// What the charm that a unit runs, or is to run first, declares of an action, and which charm that is. All units run
+/// hook tools, whatever their charm.
 fn action_of<'a>(
     tx: &Transaction<'a>,
     unit: &UnitName,
     request: &EnqueueOperation,
-) -> Result<Cow<'a, ActionMeta>, Refusal> {
+) -> Result<(Option<CharmDigest>, Cow<'a, ActionMeta>), Refusal> {
     let action = request.action.as_str();
     if action == exec::ACTION {
         ExecRequest::of_parameters(&request.parameters)
             .map_err(|error| Refusal::bad_request(error.to_string()))?;
-        return Ok(Cow::Owned(exec::meta()));
+        return Ok((None, Cow::Owned(exec::meta())));
     }
     let own = tx.unit(unit)?;
     let digest: CharmDigest = match own.record.charm {
@@ -156,8 +180,9 @@ fn action_of<'a>(
         None => tx.application(unit.application())?.charm.digest,
     };
     let meta = tx.root.charm(&digest).and_then(|charm| charm.meta.actions.get(action));
-    meta.map(Cow::Borrowed)
-        .ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))
+    let meta =
+        meta.ok_or_else(|| Refusal::not_found(format!("action {action:?} not defined on unit {unit:?}")))?;
+    Ok((Some(digest), Cow::Borrowed(meta)))
 }
 
 fn summary<'a>(action: &str, units: impl Iterator<Item = &'a UnitName>) -> String {

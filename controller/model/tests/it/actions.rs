@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::world::{DB, World, unit};
 
-const ACTIONS: &str = "backup: {params: {note: {type: string}}}";
+const ACTIONS: &str = "backup: {params: {note: {type: string, pattern: \"^x*$\"}}}";
 
 /// `db`, whose one unit can make a backup.
 fn world() -> World {
@@ -40,6 +40,19 @@ fn task_of(operation: &EnqueuedOperation) -> TaskId {
         CommandResult::Ok((task, _)) => *task,
         CommandResult::Error(refusal) => panic!("{refusal}"),
     }
+}
+
+#[test]
+fn parameters_are_checked_once_for_all_units_of_a_charm() {
+    let mut world = world();
+    let add = Command::AddUnits { application: "db".parse().unwrap(), count: 9, placement: vec![] };
+    world.run(add).unwrap();
+    world.settle();
+    // More than a tenth of what the request may cost.
+    let names: Vec<String> = (0..10).map(|number| format!("db/{number}")).collect();
+    let receivers: Vec<&str> = names.iter().map(String::as_str).collect();
+    let operation = enqueue(&mut world, &receivers, &"x".repeat(8 << 10));
+    assert!(operation.tasks.iter().all(|task| matches!(task.task, CommandResult::Ok(_))));
 }
 
 #[test]
