@@ -66,6 +66,11 @@ impl<'a> Transaction<'a> {
             && self.weights.of(&self.changes) <= STEP_BYTES
     }
 
+    /// How many more entities can be written in this commit.
+    pub(crate) fn room(&self) -> usize {
+        MAX_KEYS.saturating_sub(self.changes.puts.len())
+    }
+
     /// Writes an entity, unless it is written so already.
     pub(crate) fn put(&mut self, entity: impl Into<Entity>) {
         let entity = entity.into();

@@ -45,8 +45,8 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
     if tx.state.model().life == Life::Alive {
         return;
     }
-    let alive: Vec<_> =
-        tx.state.applications().filter(|application| application.life == Life::Alive).cloned().collect();
+    let alive = tx.state.applications().filter(|application| application.life == Life::Alive);
+    let alive: Vec<_> = alive.take(tx.room()).cloned().collect();
     for application in alive {
         if !tx.has_room(50) {
             return;
@@ -57,7 +57,7 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
         }
     }
     let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
-    let leftovers: Vec<Arc<Storage>> = leftovers(&tx.state).cloned().collect();
+    let leftovers: Vec<Arc<Storage>> = leftovers(&tx.state).take(tx.room()).cloned().collect();
     for storage in leftovers {
         if !tx.has_room(RESERVE) {
             return;
@@ -86,29 +86,36 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     tx.state.model().life == Life::Alive || nothing
 }
 
+/// Deletes as much of what is left as the commit has room for, and the model itself with the last of it.
 fn delete_rest(tx: &mut Transaction<'_>) {
-    let mut rest: Vec<ModelKey> = tx.state.work().map(|item| ModelKey::Work(item.id)).collect();
-    for relation in tx.state.relations_with_bags() {
-        rest.extend(tx.state.bags(relation).map(|bag| ModelKey::Bag(bag.key.clone())));
-    }
-    for id in tx.state.secrets_with_parts() {
-        rest.extend(tx.state.secret_contents(&id).map(|it| ModelKey::SecretContent(id, it.revision)));
-        rest.extend(tx.state.secret_expiries(&id).map(|it| ModelKey::SecretExpiry(id, it.revision)));
-        rest.extend(tx.state.secret_consumers(&id).map(|it| ModelKey::SecretConsumer(id, it.unit.clone())));
-    }
-    rest.extend(tx.state.secrets().map(|secret| ModelKey::Secret(secret.id)));
-    rest.extend(tx.state.charms().map(|charm| ModelKey::Charm(charm.digest)));
-    rest.extend(tx.state.tasks().map(|task| ModelKey::Task(task.id)));
-    rest.extend(tx.state.operations().map(|operation| ModelKey::ActionOperation(operation.id)));
-    rest.extend(tx.state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())));
-    rest.extend(tx.state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())));
-    for key in rest {
-        if !tx.has_room(RESERVE) {
-            return;
-        }
+    let room = tx.room().saturating_sub(RESERVE);
+    let keys: Vec<ModelKey> = rest(&tx.state).take(room).collect();
+    let last = keys.len() < room;
+    for key in keys {
         tx.delete(key);
     }
-    tx.delete(ModelKey::Model);
+    if last {
+        tx.delete(ModelKey::Model);
+    }
+}
+
+/// What has no life of its own. A step looks at no more of it than it takes: there may be a great deal.
+fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
+    let bags = state.relations_with_bags().flat_map(|relation| state.bags(relation));
+    let contents = state.secret_ids_with_contents().flat_map(|id| state.secret_contents(id));
+    let expiries = state.secret_ids_with_expiries().flat_map(|id| state.secret_expiries(id));
+    let consumers = state.secret_ids_with_consumers().flat_map(|id| state.secret_consumers(id));
+    let work = state.work().map(|item| ModelKey::Work(item.id));
+    work.chain(bags.map(|bag| ModelKey::Bag(bag.key.clone())))
+        .chain(contents.map(|content| ModelKey::SecretContent(content.id, content.revision)))
+        .chain(expiries.map(|expiry| ModelKey::SecretExpiry(expiry.id, expiry.revision)))
+        .chain(consumers.map(|consumer| ModelKey::SecretConsumer(consumer.id, consumer.unit.clone())))
+        .chain(state.secrets().map(|secret| ModelKey::Secret(secret.id)))
+        .chain(state.charms().map(|charm| ModelKey::Charm(charm.digest)))
+        .chain(state.tasks().map(|task| ModelKey::Task(task.id)))
+        .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
+        .chain(state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())))
+        .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
 }
 
 /// What a dying model waits for before it can go.

@@ -254,10 +254,19 @@ impl ModelState {
         contents.contains_key(id) || expiries.contains_key(id) || consumers.contains_key(id)
     }
 
-    /// Secrets of which content, expiries or consumers are there, those that are gone included.
-    pub(crate) fn secrets_with_parts(&self) -> BTreeSet<SecretId> {
-        let Secrets { contents, expiries, consumers, .. } = &self.secrets;
-        contents.keys().chain(expiries.keys()).chain(consumers.keys()).copied().collect()
+    /// Secrets of which content is there, those that are gone included.
+    pub(crate) fn secret_ids_with_contents(&self) -> impl Iterator<Item = &SecretId> {
+        self.secrets.contents.keys()
+    }
+
+    /// Secrets of whose expiries something came, those that are gone included.
+    pub(crate) fn secret_ids_with_expiries(&self) -> impl Iterator<Item = &SecretId> {
+        self.secrets.expiries.keys()
+    }
+
+    /// Secrets that somebody has read, those that are gone included.
+    pub(crate) fn secret_ids_with_consumers(&self) -> impl Iterator<Item = &SecretId> {
+        self.secrets.consumers.keys()
     }
 
     /// Bytes of all sealed content.
