@@ -33,6 +33,7 @@ pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
+pub(crate) use secret::PART_BYTES;
 pub use secret::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 pub use sequence::{Sequence, SequenceKey};
 pub use state::StateEntry;

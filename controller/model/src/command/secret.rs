@@ -143,7 +143,7 @@ pub(crate) fn update(
     let id = secret.id;
     if secret != before {
         secret.updated_at = tx.now();
-        tx.put(secret);
+        life::put(tx, secret)?;
     }
     tx.tidy_later(id);
     Ok(Answer::Secret { id })
@@ -163,7 +163,7 @@ pub(crate) fn grant(
         let text = format!("a secret has at most {} grants", life::MAX_GRANTS);
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {}", secret.id)));
     }
-    tx.put(secret);
+    life::put(tx, secret)?;
     Ok(Answer::Done)
 }
 

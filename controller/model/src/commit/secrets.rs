@@ -192,7 +192,7 @@ fn update(
     }
     if secret != before || update.expire.is_some() {
         secret.updated_at = now;
-        tx.put(secret);
+        life::put(tx, secret)?;
     }
     Ok(())
 }
@@ -254,8 +254,7 @@ fn access(
         let text = format!("a secret has at most {} grants", life::MAX_GRANTS);
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(format!("secret {id}")));
     }
-    tx.put(secret);
-    Ok(())
+    life::put(tx, secret)
 }
 
 /// A secret is granted through a relation of the unit's own application, to who is at the other end.

@@ -8,6 +8,12 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
+/// What one secret, revision or reader is charged in memory and on the disk beside its content and texts, in bytes.
+pub(crate) const PART_BYTES: usize = 512;
+
+/// What one grant is charged.
+const GRANT_BYTES: usize = 128;
+
 /// A secret, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,6 +47,14 @@ pub struct Secret {
     pub updated_at: Timestamp,
 }
 
+impl Secret {
+    /// What it counts for in what a model may have of secrets, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let texts = self.description.len().saturating_add(self.label.as_ref().map_or(0, String::len));
+        PART_BYTES.saturating_add(texts).saturating_add(self.access.len().saturating_mul(GRANT_BYTES))
+    }
+}
+
 /// One revision's content, and the expiry that it was made with. It never changes: what comes of the expiry is a
 /// [`SecretExpiry`], so that nothing that happens to a revision writes its content again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +76,13 @@ pub struct SecretContent {
     pub created_at: Timestamp,
     /// When its expiry changed last.
     pub updated_at: Timestamp,
+}
+
+impl SecretContent {
+    /// What it counts for in what a model may have of secrets, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        PART_BYTES.saturating_add(self.sealed.bytes.len())
+    }
 }
 
 /// What became of one revision's expiry since it was made.

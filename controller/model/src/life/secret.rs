@@ -24,7 +24,8 @@ const MAX_REVISIONS: usize = 1_000;
 /// The most grants of one secret: they are written with each change of it.
 pub(crate) const MAX_GRANTS: usize = 1_000;
 
-/// The most sealed content of one model, in bytes: the controller holds it in memory.
+/// The most that the secrets of one model take, in bytes, with what each of their parts is charged: the controller holds
+/// them in memory.
 const MAX_BYTES: usize = 64 << 20;
 
 /// How many entities are left in a commit for what else it writes.
@@ -58,9 +59,8 @@ pub(crate) fn add(
         return Err(quota(format!("an owner has at most {MAX_SECRETS} secrets"), &secret.id));
     }
     let sealed = sealed(content)?.clone();
-    check_bytes(tx, &secret.id, &sealed)?;
     let (id, revision, now) = (secret.id, secret.latest, tx.now());
-    tx.put(secret);
+    put(tx, secret)?;
     let tell_at = expire;
     let content = SecretContent {
         id,
@@ -72,13 +72,29 @@ pub(crate) fn add(
         created_at: now,
         updated_at: now,
     };
+    put_content(tx, content)
+}
+
+/// Writes a secret: one that grows only as far as the model's secrets may.
+pub(crate) fn put(tx: &mut Transaction<'_>, secret: Secret) -> Result<(), Refusal> {
+    let before = tx.state.secret(&secret.id).map_or(0, |secret| secret.weight());
+    check_growth(tx, &secret.id, secret.weight().saturating_sub(before))?;
+    tx.put(secret);
+    Ok(())
+}
+
+fn put_content(tx: &mut Transaction<'_>, content: SecretContent) -> Result<(), Refusal> {
+    check_growth(tx, &content.id, content.weight())?;
     tx.put(content);
     Ok(())
 }
 
-fn check_bytes(tx: &Transaction<'_>, id: &SecretId, sealed: &Sealed) -> Result<(), Refusal> {
-    if tx.state.secret_bytes().saturating_add(sealed.bytes.len()) > MAX_BYTES {
-        return Err(quota(format!("the secrets of a model take at most {MAX_BYTES} bytes"), id));
+fn check_growth(tx: &Transaction<'_>, id: &SecretId, bytes: usize) -> Result<(), Refusal> {
+    if bytes > 0 && tx.state.secret_bytes().saturating_add(bytes) > MAX_BYTES {
+        let text = format!(
+            "the secrets of a model, with each of their revisions and readers, take at most {MAX_BYTES} bytes"
+        );
+        return Err(quota(text, id));
     }
     Ok(())
 }
@@ -98,11 +114,10 @@ pub(crate) fn revise(
         let text = format!("a secret has at most {MAX_REVISIONS} revisions; remove some that nobody reads");
         return Err(quota(text, &secret.id));
     }
-    check_bytes(tx, &secret.id, sealed)?;
     secret.made = secret.made.next();
     secret.latest = secret.made;
     let now = tx.now();
-    tx.put(SecretContent {
+    let content = SecretContent {
         id: secret.id,
         revision: secret.latest,
         sealed: sealed.clone(),
@@ -111,7 +126,8 @@ pub(crate) fn revise(
         expire_due: false,
         created_at: now,
         updated_at: now,
-    });
+    };
+    put_content(tx, content)?;
     Ok(true)
 }
 
@@ -209,12 +225,12 @@ fn prune(tx: &mut Transaction<'_>, secret: &Secret) -> bool {
     if !secret.auto_prune {
         return true;
     }
-    let id = &secret.id;
+    let (id, in_use) = (&secret.id, tx.state.revisions_in_use(secret));
     let obsolete: Vec<SecretRevision> = tx
         .state
         .secret_contents(id)
         .map(|content| content.revision)
-        .filter(|revision| tx.state.is_obsolete(secret, *revision))
+        .filter(|revision| !in_use.contains(revision))
         .collect();
     for revision in obsolete {
         if !tx.has_room(RESERVE) {

@@ -71,12 +71,13 @@ impl Own<'_> {
     }
 
     fn owned(&self, secret: &Secret) -> OwnedSecretView {
+        let in_use = self.state.revisions_in_use(secret);
         let revisions = self.state.secret_contents(&secret.id).filter_map(|content| {
             let expiry = self.state.secret_expiry(&secret.id, content.revision)?;
             let view = OwnedRevisionView {
                 expire: expiry.expire,
                 expire_due: expiry.expire_due,
-                obsolete: self.state.is_obsolete(secret, content.revision),
+                obsolete: !in_use.contains(&content.revision),
             };
             Some((content.revision, view))
         });

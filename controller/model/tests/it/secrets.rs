@@ -4,6 +4,7 @@ use periapt_host_api::{
     ErrorCode, Refusal, Timestamp,
     agent::RunnerAnswer,
     command::{Command, Force, SecretSelector},
+    commit::UnitCommit,
     secret::{
         AccessChange, Confidential, NewSecret, Removal, RotatePolicy, Sealed, SecretData, SecretId,
         SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate, Tracked, Tracking,
@@ -215,4 +216,25 @@ fn a_hook_takes_newer_revisions_of_many_secrets_that_prune_themselves() {
         let kept: Vec<u32> = world.state().secret_contents(id).map(|content| content.revision.0).collect();
         assert_eq!(kept, [2], "nobody reads the first any more");
     }
+}
+
+#[test]
+fn what_secrets_take_beside_their_content_counts() {
+    let mut world = started();
+    // A hundred would fit by their content alone, with no byte to spare.
+    let bytes = (64 << 20) / 100;
+    for number in 1..=99 {
+        add(&mut world, secret(number, bytes, None)).unwrap();
+    }
+    let refusal = add(&mut world, secret(100, bytes, None)).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::QuotaExceeded);
+    // Descriptions and grants take room, too, and less of it is always well.
+    add(&mut world, secret(100, bytes - 250 * 512, None)).unwrap();
+    let describe = |number: u8, description: String| {
+        let update = SecretUpdate { description: Some(description), ..Default::default() };
+        move |commit: &mut UnitCommit| drop(commit.effects.secrets.update.insert(id(number), update))
+    };
+    let full = (1..=100).find(|number| world.commit("app/0", describe(*number, "x".repeat(4_000))).is_err());
+    assert!(full.is_some_and(|number| number > 1), "{full:?}");
+    world.commit("app/0", describe(1, String::new())).unwrap();
 }

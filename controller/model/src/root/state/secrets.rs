@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use super::ModelState;
 use crate::{
-    entity::{Secret, SecretConsumer, SecretContent, SecretExpiry},
+    entity::{PART_BYTES, Secret, SecretConsumer, SecretContent, SecretExpiry},
     root::index::Index,
 };
 
@@ -40,6 +40,7 @@ pub(super) struct Secrets {
 impl Secrets {
     pub(super) fn put_secret(&mut self, id: SecretId, secret: Option<&Arc<Secret>>) {
         if let Some(old) = self.secrets.remove(&id) {
+            self.bytes = self.bytes.saturating_sub(old.weight());
             self.owned_by.remove(&old.owner, &id);
             for reader in old.access.keys() {
                 self.granted_to.remove(reader, &id);
@@ -49,6 +50,7 @@ impl Secrets {
             }
         }
         let Some(secret) = secret else { return };
+        self.bytes = self.bytes.saturating_add(secret.weight());
         self.owned_by.insert(secret.owner.clone(), id);
         for reader in secret.access.keys() {
             self.granted_to.insert(reader.clone(), id);
@@ -75,10 +77,10 @@ impl Secrets {
             self.contents.remove(&id);
         }
         if let Some(old) = old {
-            self.bytes = self.bytes.saturating_sub(old.sealed.bytes.len());
+            self.bytes = self.bytes.saturating_sub(old.weight());
         }
         if let Some(content) = content {
-            self.bytes = self.bytes.saturating_add(content.sealed.bytes.len());
+            self.bytes = self.bytes.saturating_add(content.weight());
         }
         self.move_bell(id, revision, rang_at);
     }
@@ -136,15 +138,19 @@ impl Secrets {
         consumer: Option<&Arc<SecretConsumer>>,
     ) {
         let consumers = self.consumers.entry(id).or_default();
-        match consumer {
+        let old = match consumer {
             Some(consumer) => {
-                consumers.insert(unit.clone(), Arc::clone(consumer));
                 self.consumed_by.insert(unit.clone(), id);
+                self.bytes = self.bytes.saturating_add(PART_BYTES);
+                consumers.insert(unit.clone(), Arc::clone(consumer))
             }
             None => {
-                consumers.remove(unit);
                 self.consumed_by.remove(unit, &id);
+                consumers.remove(unit)
             }
+        };
+        if old.is_some() {
+            self.bytes = self.bytes.saturating_sub(PART_BYTES);
         }
         if consumers.is_empty() {
             self.consumers.remove(&id);
@@ -269,7 +275,7 @@ impl ModelState {
         self.secrets.consumers.keys()
     }
 
-    /// Bytes of all sealed content.
+    /// What all secrets, their revisions and their readers count for, in bytes.
     pub(crate) fn secret_bytes(&self) -> usize {
         self.secrets.bytes
     }
@@ -299,11 +305,11 @@ impl ModelState {
         relation.is_none_or(|id| self.relation(id).is_some_and(|relation| relation.life != Life::Dead))
     }
 
-    /// Whether nobody who may read it tracks a revision, and it is not the latest (S-8).
-    pub fn is_obsolete(&self, secret: &Secret, revision: SecretRevision) -> bool {
-        revision != secret.latest
-            && !self
-                .secret_consumers(&secret.id)
-                .any(|consumer| consumer.tracked == revision && self.may_read_secret(secret, &consumer.unit))
+    /// The revisions of a secret that are in use: the latest, and those that somebody who may read it tracks. The others
+    /// are obsolete (S-8).
+    pub fn revisions_in_use(&self, secret: &Secret) -> BTreeSet<SecretRevision> {
+        let readers =
+            self.secret_consumers(&secret.id).filter(|consumer| self.may_read_secret(secret, &consumer.unit));
+        readers.map(|consumer| consumer.tracked).chain([secret.latest]).collect()
     }
 }
