@@ -95,7 +95,7 @@ pub struct ModelConfig {
     pub automatically_retry_hooks: bool,
     /// Seconds for which ended tasks and their results are kept.
     pub max_action_results_age: u32,
-    /// MiB of results that are kept, over all ended tasks; the oldest go first.
+    /// MiB of parameters, messages and results that are kept, over all ended tasks; the oldest go first.
     pub max_action_results_size: u32,
     /// How long status history is kept, in seconds.
     pub max_status_history_age: u32,

@@ -14,7 +14,7 @@ use crate::{
     changes::RecordBody,
     entity::{CommitMark, Runner, Unit},
     life,
-    transaction::Transaction,
+    transaction::{Transaction, json_size},
 };
 
 mod bags;
@@ -184,10 +184,6 @@ fn check_shape(commit: &UnitCommit) -> Result<(), Refusal> {
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text).about(about));
     }
     Ok(())
-}
-
-fn json_size<T: serde::Serialize>(value: &T) -> usize {
-    serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
 }
 
 /// D-4: leader-only writes rest on a term that must be this unit's now.

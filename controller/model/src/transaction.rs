@@ -23,6 +23,7 @@ use crate::{
     root::{ModelState, Root},
 };
 use weight::Weights;
+pub(crate) use weight::json_size;
 
 /// What a step of the worker writes before it leaves the rest to the next one, in bytes. What comes on top is one
 /// more entity, and the largest of those that steps write again, a unit with its record, takes little more than half

@@ -152,8 +152,12 @@ impl HookRun {
         if action.messages >= messages {
             return Err(CallError::LimitExceeded(format!("an action may send at most {messages} messages")));
         }
-        action.messages += 1;
         let task = action.task;
+        if !self.early.pay_message(message) {
+            let limit = self.limits.log_bytes;
+            return Err(CallError::LimitExceeded(format!("the action's log is full at {limit} bytes")));
+        }
+        self.action()?.messages += 1;
         self.early.push(now.at, EarlyEffect::TaskMessage { task, message: message.to_owned() });
         Ok(())
     }

@@ -65,6 +65,13 @@ impl Early {
         dropped.last = at;
     }
 
+    /// Takes from the log's budget what a message of an action costs: false if that is used up.
+    pub(crate) fn pay_message(&mut self, message: &str) -> bool {
+        let left = self.log_left.checked_sub(message.len() + LINE_BYTES);
+        self.log_left = left.unwrap_or(self.log_left);
+        left.is_some()
+    }
+
     pub(crate) fn drain(&mut self) -> Vec<(Timestamp, EarlyEffect)> {
         mem::take(&mut self.items)
     }

@@ -26,7 +26,8 @@ pub struct Limits {
     pub bag_bytes: usize,
     /// Ranges that a unit may have open: each is compared with each request.
     pub port_ranges: usize,
-    /// Bytes of all log lines, with a fixed price for each line, so that empty ones are bounded, too.
+    /// Bytes of all log lines and messages of an action, with a fixed price for each, so that empty ones are bounded,
+    /// too.
     pub log_bytes: usize,
     /// Bytes of one log line; longer ones are split, because a line is one record of the store.
     pub log_line_bytes: usize,

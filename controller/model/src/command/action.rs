@@ -140,6 +140,7 @@ fn new_task(
         started: None,
         completed: None,
         messages: 0,
+        message_bytes: 0,
         result_bytes: 0,
     })
 }

@@ -6,6 +6,8 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::transaction::json_size;
+
 /// One request to run an action. It goes with the last of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -50,11 +52,32 @@ pub struct Task {
     pub completed: Option<Timestamp>,
     /// How many messages it has sent: who follows it sees by this that there are more.
     pub messages: u32,
+    /// Bytes of these messages.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub message_bytes: u64,
     /// Bytes of its results, as JSON.
     pub result_bytes: u64,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a task takes beside its parameters and message, in bytes.
+const TASK_BYTES: u64 = 512;
+
 impl Task {
+    /// Bytes that it takes in the controller's memory.
+    pub(crate) fn memory(&self) -> u64 {
+        let texts = json_size(&self.parameters).saturating_add(self.message.len());
+        u64::try_from(texts).unwrap_or(u64::MAX).saturating_add(TASK_BYTES)
+    }
+
+    /// Bytes of its records.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        self.result_bytes.saturating_add(self.message_bytes)
+    }
+
     /// The name of the sequence of its records.
     pub fn records(id: TaskId) -> String {
         id.to_string()

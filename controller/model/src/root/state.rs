@@ -55,7 +55,8 @@ pub struct ModelState {
     unplaced: OrdSet<UnitName>,
     open_tasks: Index<UnitName, TaskId>,
     ended_tasks: OrdSet<(Timestamp, TaskId)>,
-    task_result_bytes: u64,
+    ended_memory: u64,
+    ended_bytes: u64,
 }
 
 impl ModelState {
@@ -87,7 +88,8 @@ impl ModelState {
             unplaced: OrdSet::new(),
             open_tasks: Index::default(),
             ended_tasks: OrdSet::new(),
-            task_result_bytes: 0,
+            ended_memory: 0,
+            ended_bytes: 0,
         }
     }
 
@@ -308,9 +310,14 @@ impl ModelState {
         self.ended_tasks.iter()
     }
 
-    /// Bytes of all results that are kept.
-    pub(crate) fn task_result_bytes(&self) -> u64 {
-        self.task_result_bytes
+    /// Bytes that tasks that have ended take in memory.
+    pub(crate) fn ended_memory(&self) -> u64 {
+        self.ended_memory
+    }
+
+    /// Bytes of the messages and results of tasks that have ended, and of what they take in memory.
+    pub(crate) fn ended_bytes(&self) -> u64 {
+        self.ended_bytes.saturating_add(self.ended_memory)
     }
 
     /// An instance of storage.

@@ -26,7 +26,8 @@ impl Weights {
         if weights.len() < changes.puts.len() {
             for (key, entity) in &changes.puts {
                 if !weights.contains_key(key) {
-                    let bytes = json_size(key) + entity.as_ref().map_or(0, json_size) + FRAME_BYTES;
+                    let value = entity.as_ref().map_or(0, json_size);
+                    let bytes = json_size(key).saturating_add(value).saturating_add(FRAME_BYTES);
                     weights.insert(key.clone(), bytes);
                 }
             }
@@ -36,12 +37,11 @@ impl Weights {
 }
 
 /// Bytes of a value as JSON, which is not made for it.
-fn json_size<T: Serialize>(value: &T) -> usize {
+pub(crate) fn json_size<T: Serialize>(value: &T) -> usize {
     let mut count = Count(0);
-    // What has no JSON is refused where it is to be stored.
     match serde_json::to_writer(&mut count, value) {
         Ok(()) => count.0,
-        Err(_) => 0,
+        Err(_) => usize::MAX,
     }
 }
 

@@ -13,6 +13,10 @@ use crate::{
 /// What the operator reads of such a task (L-8).
 const UNIT_REMOVED: &str = "unit removed";
 
+/// The most that ended tasks of one model take in memory, in bytes, with their parameters; their messages and results
+/// lie in the store alone. The oldest go first.
+const MAX_ENDED_MEMORY: u64 = 64 << 20;
+
 /// How many entities one step leaves for what else is in its commit.
 const RESERVE: usize = 5;
 
@@ -34,7 +38,8 @@ pub(super) fn cancel_all(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
 /// When the oldest of the ended tasks is to go; none if there is none.
 pub(super) fn prune_at(state: &ModelState) -> Option<Timestamp> {
     let config = &state.model().config;
-    if state.task_result_bytes() > u64::from(config.max_action_results_size) << 20 {
+    let kept = u64::from(config.max_action_results_size) << 20;
+    if state.ended_bytes() > kept || state.ended_memory() > MAX_ENDED_MEMORY {
         return Some(Timestamp::MIN);
     }
     let (completed, _) = state.ended_tasks().next()?;

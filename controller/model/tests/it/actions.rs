@@ -2,10 +2,15 @@
 
 use periapt_host_api::{
     TaskId,
-    action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskStatus},
+    action::{
+        ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskEnd, TaskOutcome, TaskResults, TaskStatus,
+    },
+    agent::RunnerCommand,
     charm::CharmFiles,
     command::{Answer, Command, CommandResult, Force},
+    commit::{EarlyEffect, EarlyItem},
 };
+use periapt_model::RecordBody;
 use serde_json::json;
 
 use crate::world::{DB, World, unit};
@@ -67,4 +72,74 @@ fn tasks_of_a_unit_that_is_gone_end_however_large_they_are() {
     for task in tasks {
         assert_eq!(world.state().task(&task).unwrap().status, TaskStatus::Cancelled);
     }
+}
+
+/// The one task of an operation on `db/0`, while it runs.
+fn begun(world: &mut World) -> TaskId {
+    let task = task_of(&enqueue(world, &["db/0"], ""));
+    world.commit("db/0", |commit| commit.transitions.begin_task = Some(task)).unwrap();
+    task
+}
+
+fn say(world: &mut World, task: TaskId, messages: u64, bytes: usize) {
+    let first = world.item("db/0", EarlyEffect::TaskMessage { task, message: "x".repeat(bytes) });
+    let items: Vec<_> =
+        (0..messages).map(|number| EarlyItem { number: first.number + number, ..first.clone() }).collect();
+    let incarnation = world.commit_of("db/0").incarnation;
+    world.runner_call("a1", RunnerCommand::Early { unit: unit("db/0"), incarnation, items }).unwrap();
+}
+
+fn end(world: &mut World, task: TaskId) {
+    let (message, results) = (String::new(), TaskResults::default());
+    let end = TaskEnd { task, outcome: TaskOutcome::Completed, message, results };
+    world.commit("db/0", |commit| commit.transitions.end_task = Some(end)).unwrap();
+}
+
+fn keep_a_mebibyte(world: &mut World) {
+    let set = [("max-action-results-size".to_owned(), "1M".to_owned())].into();
+    world.run(Command::SetModelConfig { set, reset: vec![] }).unwrap();
+}
+
+#[test]
+fn what_an_action_said_counts_into_what_is_kept_of_it() {
+    let mut world = world();
+    keep_a_mebibyte(&mut world);
+    let (first, second) = (begun(&mut world), begun(&mut world));
+    for task in [first, second] {
+        say(&mut world, task, 40, 16 << 10);
+    }
+    end(&mut world, first);
+    world.settle();
+    assert!(world.state().task(&first).is_some(), "half a mebibyte is kept");
+    end(&mut world, second);
+    world.settle();
+    assert!(world.state().task(&first).is_none(), "with the second it is more than one, and the oldest goes");
+    assert!(world.state().task(&second).is_some());
+}
+
+#[test]
+fn tasks_that_were_cancelled_are_bounded_by_their_parameters() {
+    let mut world = world();
+    keep_a_mebibyte(&mut world);
+    let tasks: Vec<TaskId> = (0..30)
+        .map(|_| {
+            let task = task_of(&enqueue(&mut world, &["db/0"], &"x".repeat(60 << 10)));
+            world.run(Command::CancelTask { task }).unwrap();
+            task
+        })
+        .collect();
+    world.settle();
+    let kept = tasks.iter().filter(|task| world.state().task(task).is_some()).count();
+    assert!((10..18).contains(&kept), "{kept} of 60 KiB");
+}
+
+#[test]
+fn messages_of_one_task_are_bounded_whatever_its_agent_sends() {
+    let mut world = world();
+    let task = begun(&mut world);
+    say(&mut world, task, 1_200, 10);
+    assert_eq!(world.state().task(&task).unwrap().messages, 1_000);
+    let kept = world.records.iter().filter(|record| matches!(record.body, RecordBody::TaskMessage(_)));
+    assert_eq!(kept.count(), 1_000);
+    end(&mut world, task);
 }

@@ -39,6 +39,15 @@ fn messages_leave_at_once_and_are_bounded() {
 }
 
 #[test]
+fn messages_are_paid_from_the_budget_of_the_log() {
+    let mut hook = action(json!({})).limits(|limits| limits.log_bytes = 1_000).start();
+    hook.context.action_log(now(), &"x".repeat(800)).unwrap();
+    let refused = hook.context.action_log(now(), &"x".repeat(800)).unwrap_err();
+    assert_eq!(refused, CallError::LimitExceeded("the action's log is full at 1000 bytes".into()));
+    hook.context.action_log(now(), "short").unwrap();
+}
+
+#[test]
 fn results_and_output_are_bounded() {
     let mut hook =
         action(json!({})).limits(|limits| (limits.result_bytes, limits.output_bytes) = (40, 8)).start();

@@ -218,9 +218,10 @@ impl ModelState {
             None => self.open_tasks.insert(task.unit.clone(), task.id),
             Some(completed) => {
                 self.ended_tasks.insert((completed, task.id));
+                self.ended_memory = self.ended_memory.saturating_add(task.memory());
+                self.ended_bytes = self.ended_bytes.saturating_add(task.record_bytes());
             }
         }
-        self.task_result_bytes = self.task_result_bytes.saturating_add(task.result_bytes);
     }
 
     fn forget_task(&mut self, task: &Task) {
@@ -228,9 +229,10 @@ impl ModelState {
             None => self.open_tasks.remove(&task.unit, &task.id),
             Some(completed) => {
                 self.ended_tasks.remove(&(completed, task.id));
+                self.ended_memory = self.ended_memory.saturating_sub(task.memory());
+                self.ended_bytes = self.ended_bytes.saturating_sub(task.record_bytes());
             }
         }
-        self.task_result_bytes = self.task_result_bytes.saturating_sub(task.result_bytes);
     }
 
     fn note_unit(&mut self, unit: &Unit) {

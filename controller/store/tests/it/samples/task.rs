@@ -45,9 +45,12 @@ pub(crate) fn tasks() -> Named<Task> {
         started: (status != TaskStatus::Pending).then(|| time(81)),
         completed: (!status.is_open()).then(|| time(82)),
         messages: 3,
+        message_bytes: 0,
         result_bytes: 1_234,
     };
-    statuses.into_iter().map(|(name, status)| (name, task(status))).collect()
+    let talkative = Task { message_bytes: 16_384, ..task(TaskStatus::Running) };
+    let tasks = statuses.into_iter().map(|(name, status)| (name, task(status)));
+    tasks.chain([("talkative", talkative)]).collect()
 }
 
 pub(crate) fn records() -> Named<RecordBody> {
