@@ -263,10 +263,13 @@ pub struct TaskDetails {
     pub started: Option<Timestamp>,
     /// When it ended.
     pub completed: Option<Timestamp>,
-    /// Its messages so far.
+    /// Its messages so far, as far as one answer has room.
     pub log: Vec<TaskMessage>,
     /// What it left, once it has ended.
     pub results: Option<TaskResults>,
+    /// From where the next page of messages and results goes on; none: this is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// An operation, as `show-operation` shows it.

@@ -259,7 +259,13 @@ pub(super) async fn follow(
                         }
                     }
                     TaskNews::Ended(task) if waited.contains_key(&task.id) => {
-                        ended.insert(task.id, *task);
+                        match model.client().rest_of_task(&model.selector, *task).await {
+                            Ok(task) => drop(ended.insert(task.id, task)),
+                            Err(error @ periapt_client::ClientError::Refused(_)) => {
+                                return Err(Failure::from(error));
+                            }
+                            Err(_) => break,
+                        }
                     }
                     TaskNews::Message { .. } | TaskNews::Ended(_) => {}
                 }

@@ -238,6 +238,7 @@ mod tests {
                 stderr: String::new(),
                 values: Map::from_iter([("size".to_owned(), json!("1M"))]),
             }),
+            next: None,
         }
     }
 

@@ -74,19 +74,25 @@ pub(crate) async fn operation(
     let id = operation_id(&id)?;
     let (_, state) = readable(&engine, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
-    Ok(Json(tasks::operation(&engine.records()?, &state, operation).await?))
+    Ok(Json(tasks::operation(&*engine.records()?, &state, operation).await?))
 }
 
 pub(crate) async fn task(
     State(engine): State<Engine>,
     who: Who,
     Path((model, id)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Answer<Json<TaskDetails>> {
+    let mut read = Query::parse(query.as_deref())?;
+    let after: Option<String> = read.one("after")?;
+    read.end()?;
+    let after = after.as_deref().map(tasks::parse_cursor).transpose()?;
     let wrong = |_| Refusal::bad_request(format!("task id {id:?} is not a number"));
     let id: TaskId = id.parse().map_err(wrong)?;
     let (_, state) = readable(&engine, &who, &model)?;
     let task = state.task(&id).ok_or_else(|| Refusal::not_found(format!("task \"{id}\" not found")))?;
-    Ok(Json(tasks::task(&engine.records()?, &state.model().uuid, task).await?))
+    let (store, mut room) = (engine.records()?, tasks::PAGE_BYTES);
+    Ok(Json(tasks::task(&*store, &state.model().uuid, task, after, &mut room).await?))
 }
 
 pub(crate) async fn watch(
@@ -166,21 +172,27 @@ impl Watch {
             return Ok(Vec::new());
         };
         let mut news = Vec::new();
+        // What one turn tells is bounded; the next goes on where it ended.
+        let mut room = tasks::PAGE_BYTES;
         for (id, mut followed) in self.open.clone() {
+            if room == 0 {
+                break;
+            }
             let Some(task) = state.task(&id) else {
                 self.open.remove(&id);
                 continue;
             };
+            let store = self.engine.records()?;
             if task.messages > followed.messages {
-                let found = tasks::records(&self.engine.records()?, &self.model, id, followed.after).await?;
+                let found = tasks::records(&*store, &self.model, id, followed.after, &mut room).await?;
                 followed.messages =
                     followed.messages.saturating_add(u32::try_from(found.log.len()).unwrap_or(u32::MAX));
                 followed.after = found.after;
                 self.open.insert(id, followed);
                 news.extend(found.log.into_iter().map(|message| TaskNews::Message { task: id, message }));
             }
-            if !task.status.is_open() {
-                let details = tasks::task(&self.engine.records()?, &self.model, task).await?;
+            if !task.status.is_open() && room > 0 {
+                let details = tasks::task(&*store, &self.model, task, None, &mut room).await?;
                 news.push(TaskNews::Ended(Box::new(details)));
                 self.open.remove(&id);
             }

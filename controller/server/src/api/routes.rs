@@ -175,6 +175,9 @@ const OPERATIONS_QUERY: &[Parameter] = &[
     Parameter { name: "offset", kind: "integer", description: "after so many that match" },
 ];
 
+const TASK_QUERY: &[Parameter] =
+    &[Parameter { name: "after", kind: "string", description: "where the page before ended" }];
+
 const SECRETS_QUERY: &[Parameter] = &[
     Parameter { name: "secret", kind: "string", description: "this one alone, by name, id or URI" },
     Parameter { name: "reveal", kind: "boolean", description: "with its content" },
@@ -313,14 +316,20 @@ fn for_actions() -> Vec<Route> {
         Route::new("/v1/models/{model}/operations").on(
             Operation::get(
                 "operations",
-                "Operations, the newest first; their tasks without messages and results.",
+                "Operations, the newest first; their tasks without messages and results, and with the first one's \
+                 parameters, up to 1 MiB of them. A list of more than 16 MiB ends early: the offset leads on.",
                 json::<Vec<OperationDetails>>(),
             )
             .query(OPERATIONS_QUERY),
             actions::operations,
         ),
         Route::new("/v1/models/{model}/operations/{operation}").on(
-            Operation::get("operation", "An operation with its tasks.", json::<OperationDetails>()),
+            Operation::get(
+                "operation",
+                "An operation with its tasks; of messages and results there is 1 MiB, and `next` leads to the rest of \
+                 each task.",
+                json::<OperationDetails>(),
+            ),
             actions::operation,
         ),
         Route::new("/v1/models/{model}/operations/{operation}/watch").on(
@@ -333,7 +342,12 @@ fn for_actions() -> Vec<Route> {
             actions::watch,
         ),
         Route::new("/v1/models/{model}/tasks/{task}").on(
-            Operation::get("task", "A task with its messages and results.", json::<TaskDetails>()),
+            Operation::get(
+                "task",
+                "A task with a page of its messages and results, the oldest first.",
+                json::<TaskDetails>(),
+            )
+            .query(TASK_QUERY),
             actions::task,
         ),
     ]

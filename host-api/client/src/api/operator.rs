@@ -258,7 +258,14 @@ impl Client {
         model: &ModelSelector,
         operation: ActionOperationId,
     ) -> Result<OperationDetails> {
-        self.get(format!("/v1/models/{model}/operations/{operation}")).value().await
+        let path = format!("/v1/models/{model}/operations/{operation}");
+        let mut operation: OperationDetails = self.get(path).value().await?;
+        let mut tasks = Vec::with_capacity(operation.tasks.len());
+        for task in operation.tasks {
+            tasks.push(self.rest_of_task(model, task).await?);
+        }
+        operation.tasks = tasks;
+        Ok(operation)
     }
 
     /// The messages of an operation's tasks as they come, and each task when it has ended; ends with the last.
@@ -272,7 +279,20 @@ impl Client {
 
     /// A task with its messages and results.
     pub async fn task(&self, model: &ModelSelector, task: TaskId) -> Result<TaskDetails> {
-        self.get(format!("/v1/models/{model}/tasks/{task}")).value().await
+        let first = self.get(format!("/v1/models/{model}/tasks/{task}")).value().await?;
+        self.rest_of_task(model, first).await
+    }
+
+    /// A task of which there is a first page, with the others.
+    pub async fn rest_of_task(&self, model: &ModelSelector, mut task: TaskDetails) -> Result<TaskDetails> {
+        while let Some(next) = task.next.take() {
+            let path = format!("/v1/models/{model}/tasks/{}", task.id);
+            let mut page: TaskDetails = self.get(path).query("after", next).value().await?;
+            page.log.splice(..0, task.log);
+            page.results = page.results.or(task.results);
+            task = page;
+        }
+        Ok(task)
     }
 
     /// The agents that the controller knows.
