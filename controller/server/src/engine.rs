@@ -22,7 +22,7 @@ use crate::{
     published::{Published, Subscription},
     seal::Door,
     store_slot::StoreSlot,
-    upkeep::charms::Shelf,
+    upkeep::{Growth, charms::Shelf},
     watch::Watches,
 };
 
@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) blobs: Blobs,
     pub(crate) door: Door,
     pub(crate) shelf: Shelf,
+    pub(crate) growth: Growth,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,

@@ -21,7 +21,7 @@ use crate::{
     published::{Publisher, Subscription},
     seal::Door,
     store_slot::StoreSlot,
-    upkeep::{Upkeep, charms::Shelf},
+    upkeep::{Growth, Upkeep, charms::Shelf},
     watch::Watches,
     workers::Workers,
     writer::{self, Lane, Queue, Writer},
@@ -108,7 +108,7 @@ impl Options {
         let (queue, publisher) = (Arc::new(Queue::default()), Publisher::new(first));
         let serving = watch::Sender::new(false);
         let handle = Handle { address, stop: CancellationToken::new(), serving: serving.subscribe() };
-        let store = StoreSlot::new(store);
+        let (store, growth) = (StoreSlot::new(store), Growth::default());
         let engine = Engine::new(Shared {
             commands: Commands::new(Arc::clone(&queue)),
             state: publisher.subscribe(),
@@ -116,6 +116,7 @@ impl Options {
             blobs: self.blobs,
             door: Door { key: self.seal, chance: Arc::clone(&self.chance) },
             shelf: Shelf::default(),
+            growth: growth.clone(),
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
             watches: Watches::default(),
@@ -125,8 +126,8 @@ impl Options {
             engine: self.engine,
             stop: handle.stop.child_token(),
         });
-        let writer =
-            Writer { queue, store, opener: self.store, publisher, clock: self.clock, chance: self.chance };
+        let (opener, clock, chance) = (self.store, self.clock, self.chance);
+        let writer = Writer { queue, store, opener, publisher, growth, clock, chance };
         let patience = api::Patience { drain: self.drain_within, stall: self.stall_within };
         Ok(Service { listener, writer, engine, name: self.name, handle, serving, patience })
     }

@@ -5,7 +5,10 @@
 //! as all others, and those of a model that was removed just before a crash are found at the next start.
 
 pub(crate) mod charms;
+mod growth;
 mod retention;
+
+pub(crate) use growth::Growth;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,11 +44,30 @@ impl Upkeep {
             if let Err(error) = self.round(&mut known, &mut due).await {
                 tracing::warn!(%error, "records could not be pruned");
             }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = self.0.clock.sleep(LOOK) => {}
+            let look = self.0.clock.sleep(LOOK);
+            tokio::pin!(look);
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = &mut look => break,
+                    () = self.0.growth.grown() => {}
+                }
+                if let Err(error) = self.prune_grown(self.0.clock.now()).await {
+                    tracing::warn!(%error, "records could not be pruned");
+                }
             }
         }
+    }
+
+    /// Prunes what has grown past its bound since it was pruned last.
+    async fn prune_grown(&self, now: Timestamp) -> Result<(), StoreError> {
+        for name in self.0.growth.names() {
+            if let Some((model, kind)) = key::parse_records(&name) {
+                // Of a status history its number of lines counts here; what is its share is for the next round.
+                self.prune(&*self.store()?, &model, kind, &name, now, 1).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut u64) -> Result<(), StoreError> {
@@ -116,6 +138,8 @@ impl Upkeep {
         now: Timestamp,
         histories: u64,
     ) -> Result<(), StoreError> {
+        // What is appended from now on counts anew.
+        self.0.growth.pruned(name);
         let judge = match kind {
             RecordKind::Log => retention::log(now),
             RecordKind::Journal => retention::journal(now),

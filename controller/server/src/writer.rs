@@ -21,6 +21,7 @@ use crate::{
     options::OpenStore,
     published::{Published, Publisher},
     store_slot::StoreSlot,
+    upkeep::Growth,
 };
 use batch::Speculation;
 
@@ -54,6 +55,7 @@ pub(crate) struct Writer {
     pub(crate) store: StoreSlot,
     pub(crate) opener: Arc<dyn OpenStore>,
     pub(crate) publisher: Publisher,
+    pub(crate) growth: Growth,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) chance: Arc<dyn Chance>,
 }
@@ -121,7 +123,8 @@ impl Writer {
         let mut changed = before.changed.clone();
         let root = match speculated.batch {
             None => speculated.root,
-            Some(batch) => {
+            Some(mut batch) => {
+                self.growth.admit(&mut batch.records);
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
                 let revision = store.commit(batch).await?;
                 for model in speculated.models {

@@ -11,7 +11,7 @@ const MAX_AGE: i64 = 14 * DAY;
 /// The most log lines of one model.
 const MAX_LOG_LINES: usize = 1_000_000;
 /// The most bytes that the log lines of one model take: a line may be as long as a charm likes.
-const MAX_LOG_BYTES: u64 = 256 << 20;
+pub(super) const MAX_LOG_BYTES: u64 = 256 << 20;
 /// The most lines of one entity's status history.
 const MAX_STATUSES: usize = 1_000;
 /// The newest hooks of each unit (`design.md` section 9).

@@ -1,14 +1,21 @@
 //! Logs.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt as _;
+use periapt_controller::Clock as _;
 use periapt_host_api::{
+    StoreId,
     agent::{RunnerAnswer, RunnerCommand},
     api::LogQuery,
     commit::{EarlyEffect, EarlyItem},
     logs::{LogLevel, LogLine},
+    status::WorkloadStatus,
 };
+use periapt_model::RecordKind;
+use periapt_store::{MemoryStore, Order, Store as _, key};
 
-use crate::fixture::{Deployed, Fault, Fixture, next, next_where, unit};
+use crate::fixture::{Deployed, Fault, Fixture, PATIENCE, next, next_where, unit};
 
 pub(crate) struct Logging {
     pub(crate) deployed: Deployed,
@@ -106,4 +113,32 @@ async fn a_log_that_cannot_be_read_further_ends_with_an_error() {
         Err(error) => error,
     };
     assert!(error.is_temporary(), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_history_that_grows_fast_is_pruned_before_the_next_round() {
+    let memory = Arc::new(MemoryStore::new(StoreId(uuid::Uuid::from_u128(7))));
+    let fixture = Fixture::start_on(Arc::clone(&memory)).await;
+    let mut logging = Logging::new(&fixture).await;
+    for _ in 0..4 {
+        let items = (0..1_500).map(|_| {
+            logging.written += 1;
+            let message = format!("{} {}", logging.written, "x".repeat(4_000));
+            let effect = EarlyEffect::UnitStatus { status: WorkloadStatus::Active, message };
+            EarlyItem { number: logging.written, at: fixture.clock.now(), effect }
+        });
+        let (items, incarnation) = (items.collect(), logging.incarnation);
+        let early = RunnerCommand::Early { unit: unit("tiny/0"), incarnation, items };
+        let agent = &logging.deployed.agent;
+        agent.client.runner_command(&agent.name, &logging.deployed.model.uuid, early).await.unwrap();
+    }
+    let name = key::record_prefix(&logging.deployed.model.uuid, RecordKind::Status, "tiny/0");
+    let pruned = async {
+        // The clock stands still.
+        while memory.records(&name, Order::OldestFirst { after: None }, 9_999).await.unwrap().len() > 3_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, pruned).await.unwrap();
+    fixture.stop().await;
 }
