@@ -24,7 +24,7 @@
 
 mod harness;
 pub(crate) mod imports;
-mod secrets;
+pub(crate) mod secrets;
 mod state;
 
 pub use harness::{Harness, Outcome};

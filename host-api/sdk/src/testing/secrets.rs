@@ -314,7 +314,11 @@ pub(crate) fn grant(uri: &str, relation: u32, unit: Option<&str>) -> Result<(), 
 }
 
 pub(crate) fn revoke(uri: &str, reader: &str) -> Result<(), Error> {
-    current(|state| own(state, uri).map(|(_, kept)| drop(kept.access.remove(reader))))
+    current(|state| {
+        let (_, kept) = own(state, uri)?;
+        kept.access.remove(reader);
+        Ok(())
+    })
 }
 
 pub(crate) fn remove(uri: &str, revision: Option<u32>) -> Result<(), Error> {
