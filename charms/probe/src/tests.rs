@@ -6,7 +6,7 @@ use periapt_sdk::{Event, Outcome, Output, Ports, RelationCreated, Secret, Secret
 
 fn probe(script: &str) -> Harness<Probe> {
     let mut unit = Harness::new("probe/0");
-    unit.config("script", script);
+    unit.declares(include_str!("../charmcraft.yaml")).config("script", script);
     unit
 }
 

@@ -20,8 +20,9 @@
 //!
 //! As in the sandbox, what a hook asked for happens when it succeeds and not at all when it fails, a unit that does not
 //! lead may not write its application's bag, and an empty value removes a key. The argv door answers what
-//! [`Harness::tools`] gives it.
+//! [`Harness::tools`] gives it. [`Harness::declares`] has a test fail that sets up what the charm does not declare.
 
+mod declared;
 mod harness;
 pub(crate) mod imports;
 pub(crate) mod secrets;

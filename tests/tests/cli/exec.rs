@@ -1,7 +1,7 @@
 //! Hook tools that operators run: `exec`, what there is to run, and how it is told.
 
 use periapt_tests::Installation;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Units of the probe that have settled.
 fn probes(units: &str, script: &str) -> anyhow::Result<Installation> {
@@ -19,7 +19,8 @@ fn a_tool_runs_in_a_hook_context_of_each_unit() -> anyhow::Result<()> {
     assert_eq!(periapt.ok(["exec", "-u", "probe/leader", "leader-set key=value"])?, "");
     let both = periapt.ok(["exec", "--application", "probe", "--", "leader-get", "key"])?;
     assert_eq!(both, "probe/0:\nvalue\n\nprobe/1:\nvalue\n\n");
-    let all = periapt.json(["exec", "--all", "relation-list", "-r", "peer:0"])?;
+    let all = periapt.ok(["exec", "--all", "--format", "json", "--", "relation-list", "-r", "peer:0"])?;
+    let all: Value = serde_json::from_str(&all)?;
     assert_eq!(
         (&all["probe/0"]["results"], &all["probe/1"]["results"]["stdout"]),
         (&json!({"return-code": 0, "stdout": "probe/1\n", "stderr": ""}), &json!("probe/0\n"))

@@ -1,5 +1,6 @@
 //! The harness: a unit that a test sets up, sends events to, and looks at.
 
+use super::declared::{Declared, Names};
 use super::state::{Action, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
@@ -25,6 +26,13 @@ impl<C: Charm> Harness<C> {
         Self { state: Some(State::new(unit)), next_relation: 0, charm: PhantomData }
     }
 
+    /// Says what the charm declares, as the text of its `charmcraft.yaml` (`include_str!`). From then on a test that sets
+    /// up an option, a relation, storage or an action that is not declared there panics: it would show nothing.
+    pub fn declares(&mut self, charmcraft: &str) -> &mut Self {
+        self.state_mut().declared = Declared::read(charmcraft);
+        self
+    }
+
     /// Makes the unit its application's leader, or not.
     pub fn leader(&mut self, leads: bool) -> &mut Self {
         self.state_mut().leader = leads;
@@ -45,6 +53,7 @@ impl<C: Charm> Harness<C> {
 
     /// Sets an option, without an event.
     pub fn config(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
+        declared("option", key, &self.state().declared.options);
         self.state_mut().config.insert(key.to_owned(), value.into());
         self
     }
@@ -64,6 +73,7 @@ impl<C: Charm> Harness<C> {
 
     /// Adds a relation, without an event; one with the unit's own application is a peer relation.
     pub fn relate(&mut self, endpoint: &str, remote: &str) -> Relation {
+        declared("endpoint", endpoint, &self.state().declared.endpoints);
         let id = self.next_relation;
         self.next_relation += 1;
         let state = RelationState {
@@ -80,6 +90,7 @@ impl<C: Charm> Harness<C> {
 
     /// Gives the unit storage, such as `data/0` in a directory of the test's own, without an event.
     pub fn storage(&mut self, id: &str, location: &std::path::Path) -> &mut Self {
+        declared("storage", id.split('/').next().unwrap_or(id), &self.state().declared.storage);
         self.state_mut().storage.insert(id.to_owned(), location.display().to_string());
         self
     }
@@ -121,8 +132,19 @@ impl<C: Charm> Harness<C> {
     /// # Errors
     ///
     /// The charm's failure; what the hook asked for is then undone, save its statuses and its log.
+    ///
+    /// # Panics
+    ///
+    /// When the event is about a relation, storage or a secret that the unit has not: no such event would come.
     pub fn run(&mut self, event: Event) -> Outcome {
+        self.check_event(&event);
         let before = self.state().durable.clone();
+        let acts = matches!(event, Event::Action(_));
+        let state = self.state_mut();
+        state.ports_before = before.ports.clone();
+        if let Some(action) = &mut state.action {
+            action.running = acts;
+        }
         let outcome = with(&mut self.state, || charm::run::<C>(&event, 1));
         match outcome {
             Ok(_) => self.state_mut().durable.secrets.commit(),
@@ -214,6 +236,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// The handler's failure.
     pub fn action(&mut self, name: &str, params: &[(&str, &str)]) -> Outcome {
+        declared("action", name, &self.state().declared.actions);
         let params = owned(params).into_iter().collect();
         self.state_mut().action = Some(Action { params, ..Action::default() });
         self.run(Event::Action(ActionEvent { name: name.to_owned(), id: "1".to_owned() }))
@@ -281,6 +304,29 @@ impl<C: Charm> Harness<C> {
             .unwrap_or_default()
     }
 
+    #[expect(clippy::panic, reason = "a test of what cannot be has failed")]
+    fn check_event(&self, event: &Event) {
+        let state = self.state();
+        let missing = match event {
+            Event::StorageAttached(about) | Event::StorageDetaching(about) => {
+                (!state.storage.contains_key(&about.id)).then(|| format!("storage {}", about.id))
+            }
+            Event::SecretChanged(about) | Event::SecretRotate(about) => {
+                state.durable.secrets.of(&about.uri).is_none().then(|| format!("secret {}", about.uri))
+            }
+            Event::SecretExpired(about) | Event::SecretRemove(about) => {
+                state.durable.secrets.of(&about.uri).is_none().then(|| format!("secret {}", about.uri))
+            }
+            event => event
+                .relation()
+                .filter(|relation| !state.durable.relations.contains_key(&relation.id()))
+                .map(|relation| format!("relation {relation}")),
+        };
+        if let Some(missing) = missing {
+            panic!("inconsistent: {} is about {missing}, which the unit has not", event.hook_name());
+        }
+    }
+
     fn changed(&mut self, relation: &Relation, unit: Option<&str>) -> Outcome {
         let app = self.remote(relation);
         self.run(Event::RelationChanged(RelationChanged {
@@ -312,6 +358,14 @@ impl<C: Charm> Harness<C> {
     #[expect(clippy::expect_used, reason = "the state is away only while a hook runs")]
     fn state_mut(&mut self) -> &mut State {
         self.state.as_mut().expect("the state is here between hooks")
+    }
+}
+
+/// What a test sets up must be declared, as far as that is known.
+#[expect(clippy::panic, reason = "a test of what cannot be has failed")]
+fn declared(what: &str, name: &str, names: &Names) {
+    if !Declared::has(names, name) {
+        panic!("inconsistent: the charm declares no {what} {name:?}");
     }
 }
 

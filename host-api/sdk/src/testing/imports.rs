@@ -36,7 +36,13 @@ pub(crate) mod relations {
     }
 
     pub(crate) fn members(id: u32) -> Result<Vec<String>, Error> {
-        current(|state| Ok(state.relation(id)?.members.iter().cloned().collect()))
+        current(|state| {
+            let mut members: Vec<String> = state.relation(id)?.members.iter().cloned().collect();
+            // By number, as the host sorts them.
+            members
+                .sort_by_key(|unit| unit.rsplit_once('/').and_then(|(_, number)| number.parse::<u32>().ok()));
+            Ok(members)
+        })
     }
 
     pub(crate) fn get(id: u32, bag: &Bag) -> Result<Vec<(String, String)>, Error> {
@@ -62,20 +68,22 @@ pub(crate) mod relations {
         })
     }
 
-    /// Who may read what: own application's bag only the leader outside peer relations, no colleague's there either.
+    /// Who may read what, as the host decides it: own application's bag only the leader outside peer relations, no
+    /// colleague's there either, and nobody's who is not in the relation.
     fn read(state: &mut State, id: u32, bag: &Bag) -> Result<Text, Error> {
         let denied = || Error::PermissionDenied("permission denied".to_owned());
         let (own_unit, own, leader) = (state.unit.clone(), state.application().to_owned(), state.leader);
         let relation = state.relation(id)?;
         let peers = relation.remote == own;
         match bag {
+            Bag::Unit(name) if *name == own_unit => Ok(relation.units.get(name).cloned().unwrap_or_default()),
             Bag::Unit(name) => {
-                let mine = name.starts_with(&format!("{own}/"));
-                if mine && *name != own_unit && !peers {
+                let application = unit_of(name)?;
+                if application != relation.remote {
                     return Err(denied());
                 }
-                let known = relation.units.get(name).cloned();
-                if *name == own_unit { Ok(known.unwrap_or_default()) } else { known.ok_or_else(denied) }
+                let missing = || Error::NotFound(format!("unit {name:?}: settings not found"));
+                relation.units.get(name).cloned().ok_or_else(missing)
             }
             Bag::Application(name) if *name == own && !leader && !peers => Err(denied()),
             Bag::Application(name) if *name == own || *name == relation.remote => {
@@ -84,15 +92,39 @@ pub(crate) mod relations {
             Bag::Application(_) => Err(denied()),
         }
     }
+
+    /// The application of a unit's name.
+    fn unit_of(name: &str) -> Result<&str, Error> {
+        let is_name = |text: &str| {
+            let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()) && text.bytes().all(inner)
+        };
+        match name.split_once('/') {
+            Some((application, number)) if is_name(application) && number.parse::<u32>().is_ok() => {
+                Ok(application)
+            }
+            None if is_name(name) => {
+                let text = format!("expected unit name, got application name {name:?}");
+                Err(Error::InvalidArgument(text))
+            }
+            _ => Err(Error::InvalidArgument(format!("invalid unit name {name:?}"))),
+        }
+    }
 }
 
 pub(crate) mod ports {
-    use super::{Error, current, wit::ports};
+    use super::{Error, State, current, wit::ports};
+    use crate::testing::declared::Declared;
     use crate::{OpenedPorts, Ports};
 
     pub(crate) fn open(ports: ports::Ports, endpoints: &[String]) -> Result<(), Error> {
         let opened = OpenedPorts { ports: Ports::from_wit(&ports), endpoints: endpoints.to_vec() };
         current(|state| {
+            let known = |name: &&String| Declared::has(&state.declared.endpoints, name);
+            if let Some(unknown) = endpoints.iter().find(|name| !known(name)) {
+                return Err(Error::NotFound(format!("endpoint {unknown:?} not found")));
+            }
+            check(state, "open", &opened.ports)?;
             if !state.durable.ports.contains(&opened) {
                 state.durable.ports.push(opened);
             }
@@ -100,9 +132,39 @@ pub(crate) mod ports {
         })
     }
 
+    /// Refuses a range that is none, and one that shares a port with another of the unit.
+    fn check(state: &State, verb: &str, ports: &Ports) -> Result<(), Error> {
+        if let Some((protocol, first, last)) = bounds(ports).filter(|(_, first, last)| first > last) {
+            return Err(Error::InvalidArgument(format!("invalid port range {first}-{last}/{protocol}")));
+        }
+        let overlaps = |open: &&OpenedPorts| match (bounds(&open.ports), bounds(ports)) {
+            (Some((a, from, to)), Some((b, first, last))) => a == b && from <= last && first <= to,
+            _ => false,
+        };
+        let other = state.durable.ports.iter().find(|open| open.ports != *ports && overlaps(open));
+        let Some(other) = other else { return Ok(()) };
+        let when = if state.ports_before.contains(other) { "" } else { " requested earlier" };
+        let unit = &state.unit;
+        Err(Error::Conflict(format!(
+            "cannot {verb} {ports} (unit \"{unit}\"): port range conflicts with {} (unit \"{unit}\"){when}",
+            other.ports
+        )))
+    }
+
+    fn bounds(ports: &Ports) -> Option<(&'static str, u16, u16)> {
+        match *ports {
+            Ports::Tcp(first, last) => Some(("tcp", first, last)),
+            Ports::Udp(first, last) => Some(("udp", first, last)),
+            Ports::Icmp => None,
+        }
+    }
+
     pub(crate) fn close(ports: ports::Ports, endpoints: &[String]) -> Result<(), Error> {
         let closed = OpenedPorts { ports: Ports::from_wit(&ports), endpoints: endpoints.to_vec() };
         current(|state| {
+            if !state.durable.ports.iter().any(|open| open.ports == closed.ports) {
+                return check(state, "close", &closed.ports);
+            }
             state.durable.ports.retain(|open| *open != closed);
             Ok(())
         })
@@ -196,6 +258,9 @@ pub(crate) mod state {
     }
 
     pub(crate) fn set(changes: &[(String, String)]) -> Result<(), Error> {
+        if changes.iter().any(|(key, _)| key.is_empty()) {
+            return Err(Error::InvalidArgument("a key must not be empty".to_owned()));
+        }
         current(|state| state.durable.state.extend(changes.iter().cloned()));
         Ok(())
     }
@@ -212,7 +277,29 @@ pub(crate) mod actions {
 
     fn running<T>(call: impl FnOnce(&mut Action) -> T) -> Result<T, Error> {
         let none = || Error::WrongContext("not running an action".to_owned());
-        current(|state| state.action.as_mut().map(call).ok_or_else(none))
+        current(|state| state.action.as_mut().filter(|action| action.running).map(call).ok_or_else(none))
+    }
+
+    /// Results that the host sets itself.
+    const RESERVED: [&str; 4] = ["stdout", "stdout-encoding", "stderr", "stderr-encoding"];
+
+    fn check_key(key: &str) -> Result<(), Error> {
+        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let part = |part: &str| {
+            part.bytes().all(|byte| letter(byte) || byte == b'-')
+                && part.bytes().next().is_some_and(letter)
+                && part.bytes().next_back().is_some_and(letter)
+        };
+        if !key.split('.').all(part) {
+            return Err(Error::InvalidArgument(format!(
+                "key {key:?} must start and end with lowercase alphanumeric, and contain only lowercase \
+                 alphanumeric, hyphens and periods"
+            )));
+        }
+        match RESERVED.contains(&key.split('.').next().unwrap_or_default()) {
+            true => Err(Error::InvalidArgument(format!("cannot set reserved action key {key:?}"))),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn params() -> Result<String, Error> {
@@ -227,6 +314,9 @@ pub(crate) mod actions {
     }
 
     pub(crate) fn set_results(results: &[(String, String)]) -> Result<(), Error> {
+        for (key, _) in results {
+            check_key(key)?;
+        }
         running(|action| action.results.extend(results.iter().cloned()))
     }
 
@@ -235,13 +325,15 @@ pub(crate) mod actions {
     }
 
     pub(crate) fn fail(message: Option<&str>) -> Result<(), Error> {
-        running(|action| action.failed = Some(message.unwrap_or_default().to_owned()))
+        let message = message.unwrap_or("action failed without reason given, check action for errors");
+        running(|action| action.failed = Some(message.to_owned()))
     }
 }
 
 pub(crate) mod storage {
     use super::{Error, current, wit::storage::StorageInfo};
     use crate::StorageKind;
+    use crate::testing::declared::Declared;
 
     pub(crate) fn list(name: Option<&str>) -> Vec<String> {
         current(|state| {
@@ -258,7 +350,14 @@ pub(crate) mod storage {
     }
 
     pub(crate) fn add(name: &str, count: u32) -> Result<(), Error> {
+        if count == 0 {
+            let text = "cannot parse count: count must be greater than zero, got \"0\"";
+            return Err(Error::InvalidArgument(text.to_owned()));
+        }
         current(|state| {
+            if !Declared::has(&state.declared.storage, name) {
+                return Err(Error::NotFound(format!("charm storage {name:?} not found")));
+            }
             let asked = state.durable.added_storage.entry(name.to_owned()).or_default();
             *asked = asked.saturating_add(count);
             Ok(())
@@ -292,11 +391,15 @@ pub(crate) mod identity {
     }
 
     pub(crate) fn public_address() -> Result<String, Error> {
-        current(|state| state.address.clone().ok_or_else(|| Error::NotReady("no public address".to_owned())))
+        current(|state| {
+            state.address.clone().ok_or_else(|| Error::NotReady("no public address(es) found".to_owned()))
+        })
     }
 
     pub(crate) fn private_address() -> Result<String, Error> {
-        current(|state| state.address.clone().ok_or_else(|| Error::NotReady("no private address".to_owned())))
+        current(|state| {
+            state.address.clone().ok_or_else(|| Error::NotReady("no private address(es) found".to_owned()))
+        })
     }
 }
 

@@ -149,6 +149,28 @@ fn checked(content: &[(String, Vec<u8>)]) -> Result<Pairs, Error> {
     Ok(sorted.into_iter().collect())
 }
 
+/// A duration (`24h`, `1h30m`) or a time (`2026-03-04`, with or without more of it).
+fn check_expire(said: &Metadata) -> Result<(), Error> {
+    let Some(expire) = &said.expire else { return Ok(()) };
+    let is_duration = |text: &str| {
+        let units = text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|unit| !unit.is_empty());
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.ends_with(['h', 'm', 's'])
+            && units.clone().all(|unit| ["h", "m", "s", "ms"].contains(&unit))
+    };
+    let is_time = || {
+        let date = expire.get(..10).unwrap_or_default().split('-').map(str::len);
+        date.eq([4, 2, 2]) && expire.starts_with(|c: char| c.is_ascii_digit())
+    };
+    match expire.strip_prefix('-') {
+        Some(duration) if is_duration(duration) => {
+            Err(Error::InvalidArgument(format!("negative expire duration {expire:?} not valid")))
+        }
+        None if is_duration(expire) || is_time() => Ok(()),
+        _ => Err(Error::InvalidArgument(format!("expire time or duration {expire:?} not valid"))),
+    }
+}
+
 fn label_free(state: &State, uri: Option<&str>, owner: Owner, label: Option<&str>) -> Result<(), Error> {
     let Some(label) = label else { return Ok(()) };
     let taken = state.durable.secrets.by_uri.iter().any(|(other, kept)| {
@@ -179,6 +201,7 @@ fn own<'a>(state: &'a mut State, uri: &str) -> Result<(String, &'a mut Kept), Er
 
 pub(crate) fn add(owner: Owner, content: &[(String, Vec<u8>)], said: &Metadata) -> Result<String, Error> {
     current(|state| {
+        check_expire(said)?;
         let content = checked(content)?;
         lead(state, Some(owner))?;
         label_free(state, None, owner, said.label.as_deref())?;
@@ -190,6 +213,7 @@ pub(crate) fn add(owner: Owner, content: &[(String, Vec<u8>)], said: &Metadata) 
 
 pub(crate) fn set(uri: &str, content: Option<&[(String, Vec<u8>)]>, said: &Metadata) -> Result<(), Error> {
     current(|state| {
+        check_expire(said)?;
         let content = content.map(checked).transpose()?;
         // What is another's is refused by the commit, which a harness has not: it is as if it were not there.
         let (key, owner) = {
@@ -305,10 +329,19 @@ pub(crate) fn grant(uri: &str, relation: u32, unit: Option<&str>) -> Result<(), 
             let text = format!("unit {unit:?} is not in relation {relation}");
             return Err(Error::InvalidArgument(text));
         }
-        let (_, kept) = own(state, uri)?;
-        if !kept.access.contains_key(&remote) {
-            kept.access.insert(unit.map_or(remote, str::to_owned), relation);
+        let (key, kept) = own(state, uri)?;
+        let reader = unit.map_or(remote.clone(), str::to_owned);
+        if kept.access.contains_key(&remote) || kept.access.contains_key(&reader) {
+            return Ok(());
         }
+        let of_unit = kept.access.keys().find(|other| other.starts_with(&format!("{remote}/")));
+        if let Some(other) = of_unit.filter(|_| unit.is_none()) {
+            return Err(Error::Conflict(format!(
+                "cannot grant secret {:?} to application {remote:?}: it is granted to unit {other:?} already",
+                bare(&key)
+            )));
+        }
+        kept.access.insert(reader, relation);
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! The unit in memory that answers a charm under test.
 
+use super::declared::Declared;
 use super::secrets::Secrets;
 use crate::bindings::periapt::charm::{config, goal_state, hook_tools, log, status, types};
 use crate::{OpenedPorts, Status};
@@ -47,6 +48,10 @@ pub(crate) struct State {
     pub(crate) log: Vec<(log::Level, String)>,
     pub(crate) tools: Option<Tools>,
     pub(crate) action: Option<Action>,
+    /// What the charm declares, if the test says so.
+    pub(crate) declared: Declared,
+    /// What was open when the hook began.
+    pub(crate) ports_before: Vec<OpenedPorts>,
 }
 
 /// The action that runs, or the last one that ran.
@@ -57,6 +62,8 @@ pub(crate) struct Action {
     pub(crate) results: Text,
     pub(crate) log: Vec<String>,
     pub(crate) failed: Option<String>,
+    /// Its calls have no meaning in another hook.
+    pub(crate) running: bool,
 }
 
 thread_local! {
@@ -80,6 +87,8 @@ impl State {
             log: Vec::new(),
             tools: None,
             action: None,
+            declared: Declared::default(),
+            ports_before: Vec::new(),
         }
     }
 
@@ -88,7 +97,7 @@ impl State {
     }
 
     pub(crate) fn relation(&mut self, id: u32) -> Result<&mut RelationState, types::Error> {
-        let missing = types::Error::NotFound(format!("relation {id} not found"));
+        let missing = types::Error::NotFound("relation not found".to_owned());
         self.durable.relations.get_mut(&id).ok_or(missing)
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Where the files are.
-const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hook/tests/tools");
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runtime/hook/tests/tools");
 
 /// One file.
 pub(crate) struct Tool {

@@ -109,3 +109,75 @@ fn error(code: ErrorCode) -> FileError {
         _ => FileError::Failed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use periapt_host_api::Timestamp;
+
+    use super::{super::CharmFiles, *};
+    use crate::clock::HookClock;
+
+    /// A hook's files over a charm with `files/note` and a link that leads out of it; 100 bytes of `/tmp`.
+    fn files() -> (tempfile::TempDir, Files) {
+        let outside = tempfile::tempdir().unwrap();
+        let charm = outside.path().join("charm");
+        fs::create_dir_all(charm.join("files")).unwrap();
+        fs::write(charm.join("files/note"), "read me").unwrap();
+        fs::write(outside.path().join("secret"), "of the host").unwrap();
+        symlink(outside.path().join("secret"), charm.join("link")).unwrap();
+        let clock = Arc::new(HookClock::new(Timestamp::UNIX_EPOCH, 0));
+        let files = Files::new(CharmFiles::scan(&charm).unwrap(), 100, 10, clock);
+        (outside, files)
+    }
+
+    fn read(files: &mut Files, path: &str) -> Result<String, FileError> {
+        let content = files.answer(&FileRequest::Read { path: path.to_owned(), at_most: 80 })?;
+        Ok(String::from_utf8(content).unwrap())
+    }
+
+    fn write(files: &mut Files, path: &str, content: &str) -> Result<(), FileError> {
+        files.answer(&FileRequest::Write { path: path.to_owned(), content: content.to_owned() }).map(drop)
+    }
+
+    #[test]
+    fn a_tool_reads_what_its_hook_reads_and_nothing_else() {
+        let (outside, mut files) = files();
+        for path in ["files/note", "/charm/files/note", "/charm/./files/../files/note", "./files/note"] {
+            assert_eq!(read(&mut files, path).as_deref(), Ok("read me"), "{path}");
+        }
+        let host = outside.path().join("secret").display().to_string();
+        for path in ["link", "/charm/link", "/etc/passwd", "/", "", "/charmed", "/proc/self/environ", &host] {
+            assert_eq!(read(&mut files, path), Err(FileError::Absent), "{path}");
+        }
+        for path in ["..", "../secret", "/charm/../secret", "/tmp/../charm/files/note"] {
+            assert_eq!(read(&mut files, path), Err(FileError::Denied), "{path}");
+        }
+        for path in ["/charm", "/tmp/", "files"] {
+            assert_eq!(read(&mut files, path), Err(FileError::Directory), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_tool_writes_where_its_hook_writes_within_the_same_bounds() {
+        let (_outside, mut files) = files();
+        write(&mut files, "/tmp/a", &"x".repeat(60)).unwrap();
+        write(&mut files, "/tmp/a", "anew").unwrap();
+        assert_eq!(read(&mut files, "/tmp/a").as_deref(), Ok("anew"));
+        assert_eq!(write(&mut files, "note", "x"), Err(FileError::ReadOnly));
+        assert_eq!(write(&mut files, "/etc/motd", "x"), Err(FileError::Absent));
+        assert_eq!(write(&mut files, "/tmp/b", &"x".repeat(200)), Err(FileError::NoSpace));
+        write(&mut files, "/tmp/long", &"x".repeat(90)).unwrap();
+        assert_eq!(read(&mut files, "/tmp/long"), Err(FileError::TooLarge));
+    }
+
+    #[test]
+    fn no_handle_is_left_open() {
+        let (_outside, mut files) = files();
+        for _ in 0..1_000 {
+            read(&mut files, "files/note").unwrap();
+            assert!(read(&mut files, "files/none").is_err());
+        }
+    }
+}
