@@ -63,15 +63,6 @@ fn j01_a_port_is_listed_in_the_hook_that_opens_it() {
 }
 
 #[test]
-fn j02_a_range_that_overlaps_one_of_the_same_hook_is_refused() {
-    let mut lab = rich(1);
-    ask(&mut lab, "a/0", &["open-port 100-200/tcp", "open-port 50-100"]);
-    let message = "cannot open 50-100/tcp (unit \"a/0\"): port range conflicts with 100-200/tcp (unit \"a/0\") requested earlier";
-    refused(&lab, "open-port 50-100", 1, message);
-    assert_eq!(ports_of(&lab, "a/0"), ["100-200/tcp []"]);
-}
-
-#[test]
 fn j03_the_ports_of_another_unit_of_the_machine_are_taken() {
     let mut lab = rich(1);
     neighbour(&mut lab);
@@ -100,31 +91,6 @@ fn j04_one_range_is_opened_for_one_endpoint_after_the_other() {
 }
 
 #[test]
-fn j05_each_mistake_about_ports_has_its_own_message() {
-    let mut lab = rich(1);
-    ask(&mut lab, "a/0", &["open-port 80-20", "open-port 70000", "open-port 80/sctp"]);
-    refused(&lab, "open-port 80-20", 2, "invalid port range 80-20/tcp");
-    refused(&lab, "open-port 70000", 2, "port range bounds must be between 0 and 65535, got 70000-70000");
-    refused(
-        &lab,
-        "open-port 80/sctp",
-        2,
-        "invalid protocol \"sctp\", expected \"tcp\", \"udp\", or \"icmp\"",
-    );
-    assert!(ports_of(&lab, "a/0").is_empty());
-}
-
-#[test]
-fn j06_icmp_has_no_numbers_and_is_read_in_any_letter_case() {
-    let mut lab = rich(1);
-    ask(&mut lab, "a/0", &["open-port ICMP", "open-port Icmp", "open-port 80/ICMP"]);
-    printed(&lab, "open-port ICMP", "");
-    printed(&lab, "open-port Icmp", "");
-    refused(&lab, "open-port 80/ICMP", 2, "doesn't support any ports");
-    assert_eq!(ports_of(&lab, "a/0"), ["icmp []"]);
-}
-
-#[test]
 fn o01_an_option_without_value_is_left_out_and_null_with_the_all_flag() {
     let mut lab = rich(1);
     let lines = ["config-get --format=json", "config-get --all --format=json"];
@@ -134,21 +100,6 @@ fn o01_an_option_without_value_is_left_out_and_null_with_the_all_flag() {
     lab.advance(std::time::Duration::from_secs(370)).unwrap();
     printed(&lab, lines[0], "{\"colour\":\"blue\"}\n");
     printed(&lab, lines[1], "{\"colour\":\"blue\",\"token\":null}\n");
-}
-
-#[test]
-fn o02_an_unknown_option_is_nothing_and_no_failure() {
-    let mut lab = rich(1);
-    ask(&mut lab, "a/0", &["config-get nothing", "config-get nothing --format=json"]);
-    printed(&lab, "config-get nothing", "");
-    printed(&lab, "config-get nothing --format=json", "null\n");
-}
-
-#[test]
-fn o03_the_all_flag_and_a_key_exclude_each_other() {
-    let mut lab = rich(1);
-    ask(&mut lab, "a/0", &["config-get -a colour"]);
-    refused(&lab, "config-get -a colour", 2, "cannot use argument --all together with key \"colour\"");
 }
 
 #[test]

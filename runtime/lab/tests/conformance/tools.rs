@@ -1,8 +1,7 @@
-//! H: the relation tools, asked by hooks of a running unit (`hook-model.md` 2.7 to 2.9, 5.1).
+//! H: the relation tools, asked by hooks of a running unit (`hook-model.md` 2.7 to 2.9, 5.1). What they say stands in the
+//! table of hook tools; here is what takes a model around them.
 
-use periapt_lab::Action;
-
-use crate::bench::{Related, bag_of, printed, refused, told, tries};
+use crate::bench::{Related, bag_of, printed, told, tries};
 
 /// `a/0` with `b/0`, which has written two keys; `a/0`'s hook on that ran these tools.
 fn changed(lines: &[&str]) -> Related {
@@ -19,15 +18,6 @@ fn write(bench: &mut Related, settings: &[(&str, &str)]) {
     bench.lab.by_hand("b/0").unwrap().write(relation, settings).unwrap();
 }
 
-/// The same in a hook that is about no relation.
-fn configured(lines: &[&str]) -> Related {
-    let mut bench = Related::joined(1);
-    bench.lab.script("a/0", "config-changed", tries(lines)).unwrap();
-    bench.lab.configure("a", &[("colour", "blue")]).unwrap();
-    assert_eq!(bench.news(), ["config-changed"]);
-    bench
-}
-
 #[test]
 fn h01_in_a_relation_hook_relation_get_gives_all_of_the_remote_units_keys() {
     let bench = changed(&["relation-get --format=json", "relation-get host"]);
@@ -36,26 +26,6 @@ fn h01_in_a_relation_hook_relation_get_gives_all_of_the_remote_units_keys() {
     assert!(theirs.contains_key("host") && theirs.contains_key("ingress-address"), "{theirs:?}");
     assert_eq!((code, serde_json::from_str(&output).unwrap()), (0, theirs));
     printed(&bench.lab, "relation-get host", "10.0.0.4\n");
-}
-
-#[test]
-fn h02_an_absent_key_is_no_output_and_no_failure() {
-    let bench = changed(&["relation-get colour", "relation-get colour --format=json"]);
-    printed(&bench.lab, "relation-get colour", "");
-    printed(&bench.lab, "relation-get colour --format=json", "null\n");
-}
-
-#[test]
-fn h03_without_remote_unit_and_application_relation_get_asks_whom() {
-    let bench = configured(&["relation-get -r 0"]);
-    refused(&bench.lab, "relation-get -r 0", 2, "no unit or application specified");
-}
-
-#[test]
-fn h04_an_application_is_no_unit_without_the_app_flag() {
-    let bench = changed(&["relation-get host b", "relation-get --app host b"]);
-    refused(&bench.lab, "relation-get host b", 2, "expected unit name, got application name \"b\"");
-    printed(&bench.lab, "relation-get --app host b", "");
 }
 
 #[test]
@@ -100,35 +70,6 @@ fn h08_who_departs_is_not_listed_and_is_readable() {
     assert_eq!(bench.news(), ["db-relation-departed b/0"]);
     printed(&bench.lab, "relation-list", "b/1\n");
     printed(&bench.lab, "relation-get host b/0", "10.0.0.4\n");
-}
-
-#[test]
-fn h10_relation_set_wants_keys_with_values() {
-    let bench = changed(&["relation-set haha"]);
-    refused(&bench.lab, "relation-set haha", 2, "expected \"key=value\", got \"haha\"");
-    assert!(!bag_of(&bench.lab, bench.relation, "a/0").contains_key("haha"));
-}
-
-#[test]
-fn h11_arguments_win_over_the_file() {
-    let mut bench = Related::joined(1);
-    let set = Action::run(|hook| {
-        let argv = ["relation-set", "--file", "-", "a=9"].map(str::to_owned);
-        assert_eq!(hook.run_tool(&argv, Some(b"a: 1\nb: 2\n")).exit_code, 0);
-        Ok(())
-    });
-    bench.lab.script("a/0", "db-relation-changed", vec![set]).unwrap();
-    write(&mut bench, &[("k", "v")]);
-    bench.run();
-    let own = bag_of(&bench.lab, bench.relation, "a/0");
-    assert_eq!((own["a"].as_str(), own["b"].as_str()), ("9", "2"));
-}
-
-#[test]
-fn h12_a_relation_that_is_not_there_is_not_found() {
-    let bench = configured(&["relation-set -r burble:123 a=1", "relation-list -r 77"]);
-    refused(&bench.lab, "relation-set -r burble:123 a=1", 2, "relation not found");
-    refused(&bench.lab, "relation-list -r 77", 2, "relation not found");
 }
 
 #[test]
