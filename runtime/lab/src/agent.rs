@@ -53,7 +53,7 @@ pub(crate) enum Disk {
 }
 
 /// One agent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) name: AgentName,
     pub(crate) host: Register,
@@ -259,6 +259,11 @@ impl Agent {
     /// What one unit holds.
     pub(crate) fn lease(&self, unit: &UnitName) -> LeaseState {
         LeaseState { held: self.leases.get(unit).copied() }
+    }
+
+    /// Whether leadership was claimed on what it knows, for an application that nobody leads.
+    pub(crate) fn has_claimed(&self) -> bool {
+        self.mirror.as_ref().is_some_and(|mirror| self.claimed_at == Some(mirror.revision))
     }
 
     /// When leases are renewed next.

@@ -19,7 +19,7 @@ use crate::{LabError, chance::Chance, clock::Clock, lock::Lock, travel::travelle
 const MAX_WORKER_STEPS: usize = 10_000;
 
 /// What a controller is, without network and disk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Controller {
     root: Root,
     store: BTreeMap<EntityKey, Entity>,
@@ -114,6 +114,16 @@ impl Controller {
 
     pub(crate) fn worker(&mut self, clock: Clock, command: WorkerCommand) -> Result<(), Refusal> {
         self.submit(clock, &Caller::Worker, &Input::Worker(command)).map(|_| ())
+    }
+
+    /// Forgets the rows that were written.
+    pub(crate) fn forget_records(&mut self) {
+        self.records.clear();
+    }
+
+    /// All that is stored, by key.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &Entity> {
+        self.store.values()
     }
 
     /// Ends the process and starts it again: what was in memory alone is gone.

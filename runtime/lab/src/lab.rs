@@ -24,8 +24,10 @@ use crate::{
 mod by_hand;
 mod clocks;
 mod faults;
+mod moves;
 mod operator;
 mod run;
+mod standing;
 
 pub use by_hand::ByHand;
 pub use run::Weather;
@@ -37,7 +39,8 @@ const FIRST_AGENT: &str = "host";
 const MODEL: &str = "lab";
 const OWNER: &str = "admin";
 
-/// A model with its agents, on virtual time.
+/// A model with its agents, on virtual time. A clone goes its own way from here.
+#[derive(Clone)]
 pub struct Lab {
     clock: Clock,
     chance: Chance,

@@ -87,7 +87,7 @@ pub struct ToolCall {
 }
 
 /// All that ran.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Trace(Vec<Traced>);
 
 /// Where a hook stands in the trace.

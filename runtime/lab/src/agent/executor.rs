@@ -68,7 +68,7 @@ struct Outcome {
 }
 
 /// How far a unit's operation is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 enum Flight {
     /// Nothing is in progress.
     #[default]
@@ -95,7 +95,7 @@ struct Flown {
 }
 
 /// What a commit is about.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum About {
     Hook(Box<Flown>),
     /// The beginning of an action.
@@ -108,7 +108,7 @@ enum About {
 }
 
 /// One unit's executor.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Executor {
     name: UnitName,
     pub(crate) outbox: Outbox,
@@ -148,6 +148,42 @@ impl Executor {
     /// Whether an operation is in progress.
     pub(crate) fn is_in_flight(&self) -> bool {
         !matches!(self.flight, Flight::None)
+    }
+
+    /// Whose it is.
+    pub(crate) fn name(&self) -> &UnitName {
+        &self.name
+    }
+
+    /// What decides on its next step, beside the view; `seq` is the unit's now.
+    pub(crate) fn standing(&self, seq: Option<u64>, timer_now: Timestamp, view: &View) -> String {
+        // A commit that starts from another record is dropped, whatever it says.
+        let fresh = |from: u64, what: String| if seq == Some(from) { what } else { "stale".to_owned() };
+        let flight = match &self.flight {
+            Flight::None => "none".to_owned(),
+            Flight::Begun(run) => fresh(run.run.record.seq, format!("begun {}", run.task)),
+            Flight::Started { run, .. } => {
+                fresh(run.record.seq, format!("started {:?} {:?}", run.event, run.seen))
+            }
+            Flight::Ran(flown) => {
+                let Flown { run, end, outcome, .. } = &**flown;
+                let what = format!("ran {:?} {:?} {end:?} {:?}", run.event, run.seen, outcome.effects);
+                fresh(run.record.seq, what)
+            }
+            // One that was taken is stale, and is still answered as it was.
+            Flight::Committing { taken: true, .. } => "taken".to_owned(),
+            Flight::Committing { commit, .. } => {
+                fresh(commit.seq, format!("committing {:?} {:?}", commit.transitions, commit.effects))
+            }
+        };
+        let waits = self.refused.is_some_and(|(on, until)| on == view.revision && timer_now < until);
+        let needs = view.units.get(&self.name).is_some_and(|unit| unit.record.seq < self.needs);
+        format!("{flight}; {waits} {needs} {}", self.replaced.is_some())
+    }
+
+    /// Whether a hook ran that is not committed.
+    pub(crate) fn has_run(&self) -> bool {
+        matches!(self.flight, Flight::Ran(_))
     }
 
     /// Its hook that was not committed yet, for the runner died.

@@ -19,7 +19,7 @@ use crate::{
 const WAITS_MS: u64 = 50;
 
 /// One unit's early effects that were not sent yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     unit: UnitName,
     next: u64,

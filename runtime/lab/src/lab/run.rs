@@ -70,7 +70,7 @@ impl Lab {
     }
 
     /// Sends early effects: those that are due by `at`, or all.
-    fn flush(&mut self, at: Option<Timestamp>) -> Result<bool, LabError> {
+    pub(super) fn flush(&mut self, at: Option<Timestamp>) -> Result<bool, LabError> {
         let mut sent = false;
         for agent in self.agents.values_mut().filter(|agent| agent.is_up()) {
             let (caller, incarnation) = (agent.caller(), agent.incarnation);

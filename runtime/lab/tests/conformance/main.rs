@@ -15,6 +15,7 @@ mod commits;
 mod configuration;
 mod day;
 mod exec;
+mod exhaustive;
 mod failure;
 mod goal;
 mod law;

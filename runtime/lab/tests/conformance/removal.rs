@@ -10,7 +10,7 @@ use periapt_lab::{Lab, laws};
 
 use crate::bench::{LOCAL, PEERED, Related, START_UP, charm, does, fails, lab, runs, started};
 
-const SUBORDINATE: &str = "
+pub(crate) const SUBORDINATE: &str = "
 name: helper
 subordinate: true
 requires:

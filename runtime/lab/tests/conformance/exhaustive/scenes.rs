@@ -1,0 +1,202 @@
+//! Small models, and what operators ask of them.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use periapt_host_api::{
+    UnitName,
+    command::{Command, Force, RelationSelector, ResolveMode},
+    record::{HookStep, Operation},
+    storage::UnitStorage,
+};
+use periapt_lab::{Charm, Lab, LabError};
+use periapt_model::entity::Unit;
+
+use super::moves::{Luck, Move};
+use crate::{
+    bench::{LOCAL, REMOTE, charm},
+    removal::SUBORDINATE,
+};
+
+/// The agent on which all units are.
+const AGENT: &str = "host";
+
+/// How much goes on at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Crowd {
+    /// Any number of hooks is in progress, and any number of units in error.
+    Any,
+    /// One hook is in progress while all else happens, hooks of others as a whole; and one unit is in error.
+    One,
+}
+
+/// A model, and the moves that are made in it.
+pub(super) struct Scene {
+    name: &'static str,
+    lab: Lab,
+    /// Whether the next handler fails.
+    unlucky: Rc<Cell<bool>>,
+    commands: Vec<(&'static str, Command)>,
+    crowd: Crowd,
+    without: &'static [&'static str],
+}
+
+impl Scene {
+    /// Two applications that are related, with so many units, at rest.
+    pub(super) fn related(name: &'static str, requirers: u32, providers: u32) -> Self {
+        let mut scene = Self::empty(name);
+        scene.lab.deploy("a", &scene.charm(LOCAL), requirers).unwrap();
+        scene.lab.deploy("b", &scene.charm(REMOTE), providers).unwrap();
+        scene.lab.integrate("a:db", "b:db").unwrap();
+        scene
+    }
+
+    /// One unit, from before its first hook.
+    pub(super) fn alone(name: &'static str) -> Self {
+        let mut scene = Self::empty(name);
+        scene.lab.deploy("a", &scene.charm(LOCAL), 1).unwrap();
+        scene
+    }
+
+    /// A principal application with so many units, each with its subordinate, at rest.
+    pub(super) fn accompanied(name: &'static str, principals: u32) -> Self {
+        let mut scene = Self::empty(name);
+        scene.lab.deploy("a", &scene.charm(LOCAL), principals).unwrap();
+        scene.lab.deploy("s", &scene.charm(SUBORDINATE), 0).unwrap();
+        scene.lab.integrate("s", "a").unwrap();
+        scene
+    }
+
+    fn empty(name: &'static str) -> Self {
+        let mut lab = Lab::new(1).unwrap();
+        // What comes by the clock alone, and goes on for ever, is no part of this.
+        lab.configure_model(&[("update-status-hook-interval", "0")]).unwrap();
+        Self { name, lab, unlucky: Rc::default(), commands: Vec::new(), crowd: Crowd::Any, without: &[] }
+    }
+
+    /// A charm whose every handler ends as the move says.
+    fn charm(&self, text: &str) -> Charm {
+        let unlucky = Rc::clone(&self.unlucky);
+        charm(text).with_handler(move |_| match unlucky.get() {
+            true => Err("out of luck".to_owned()),
+            false => Ok(()),
+        })
+    }
+
+    /// All that is due is done before the search begins.
+    pub(super) fn at_rest(mut self) -> Self {
+        self.lab.run_until_idle().unwrap();
+        self
+    }
+
+    /// What operators may ask, by a name for people.
+    pub(super) fn with(mut self, name: &'static str, command: Command) -> Self {
+        self.commands.push((name, command));
+        self
+    }
+
+    /// So much goes on at a time.
+    pub(super) fn crowd(mut self, crowd: Crowd) -> Self {
+        self.crowd = crowd;
+        self
+    }
+
+    /// Moves of these kinds are left to longer searches.
+    pub(super) fn without(mut self, kinds: &'static [&'static str]) -> Self {
+        self.without = kinds;
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.name
+    }
+
+    pub(super) fn beginning(&self) -> Lab {
+        self.lab.clone()
+    }
+
+    /// Every move that can be made.
+    pub(super) fn moves(&self, lab: &Lab) -> Vec<Move> {
+        let mut moves = vec![Move::Tend, Move::Pass, Move::Restart];
+        moves.push(if lab.is_running(AGENT) { Move::Kill } else { Move::Revive });
+        let failed: Vec<UnitName> = in_error(lab);
+        let looked_after = lab.units_looked_after();
+        let (flying, resting): (Vec<_>, Vec<_>) =
+            looked_after.into_iter().partition(|unit| lab.is_in_flight(unit));
+        if !flying.is_empty() {
+            moves.push(Move::Crash);
+        }
+        for unit in resting {
+            if self.crowd == Crowd::One && !flying.is_empty() {
+                moves.push(Move::Step(unit));
+                continue;
+            }
+            if self.crowd == Crowd::Any || failed.iter().all(|other| *other == unit) {
+                moves.push(Move::Begin(unit.clone(), Luck::Bad));
+            }
+            moves.push(Move::Begin(unit, Luck::Good));
+        }
+        moves.extend(flying.into_iter().map(Move::Finish));
+        for unit in failed {
+            // Once time has passed, a failed hook is tried again by itself.
+            if self.crowd == Crowd::Any {
+                moves.push(Move::Resolve(unit.clone(), ResolveMode::Retry));
+            }
+            moves.push(Move::Resolve(unit, ResolveMode::NoRetry));
+        }
+        moves.extend(self.commands.iter().map(|(name, command)| Move::Ask(name, Box::new(command.clone()))));
+        moves.retain(|step| !self.without.contains(&step.kind()));
+        moves
+    }
+
+    /// Makes a move. What is refused changes nothing.
+    pub(super) fn perform(&self, lab: &mut Lab, step: &Move) -> Result<(), LabError> {
+        let done = match step {
+            Move::Begin(unit, luck) => {
+                self.unlucky.set(*luck == Luck::Bad);
+                let begun = lab.begin(unit).map(|_| ());
+                self.unlucky.set(false);
+                begun
+            }
+            Move::Finish(unit) => lab.finish(unit),
+            Move::Step(unit) => lab.begin(unit).and_then(|_| lab.finish(unit)),
+            Move::Tend => lab.tend(),
+            Move::Pass => {
+                lab.pass(Duration::from_secs(400));
+                lab.tend()
+            }
+            Move::Crash => lab.crash_runner(AGENT),
+            Move::Kill => lab.kill_agent(AGENT),
+            Move::Revive => lab.start_agent(AGENT),
+            Move::Restart => lab.restart_controller(),
+            Move::Resolve(unit, mode) => lab.resolve(&unit.to_string(), *mode),
+            Move::Ask(_, command) => lab.command(command).map(|_| ()),
+        };
+        let done = match done {
+            Err(LabError::Refused(_)) => Ok(()),
+            other => other,
+        };
+        done.and_then(|()| lab.deliver())
+    }
+}
+
+fn in_error(lab: &Lab) -> Vec<UnitName> {
+    let failed = |unit: &&Arc<Unit>| {
+        matches!(unit.record.operation, Operation::Hook { step: HookStep::Failed(_), .. })
+    };
+    lab.state().unwrap().units().filter(failed).map(|unit| unit.name.clone()).collect()
+}
+
+/// Removes an application.
+pub(super) fn application(name: &str, force: Option<Force>) -> Command {
+    Command::RemoveApplication { application: name.parse().unwrap(), force, storage: UnitStorage::Detach }
+}
+
+/// Removes a unit.
+pub(super) fn unit(name: &str, force: Option<Force>) -> Command {
+    Command::RemoveUnit { unit: name.parse().unwrap(), force, storage: UnitStorage::Detach }
+}
+
+/// Removes the first relation that was made.
+pub(super) fn relation(force: Option<Force>) -> Command {
+    Command::RemoveRelation { relation: RelationSelector::Id(periapt_host_api::RelationId(0)), force }
+}
