@@ -119,7 +119,7 @@ pub enum Work {
     ForgetSecretReader {
         /// Who.
         reader: SecretReader,
-        /// Of which secrets.
+        /// Of which secrets, as an earlier version noted them; none: of all.
         secrets: Vec<SecretId>,
     },
     /// Remove the bags of a relation that is gone.

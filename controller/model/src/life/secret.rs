@@ -249,17 +249,22 @@ pub(crate) fn forget_owner(tx: &mut Transaction<'_>, owner: &SecretOwner) {
     }
 }
 
-/// A reader is gone: so are its grants and what it tracked (S-10). The worker takes them away.
+/// A reader is gone: so are its grants and what it tracked (S-10). The worker takes them away: it finds them by the
+/// reader, whose name nobody else has before, however many there are.
 pub(crate) fn forget_reader(tx: &mut Transaction<'_>, reader: SecretReader) {
-    let granted = tx.state.secrets_granted_to(&reader).copied();
-    let consumed: Vec<SecretId> = match &reader {
-        SecretReader::Unit(unit) => tx.state.secrets_consumed_by(unit).copied().collect(),
-        SecretReader::Application(_) => Vec::new(),
-    };
-    let secrets: std::collections::BTreeSet<SecretId> = granted.chain(consumed).collect();
-    if !secrets.is_empty() {
-        tx.add_work(Work::ForgetSecretReader { reader, secrets: secrets.into_iter().collect() }, None);
+    if read_by(&tx.state, &reader).is_some() {
+        tx.add_work(Work::ForgetSecretReader { reader, secrets: Vec::new() }, None);
     }
+}
+
+/// A secret that a reader has a grant of, or tracks.
+fn read_by(state: &ModelState, reader: &SecretReader) -> Option<SecretId> {
+    let granted = state.secrets_granted_to(reader).next();
+    let tracked = match reader {
+        SecretReader::Unit(unit) => state.secrets_consumed_by(unit).next(),
+        SecretReader::Application(_) => None,
+    };
+    granted.or(tracked).copied()
 }
 
 /// Whether an application that is gone still owns secrets or has grants: another one of its name would have them.
@@ -282,25 +287,37 @@ pub(crate) fn remove_step(tx: &mut Transaction<'_>, secrets: &[SecretId]) {
     }
 }
 
-/// One step of the worker: takes a reader's grants and what it tracked away.
-pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secrets: &[SecretId]) {
+/// One step of the worker: takes a reader's grants and what it tracked away, of some secrets, or of all where none is
+/// named; true when nothing is left of it.
+pub(crate) fn forget_step(tx: &mut Transaction<'_>, reader: &SecretReader, secrets: &[SecretId]) -> bool {
+    if secrets.is_empty() {
+        while tx.has_room(RESERVE) {
+            let Some(id) = read_by(&tx.state, reader) else { return true };
+            forget(tx, &id, reader);
+        }
+        return false;
+    }
     for (index, id) in secrets.iter().enumerate() {
         if !tx.has_room(RESERVE) {
             let rest = secrets.get(index..).unwrap_or_default().to_vec();
             tx.add_work(Work::ForgetSecretReader { reader: reader.clone(), secrets: rest }, None);
-            return;
+            break;
         }
-        if let Some(secret) = tx.state.secret(id).filter(|secret| secret.access.contains_key(reader)).cloned()
-        {
-            let mut secret = Secret::clone(&secret);
-            secret.access.remove(reader);
-            tx.put(secret);
-        }
-        if let SecretReader::Unit(unit) = reader
-            && tx.state.secret_consumer(id, unit).is_some()
-        {
-            stop_tracking(tx, id, unit);
-        }
+        forget(tx, id, reader);
+    }
+    true
+}
+
+fn forget(tx: &mut Transaction<'_>, id: &SecretId, reader: &SecretReader) {
+    if let Some(secret) = tx.state.secret(id).filter(|secret| secret.access.contains_key(reader)).cloned() {
+        let mut secret = Secret::clone(&secret);
+        secret.access.remove(reader);
+        tx.put(secret);
+    }
+    if let SecretReader::Unit(unit) = reader
+        && tx.state.secret_consumer(id, unit).is_some()
+    {
+        stop_tracking(tx, id, unit);
     }
 }
 

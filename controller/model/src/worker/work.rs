@@ -61,10 +61,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             secrets.iter().for_each(|id| tx.tidy_later(*id));
             true
         }
-        Work::ForgetSecretReader { reader, secrets } => {
-            life::secret::forget_step(tx, reader, secrets);
-            true
-        }
+        Work::ForgetSecretReader { reader, secrets } => life::secret::forget_step(tx, reader, secrets),
         Work::RemoveBags { relation } => life::relation::remove_bags(tx, relation),
     };
     if done {

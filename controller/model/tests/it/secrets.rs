@@ -10,6 +10,7 @@ use periapt_host_api::{
         SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate, Tracked, Tracking,
     },
 };
+use periapt_model::entity::Work;
 
 use crate::world::{DB, World, deploy_command, unit};
 
@@ -149,6 +150,10 @@ fn a_name_is_taken_while_secrets_of_its_last_application_remain() {
     let application = "db".parse().unwrap();
     world.run(Command::RemoveApplication { application, force: None, storage: Default::default() }).unwrap();
     assert!(!world.has_application("db"));
+    let noted: Vec<_> = world.state().work().map(|item| item.work.clone()).collect();
+    let reader = SecretReader::Application("db".parse().unwrap());
+    // No list that grows with what was granted: the commit that removes a reader must fit.
+    assert_eq!(noted, [Work::ForgetSecretReader { reader, secrets: vec![] }]);
     let refusal = world.run(deploy_command(charm, "db", 0)).unwrap_err();
     assert_eq!(refusal.code, ErrorCode::TryAgain, "the new one would have the grant of the old one");
     world.settle();

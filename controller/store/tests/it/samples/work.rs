@@ -48,6 +48,9 @@ pub(crate) fn items() -> Named<WorkItem> {
         .collect();
     let (application, storage) = (parse("wordpress"), UnitStorage::Detach);
     let unforced = Work::DestroyApplication { application, force: None, storage };
+    let forget_all =
+        Work::ForgetSecretReader { reader: SecretReader::Application(parse("mysql")), secrets: vec![] };
+    items.push(("forget-all-of-a-reader", WorkItem { id: WorkId(10), due: None, work: forget_all }));
     items.push(("at-once-without-force", WorkItem { id: WorkId(9), due: None, work: unforced }));
     items
 }
