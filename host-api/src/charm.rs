@@ -7,17 +7,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, InterfaceName, StorageName,
+    EndpointName, InterfaceName, ResourceName, StorageName,
     relation::{Role, Scope},
     settings::{OptionValue, SettingError},
 };
 
 mod actions;
+mod containers;
 mod parse;
+mod resource;
 mod storage;
 
 pub use actions::ActionMeta;
 pub use parse::{CharmFiles, MetadataError};
+pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
 
 /// A charm's metadata, read and checked.
@@ -40,6 +43,9 @@ pub struct CharmMeta {
     /// What is to outlive its hooks, on the agent's disk.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<StorageName, StorageMeta>,
+    /// Files that an operator attaches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, ResourceMeta>,
     /// Options.
     pub options: BTreeMap<String, OptionMeta>,
     /// Actions.

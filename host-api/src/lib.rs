@@ -25,6 +25,7 @@ pub mod ports;
 pub mod problem;
 pub mod record;
 pub mod relation;
+pub mod resource;
 pub mod schema;
 pub mod secret;
 pub mod settings;
@@ -41,8 +42,8 @@ pub use id::{
 };
 pub use jiff::Timestamp;
 pub use name::{
-    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, SpaceName, StorageName,
-    UnitName, UserName,
+    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, ResourceName, SpaceName,
+    StorageName, UnitName, UserName,
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;

@@ -105,6 +105,10 @@ name! {
     StorageName, "storage", dashed_words
 }
 name! {
+    /// A resource of a charm, as its metadata declares it; a directory's name in the sandbox, and a part of URLs.
+    ResourceName, "resource", host_word
+}
+name! {
     /// A model: lower-case letters, digits and inner dashes.
     ModelName, "model", lower_word
 }

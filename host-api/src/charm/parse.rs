@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    CharmMeta, EndpointMeta, OptionMeta, OptionType, actions,
-    storage::{RawStorage, declared},
+    CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
+    resource::{self, RawResource},
+    storage::{Place, RawStorage, declared},
 };
 use crate::{
     EndpointName, InterfaceName, NameError,
@@ -91,6 +92,7 @@ struct RawMetadata {
     peers: Option<BTreeMap<String, Value>>,
     extra_bindings: Option<BTreeMap<String, Option<Value>>>,
     storage: Option<BTreeMap<String, RawStorage>>,
+    resources: Option<BTreeMap<String, RawResource>>,
     config: Option<RawConfig>,
     actions: Option<BTreeMap<String, Value>>,
     series: Option<Value>,
@@ -156,6 +158,11 @@ impl CharmMeta {
             }
             (None, actions) => (file, actions.unwrap_or_default()),
         };
+        let refused = |message: String| rule(file, message);
+        let resources = resource::declared(raw.resources.unwrap_or_default()).map_err(refused)?;
+        let place = if resources.is_empty() { Place::Free } else { Place::Taken };
+        let storage = declared(raw.storage.unwrap_or_default(), place).map_err(refused)?;
+        containers::check(raw.containers.as_ref(), &resources, &storage).map_err(refused)?;
         let meta = Self {
             name: name(file, required(file, "name", raw.name)?)?,
             summary: required(file, "summary", raw.summary)?,
@@ -163,7 +170,8 @@ impl CharmMeta {
             subordinate: raw.subordinate,
             endpoints: BTreeMap::new(),
             extra_bindings: raw.extra_bindings.unwrap_or_default().into_keys().collect(),
-            storage: declared(raw.storage.unwrap_or_default()).map_err(|message| rule(file, message))?,
+            storage,
+            resources,
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
         };

@@ -8,11 +8,21 @@ use serde_json::Value;
 
 use crate::{
     StorageId, StorageName,
+    resource::RESOURCES,
     storage::{DEFAULT_SIZE, MAX_PER_UNIT, StorageKind, parse_size},
 };
 
 /// Where storage lies for charms that do not say: Juju's place, because charms know it.
 const DEFAULT_LOCATION: &str = "/var/lib/juju/storage";
+
+/// Whether the charm has something else at the place of its resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It declares none: storage may lie there.
+    Free,
+    /// It declares some.
+    Taken,
+}
 
 /// What the sandbox itself puts before a hook.
 const TAKEN: [&str; 2] = ["/charm", "/tmp"];
@@ -123,6 +133,7 @@ struct RawMultiple {
 /// Reads and checks the section `storage`; an error says which storage is wrong, and how.
 pub(super) fn declared(
     raw: BTreeMap<String, RawStorage>,
+    resources: Place,
 ) -> Result<BTreeMap<StorageName, StorageMeta>, String> {
     let mut declared = BTreeMap::new();
     for (text, raw) in raw {
@@ -136,7 +147,7 @@ pub(super) fn declared(
             "each unit would have {least} instances of storage, at most {MAX_PER_UNIT} are allowed"
         ));
     }
-    check_places(&declared)?;
+    check_places(&declared, resources)?;
     Ok(declared)
 }
 
@@ -209,9 +220,12 @@ fn check_location(location: &str) -> Result<(), String> {
 }
 
 /// No location may lie in another, nor in what the sandbox has there already.
-fn check_places(declared: &BTreeMap<StorageName, StorageMeta>) -> Result<(), String> {
+fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), String> {
     let mut places: Vec<(String, String)> =
         TAKEN.iter().map(|place| ((*place).to_owned(), "the sandbox".to_owned())).collect();
+    if resources == Place::Taken {
+        places.push((RESOURCES.to_owned(), "the sandbox".to_owned()));
+    }
     for (name, meta) in declared {
         let place = match &meta.location {
             Some(location) => location.clone(),
