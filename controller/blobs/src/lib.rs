@@ -1,5 +1,7 @@
-//! Blobs addressed by their SHA-256: charm archives now, resources and large values later. A blob never changes,
-//! so it can be cached for ever; it lies in an `object_store`, a local directory by default.
+//! Blobs addressed by their SHA-256: charm archives and resources' content. A blob never changes, so it can be cached
+//! for ever; it lies in an `object_store`, a local directory by default.
+
+mod incoming;
 
 use std::{ops::Range, path::Path, sync::Arc};
 
@@ -10,6 +12,8 @@ use object_store::{
     path::Path as Key,
 };
 use periapt_host_api::CharmDigest;
+
+pub use incoming::Incoming;
 
 /// Why a blob could not be kept or handed out.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,10 @@ pub enum BlobError {
 #[derive(Debug, Clone)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
+    /// Before all keys; none: the first shelf, of charm archives.
+    shelf: Option<&'static str>,
+    /// Where a local store lies.
+    directory: Option<Arc<Path>>,
 }
 
 /// A blob that is being read.
@@ -70,12 +78,18 @@ impl Blobs {
         let store = LocalFileSystem::new_with_prefix(directory)
             .map_err(|error| failed(error.into()))?
             .with_fsync(true);
-        Ok(Self::new(Arc::new(store)))
+        Ok(Self { directory: Some(directory.into()), ..Self::new(Arc::new(store)) })
     }
 
     /// Blobs in any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store }
+        Self { store, shelf: None, directory: None }
+    }
+
+    /// A shelf of its own in the same store: its blobs are not those of another shelf, even if they are equal, so that
+    /// each can be handed out and thrown away by its own rules.
+    pub fn shelf(&self, name: &'static str) -> Self {
+        Self { shelf: Some(name), ..self.clone() }
     }
 
     /// Keeps a blob under its digest. One that is there already is left as it is.
@@ -88,7 +102,7 @@ impl Blobs {
             return Err(BlobError::WrongDigest { expected, actual });
         }
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.store.put_opts(&key(&expected), content.into(), options).await {
+        match self.store.put_opts(&self.key(&expected), content.into(), options).await {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error)),
         }
@@ -99,7 +113,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn size(&self, digest: &CharmDigest) -> Result<Option<u64>, BlobError> {
-        match self.store.head(&key(digest)).await {
+        match self.store.head(&self.key(digest)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(BlobError::Store(error)),
@@ -123,7 +137,7 @@ impl Blobs {
         };
         let part = (range != (0..size)).then(|| GetRange::Bounded(range.clone()));
         let options = GetOptions { range: part, ..GetOptions::default() };
-        match self.store.get_opts(&key(digest), options).await {
+        match self.store.get_opts(&self.key(digest), options).await {
             Ok(found) => {
                 let content = found.into_stream().map(|piece| piece.map_err(BlobError::Store)).boxed();
                 Ok(Some(Blob { size, range, content }))
@@ -133,23 +147,54 @@ impl Blobs {
         }
     }
 
+    /// Deletes what a crash left unfinished in a local directory. Only before anything is put there, by the one process
+    /// that does.
+    ///
+    /// # Errors
+    /// [`BlobError::Directory`]
+    pub async fn sweep(&self) -> Result<(), BlobError> {
+        let Some(directory) = self.directory.clone() else { return Ok(()) };
+        let shown = directory.display().to_string();
+        let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
+        let swept = swept.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        swept.map_err(|source| BlobError::Directory { directory: shown, source })
+    }
+
     /// Deletes a blob; one that is not there is no error.
     ///
     /// # Errors
     /// [`BlobError::Store`]
     pub async fn delete(&self, digest: &CharmDigest) -> Result<(), BlobError> {
-        match self.store.delete(&key(digest)).await {
+        match self.store.delete(&self.key(digest)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error)),
         }
     }
+
+    /// `ab/abcdef...`, on its shelf: no directory grows too long.
+    fn key(&self, digest: &CharmDigest) -> Key {
+        let name = digest.to_string();
+        let drawer: String = name.chars().take(2).collect();
+        Key::from(match self.shelf {
+            None => format!("{drawer}/{name}"),
+            Some(shelf) => format!("{shelf}/{drawer}/{name}"),
+        })
+    }
 }
 
-/// `ab/abcdef...`: no directory grows too long.
-fn key(digest: &CharmDigest) -> Key {
-    let name = digest.to_string();
-    let shelf: String = name.chars().take(2).collect();
-    Key::from(format!("{shelf}/{name}"))
+/// The store writes beside a blob's place, under its name with a number after this, and renames what is complete.
+const UNFINISHED: char = '#';
+
+fn sweep(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sweep(&entry.path())?;
+        } else if entry.file_name().to_str().is_some_and(|name| name.contains(UNFINISHED)) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

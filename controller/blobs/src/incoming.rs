@@ -1,0 +1,185 @@
+//! A blob that comes piece by piece, and is never held as a whole.
+
+use bytes::Bytes;
+use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
+use periapt_host_api::CharmDigest;
+use sha2::{Digest as _, Sha256};
+
+use crate::{BlobError, Blobs};
+
+/// How much is gathered before it is handed to the store: stores in a network take parts of one size, not below 5 MiB.
+const PART: usize = 8 << 20;
+
+/// A blob on its way in. Nothing of it is kept unless it is finished.
+#[derive(Debug)]
+pub struct Incoming {
+    expected: CharmDigest,
+    upload: Box<dyn MultipartUpload>,
+    hasher: Sha256,
+    size: u64,
+    waiting: Vec<Bytes>,
+    waiting_bytes: usize,
+}
+
+impl Blobs {
+    /// Begins to take a blob whose digest is to be this one.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn begin(&self, expected: CharmDigest) -> Result<Incoming, BlobError> {
+        let upload = self.store.put_multipart(&self.key(&expected)).await.map_err(BlobError::Store)?;
+        Ok(Incoming {
+            expected,
+            upload,
+            hasher: Sha256::new(),
+            size: 0,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        })
+    }
+}
+
+impl Incoming {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn write(&mut self, mut piece: Bytes) -> Result<(), BlobError> {
+        self.hasher.update(&piece);
+        self.size += piece.len() as u64;
+        while self.waiting_bytes + piece.len() >= PART {
+            let rest = piece.split_off(PART.saturating_sub(self.waiting_bytes));
+            self.waiting.push(piece);
+            self.put_part().await?;
+            piece = rest;
+        }
+        if !piece.is_empty() {
+            self.waiting_bytes += piece.len();
+            self.waiting.push(piece);
+        }
+        Ok(())
+    }
+
+    /// Ends it: the blob is there, and on the disk. Answers its size in bytes.
+    ///
+    /// # Errors
+    /// [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
+    pub async fn finish(mut self) -> Result<u64, BlobError> {
+        let actual = CharmDigest::from_bytes(self.hasher.clone().finalize().into());
+        let expected = self.expected;
+        if actual != expected {
+            self.discard().await;
+            return Err(BlobError::WrongDigest { expected, actual });
+        }
+        if !self.waiting.is_empty() || self.size == 0 {
+            self.put_part().await?;
+        }
+        self.upload.complete().await.map_err(BlobError::Store)?;
+        Ok(self.size)
+    }
+
+    /// Gives up what came so far.
+    pub async fn discard(mut self) {
+        // What cannot be deleted now is the store's to clean up; nobody is ever shown it.
+        let _ = self.upload.abort().await;
+    }
+
+    async fn put_part(&mut self) -> Result<(), BlobError> {
+        let part: PutPayload = std::mem::take(&mut self.waiting).into_iter().collect();
+        self.waiting_bytes = 0;
+        self.upload.put_part(part).await.map_err(BlobError::Store)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use futures_util::StreamExt as _;
+
+    use super::*;
+
+    /// All files below a directory.
+    fn files(directory: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => found.extend(files(&path)),
+                false => found.push(path.file_name().unwrap().to_string_lossy().into_owned()),
+            }
+        }
+        found
+    }
+
+    async fn take(blobs: &Blobs, expected: CharmDigest, pieces: &[&[u8]]) -> Result<u64, BlobError> {
+        let mut incoming = blobs.begin(expected).await.unwrap();
+        for piece in pieces {
+            incoming.write(Bytes::copy_from_slice(piece)).await.unwrap();
+        }
+        incoming.finish().await
+    }
+
+    #[tokio::test]
+    async fn pieces_of_any_size_become_one_blob() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap().shelf("resources");
+        let content: Vec<u8> = (0..2 * PART + 77).map(|index| (index % 251) as u8).collect();
+        for cuts in [vec![0], vec![1, PART], vec![PART - 1, 2 * PART + 5], vec![PART, 2 * PART]] {
+            let (mut pieces, mut from) = (Vec::new(), 0);
+            for cut in cuts.into_iter().chain([content.len()]) {
+                pieces.push(&content[from..cut]);
+                from = cut;
+            }
+            let digest = CharmDigest::of(&content);
+            assert_eq!(take(&blobs, digest, &pieces).await.unwrap(), content.len() as u64);
+            let read = blobs.get(&digest, None).await.unwrap().unwrap();
+            let read: Vec<_> = read.content.map(|piece| piece.unwrap()).collect().await;
+            assert!(read.concat() == content);
+        }
+        let nothing = CharmDigest::of(b"");
+        assert_eq!(take(&blobs, nothing, &[]).await.unwrap(), 0);
+        assert_eq!(blobs.size(&nothing).await.unwrap(), Some(0));
+    }
+
+    #[tokio::test]
+    async fn nothing_stays_of_what_was_not_finished_or_is_something_else() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let digest = CharmDigest::of(b"wanted");
+        assert!(matches!(take(&blobs, digest, &[b"other"]).await, Err(BlobError::WrongDigest { .. })));
+        let mut incoming = blobs.begin(digest).await.unwrap();
+        incoming.write(vec![7; PART + 1].into()).await.unwrap();
+        incoming.discard().await;
+        assert_eq!(blobs.size(&digest).await.unwrap(), None);
+        assert_eq!(files(directory.path()), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn what_a_crash_left_is_swept_away_and_blobs_stay() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap().shelf("resources");
+        let digest = CharmDigest::of(b"kept");
+        take(&blobs, digest, &[b"kept"]).await.unwrap();
+        let mut incoming = blobs.begin(CharmDigest::of(b"cut short")).await.unwrap();
+        incoming.write(vec![7; PART].into()).await.unwrap();
+        assert_eq!(files(directory.path()).len(), 2);
+        // As if the process had died here.
+        std::mem::forget(incoming);
+        blobs.sweep().await.unwrap();
+        assert_eq!(files(directory.path()), [digest.to_string()]);
+    }
+
+    #[tokio::test]
+    async fn shelves_do_not_see_each_others_blobs() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let charms = Blobs::local(directory.path()).unwrap();
+        let resources = charms.shelf("resources");
+        let digest = CharmDigest::of(b"same");
+        charms.put(digest, Bytes::from_static(b"same")).await.unwrap();
+        assert_eq!(resources.size(&digest).await.unwrap(), None);
+        take(&resources, digest, &[b"same"]).await.unwrap();
+        charms.delete(&digest).await.unwrap();
+        assert_eq!(resources.size(&digest).await.unwrap(), Some(4));
+    }
+}
