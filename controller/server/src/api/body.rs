@@ -12,7 +12,7 @@ use periapt_host_api::{
     command::Commands,
 };
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 
 use crate::engine::Engine;
 
@@ -111,30 +111,59 @@ async fn read(body: Body, limit: usize, places: &Semaphore) -> Result<Bytes, Ref
 /// Reads a whole body, bounded in size and time, of which so much must come at a time: who sends slower holds a place
 /// that others wait for.
 pub(crate) async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
-    let (mut body, mut bytes) = (Limited::new(body, limit), BytesMut::new());
-    let read = async {
-        loop {
-            let enough = bytes.len() + PROGRESS;
-            let some = async {
-                while bytes.len() < enough {
-                    match body.frame().await {
-                        None => return Ok(false),
-                        Some(Ok(frame)) => frame.into_data().into_iter().for_each(|data| bytes.extend(data)),
-                        Some(Err(error)) => return Err(broken(&*error, limit)),
-                    }
-                }
-                Ok(true)
-            };
-            match tokio::time::timeout(PROGRESS_WITHIN, some).await {
-                Ok(Ok(true)) => {}
-                Ok(Ok(false)) => return Ok(()),
-                Ok(Err(refusal)) => return Err(refusal),
-                Err(_) => return Err(slow()),
-            }
-        }
-    };
-    tokio::time::timeout(within, read).await.map_err(|_| late(within))??;
+    let (mut body, mut bytes) = (Steady::new(body, limit, within), BytesMut::new());
+    while let Some(piece) = body.next().await? {
+        bytes.extend_from_slice(&piece);
+    }
     Ok(bytes.freeze())
+}
+
+/// Such a body, read piece by piece. Only waiting for its sender counts: what is done with a piece takes its time.
+pub(crate) struct Steady {
+    body: Limited<Body>,
+    limit: usize,
+    within: Duration,
+    /// Of all the time that it may take.
+    left: Duration,
+    /// Of the time in which so much must come.
+    progress_left: Duration,
+    /// What came in this time.
+    came: usize,
+}
+
+impl Steady {
+    pub(crate) fn new(body: Body, limit: usize, within: Duration) -> Self {
+        let body = Limited::new(body, limit);
+        Self { body, limit, within, left: within, progress_left: PROGRESS_WITHIN, came: 0 }
+    }
+
+    /// The next piece; none: that was all.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let began = Instant::now();
+            let patience = self.left.min(self.progress_left);
+            let frame = tokio::time::timeout(patience, self.body.frame()).await;
+            let waited = began.elapsed();
+            self.left = self.left.saturating_sub(waited);
+            self.progress_left = self.progress_left.saturating_sub(waited);
+            let data = match frame {
+                Err(_) if self.left.is_zero() => return Err(late(self.within)),
+                Err(_) => return Err(slow()),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => return Err(broken(&*error, self.limit)),
+                // Trailers are nobody's.
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+            };
+            self.came += data.len();
+            if self.came >= PROGRESS {
+                (self.came, self.progress_left) = (0, PROGRESS_WITHIN);
+            }
+            return Ok(Some(data));
+        }
+    }
 }
 
 fn slow() -> Refusal {
