@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
-    RelationId, Revision, SpaceName, StoreId, Timestamp, UnitName,
+    RelationId, ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
-    charm::OptionType,
+    charm::{OptionType, ResourceMeta},
     command::ResolveMode,
     journal::JournalRecord,
     logs::LogLevel,
@@ -22,6 +22,7 @@ use crate::{
     ports::OpenedPorts,
     record::UnitRecord,
     relation::{Role, Settings},
+    resource::ResourceRevision,
     secret::{RotatePolicy, SecretData, SecretId, SecretOwner, SecretRevision},
     settings::OptionValue,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
@@ -357,6 +358,20 @@ pub struct SettingDetails {
     pub value: Option<OptionValue>,
     /// Where that comes from.
     pub source: SettingSource,
+}
+
+/// A resource of an application, as `resources` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ResourceDetails {
+    /// Its name.
+    pub name: ResourceName,
+    /// What the application's charm says of it.
+    pub meta: ResourceMeta,
+    /// Its content; none: none was attached.
+    pub attached: Option<ResourceRevision>,
+    /// The application's units, and the revision that each was last told of; none: it was told of none.
+    pub units: BTreeMap<UnitName, Option<ResourceRevision>>,
 }
 
 /// A secret, as `secrets` and `show-secret` show it.

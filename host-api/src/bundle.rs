@@ -14,9 +14,11 @@ pub use self::{
     export::export,
     plan::{BundleCharm, Existing, Model, Step, UnitPlace, plan},
 };
-use crate::{AgentName, ApplicationName, UnitName, command::EndpointSelector, storage::StorageDirectives};
+use crate::{
+    AgentName, ApplicationName, ResourceName, UnitName, command::EndpointSelector, storage::StorageDirectives,
+};
 
-/// What stands before the digest of a charm that the controller has.
+/// What stands before the digest of a charm, or of a resource's content, that the controller has.
 pub const BY_DIGEST: &str = "sha256:";
 
 /// The most applications, machines and relations that a bundle may name, each.
@@ -53,6 +55,8 @@ pub struct Application {
     pub expose: bool,
     /// Whether it is to be trusted with what its charm asks for.
     pub trust: bool,
+    /// Where the content of its resources is: a path, or `sha256:DIGEST` of one that the controller has.
+    pub resources: BTreeMap<ResourceName, String>,
 }
 
 /// Where a bundle puts a unit.

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, NameError,
-    RelationId, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
+    RelationId, ResourceName, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     network::{Bindings, Subnet},
     problem::Refusal,
     relation::Endpoint,
+    resource::ResourceUpload,
     secret::{Confidential, SecretData, SecretId, SecretRevision, SecretUri},
     storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
@@ -302,6 +303,15 @@ pub enum Command {
         #[serde(default)]
         force: bool,
     },
+    /// Gives a resource of an application new content; its units run upgrade-charm.
+    AttachResource {
+        /// Whose.
+        application: ApplicationName,
+        /// Which.
+        resource: ResourceName,
+        /// What was uploaded.
+        upload: ResourceUpload,
+    },
     /// Gives a unit more storage.
     AddStorage {
         /// Which.
@@ -437,6 +447,9 @@ pub struct Deploy {
     /// The spaces that its endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,
+    /// The first content of its resources; the others have none until it is attached.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, ResourceUpload>,
 }
 
 /// Whom the ports of an exposed endpoint are for.
@@ -476,6 +489,13 @@ pub enum Answer {
     Storage {
         /// The new instances.
         storage: Vec<StorageId>,
+    },
+    /// A resource has the content that was attached.
+    Resource {
+        /// Which revision that is.
+        revision: u64,
+        /// Whether it is a new one: the same content again is none.
+        fresh: bool,
     },
     /// A relation was made.
     Relation {
@@ -624,4 +644,14 @@ pub struct CharmUploaded {
     pub digest: CharmDigest,
     /// What it declares.
     pub meta: crate::charm::CharmMeta,
+}
+
+/// The answer to an upload of a resource's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ResourceUploaded {
+    /// By this it is attached.
+    pub digest: CharmDigest,
+    /// Bytes that came.
+    pub size: u64,
 }

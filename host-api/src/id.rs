@@ -103,7 +103,7 @@ uuid_id! {
     StoreId
 }
 
-/// The SHA-256 of a blob: a charm's archive or a component. Written as 64 hex digits.
+/// The SHA-256 of a blob: a charm's archive, a component, or a resource's content. Written as 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

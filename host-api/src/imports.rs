@@ -28,6 +28,7 @@ const CONTRACT: &[&str] = &[
     "network",
     "ports",
     "relations",
+    "resources",
     "secrets",
     "state",
     "status",

@@ -130,6 +130,18 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
             info!("read {path}: {content}");
             Ok(())
         }
+        Action::Resource(name) => {
+            let resource = unit.resource(name)?;
+            let content = std::fs::read(resource.path()).context("reading the resource")?;
+            let text: String = String::from_utf8_lossy(&content).chars().take(40).collect();
+            let (path, revision, size) = (resource.path().display(), resource.revision(), resource.size());
+            let sha256 = resource.sha256();
+            info!(
+                "resource {path} revision={revision} size={size} sha256={sha256} read={}: {text}",
+                content.len()
+            );
+            Ok(())
+        }
         Action::Log(text) => {
             info!("{text}");
             Ok(())

@@ -157,3 +157,17 @@ fn a_secret_is_shared_opened_and_pruned() {
     let opened: Vec<_> = lines(&reader).into_iter().filter(|line| line.starts_with("opened")).collect();
     assert_eq!(opened, ["opened password=eno", "opened password=owt"]);
 }
+
+#[test]
+fn a_resource_is_read_where_it_is() {
+    let file = std::env::temp_dir().join(format!("probe-resource-{}", std::process::id()));
+    std::fs::write(&file, "a,b").unwrap();
+    let mut unit = probe("install: resource data\nstart: resource other");
+    unit.resource("data", &file, "ab").resource("data", &file, "cd");
+    unit.run(Event::Install).unwrap();
+    let told = format!("resource {} revision=2 size=3 sha256=cd read=3: a,b", file.display());
+    assert_eq!(lines(&unit)[1], told);
+    std::fs::remove_file(&file).unwrap();
+    let failure = unit.run(Event::Start).unwrap_err();
+    assert_eq!(failure.message, "could not download resource: resource \"other\" not found");
+}

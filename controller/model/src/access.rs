@@ -43,7 +43,10 @@ pub(crate) fn denied() -> Refusal {
 /// Refuses what a caller may not ask.
 pub(crate) fn check(caller: &Caller, input: &Input) -> Result<(), Refusal> {
     let allowed = match (caller, input) {
-        (Caller::User(_), Input::Controller(_) | Input::Model(..) | Input::UploadCharm(_)) => true,
+        (
+            Caller::User(_),
+            Input::Controller(_) | Input::Model(..) | Input::UploadCharm(_) | Input::UploadResource(_),
+        ) => true,
         (Caller::Agent(caller), Input::Register(agent, _)) => caller == agent,
         (Caller::Runner { model: own, .. }, Input::Runner(model, _)) => own == model,
         (Caller::Worker, Input::Worker(_)) => true,

@@ -9,6 +9,7 @@ pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod network;
 pub(crate) mod refresh;
+pub(crate) mod resource;
 pub(crate) mod secret;
 pub(crate) mod storage;
 pub(crate) mod unit;

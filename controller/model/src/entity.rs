@@ -18,6 +18,7 @@ mod controller;
 mod machine;
 mod model;
 mod relation;
+mod resource;
 mod secret;
 mod sequence;
 mod state;
@@ -33,6 +34,7 @@ pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
 pub use relation::{Bag, Member, Relation, RelationProgress};
+pub use resource::{AttachedResource, FormerContent, ResourceContent};
 pub(crate) use secret::PART_BYTES;
 pub use secret::{Secret, SecretConsumer, SecretContent, SecretExpiry};
 pub use sequence::{Sequence, SequenceKey};
@@ -52,6 +54,8 @@ pub enum EntityKey {
     Agent(AgentName),
     /// An uploaded charm.
     Charm(CharmDigest),
+    /// Content that was uploaded for resources.
+    ResourceContent(CharmDigest),
     /// Something in a model.
     InModel(ModelUuid, ModelKey),
 }
@@ -124,6 +128,8 @@ kinds! {
     Agent,
     /// An uploaded charm.
     Charm,
+    /// Content that was uploaded for resources.
+    ResourceContent,
     /// A model.
     Model,
     /// A charm that a model uses.
@@ -171,6 +177,7 @@ impl Entity {
             (Self::Controller(_), EntityKey::Controller) => true,
             (Self::Agent(agent), EntityKey::Agent(name)) => agent.name == *name,
             (Self::Charm(charm), EntityKey::Charm(digest)) => charm.digest == *digest,
+            (Self::ResourceContent(content), EntityKey::ResourceContent(digest)) => content.digest == *digest,
             (Self::Model(model), EntityKey::InModel(uuid, ModelKey::Model)) => model.uuid == *uuid,
             (_, EntityKey::InModel(_, key)) => self.model_key().as_ref() == Some(key),
             _ => false,
@@ -180,7 +187,7 @@ impl Entity {
     /// The key in its model; none for what is in no model.
     pub fn model_key(&self) -> Option<ModelKey> {
         Some(match self {
-            Self::Controller(_) | Self::Agent(_) | Self::Charm(_) => return None,
+            Self::Controller(_) | Self::Agent(_) | Self::Charm(_) | Self::ResourceContent(_) => return None,
             Self::Model(_) => ModelKey::Model,
             Self::ModelCharm(charm) => ModelKey::Charm(charm.digest),
             Self::Sequence(sequence) => ModelKey::Sequence(sequence.key.clone()),

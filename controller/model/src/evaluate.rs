@@ -10,6 +10,7 @@ use crate::{
     changes::Changes,
     command, commit,
     input::{Environment, Input, Output, WorkerCommand},
+    resource,
     root::Root,
     transaction::{Transaction, check_size},
     worker,
@@ -39,10 +40,11 @@ pub fn evaluate(
         }
         Input::Model(model, command) => {
             let mut tx = Transaction::begin(root, env, *model)?;
-            let answer = model_command(&mut tx, command)?;
+            let answer = model_command(&mut tx, caller, command)?;
             Ok((tx.finish()?, Output::Answer(answer)))
         }
         Input::UploadCharm(charm) => Ok((agent::upload_charm(root, charm, env)?, Output::Done)),
+        Input::UploadResource(content) => Ok((resource::upload(root, content, env), Output::Done)),
         Input::Register(name, register) => Ok((agent::register(root, name, register, env)?, Output::Done)),
         Input::Runner(model, call) => {
             let Caller::Runner { agent, .. } = caller else { return Err(access::denied()) };
@@ -54,9 +56,9 @@ pub fn evaluate(
     }
 }
 
-fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, Refusal> {
+fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -> Result<Answer, Refusal> {
     match command {
-        Command::Deploy(deploy) => command::deploy::deploy(tx, deploy),
+        Command::Deploy(deploy) => command::deploy::deploy(tx, caller, deploy),
         Command::SetConfig { application, set, reset } => {
             command::application::set_config(tx, application, set, reset)
         }
@@ -83,6 +85,9 @@ fn model_command(tx: &mut Transaction<'_>, command: &Command) -> Result<Answer, 
         Command::Bind { application, bindings } => command::network::bind(tx, application, bindings),
         Command::Refresh { application, charm, force } => {
             command::refresh::refresh(tx, application, charm, *force)
+        }
+        Command::AttachResource { application, resource, upload } => {
+            command::resource::attach(tx, caller, application, resource, upload)
         }
         Command::AddStorage { unit, storage } => command::storage::add(tx, unit, storage),
         Command::AttachStorage { unit, storage } => command::storage::attach(tx, unit, storage),
@@ -117,6 +122,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
         WorkerCommand::ForgetCharm(digest) => return Ok(agent::forget_charm(root, digest)),
+        WorkerCommand::ForgetResource(digest) => return Ok(resource::forget(root, digest)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
@@ -134,7 +140,8 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::Initialize { .. }
         | WorkerCommand::AgentConnected(_)
         | WorkerCommand::AgentDisconnected(_)
-        | WorkerCommand::ForgetCharm(_) => {}
+        | WorkerCommand::ForgetCharm(_)
+        | WorkerCommand::ForgetResource(_) => {}
     }
     tx.finish()
 }

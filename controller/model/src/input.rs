@@ -37,6 +37,8 @@ pub enum Input {
     Model(ModelUuid, Command),
     /// A charm was uploaded and checked; its blob is in place.
     UploadCharm(UploadedCharm),
+    /// Content for resources was uploaded; its blob is in place.
+    UploadResource(UploadedResource),
     /// An agent's keeper started.
     Register(AgentName, Register),
     /// A runner's call.
@@ -58,6 +60,15 @@ pub struct UploadedCharm {
     pub size: u64,
 }
 
+/// Content that was uploaded for resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadedResource {
+    /// Its digest.
+    pub digest: CharmDigest,
+    /// In bytes.
+    pub size: u64,
+}
+
 /// What the controller asks of itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkerCommand {
@@ -72,6 +83,8 @@ pub enum WorkerCommand {
     AgentDisconnected(AgentName),
     /// Forgets a charm that no model uses. Changes nothing if one does.
     ForgetCharm(CharmDigest),
+    /// Forgets content that no resource has. Changes nothing if one does.
+    ForgetResource(CharmDigest),
     /// Finds machines for units that have none.
     AssignUnits(ModelUuid),
     /// Does the next step of a work item.
@@ -99,7 +112,8 @@ impl WorkerCommand {
             Self::Initialize { .. }
             | Self::AgentConnected(_)
             | Self::AgentDisconnected(_)
-            | Self::ForgetCharm(_) => None,
+            | Self::ForgetCharm(_)
+            | Self::ForgetResource(_) => None,
         }
     }
 }

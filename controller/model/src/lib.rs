@@ -14,6 +14,7 @@ mod evaluate;
 mod firewall;
 mod input;
 mod life;
+mod resource;
 mod root;
 mod seal;
 mod secret;
@@ -31,7 +32,8 @@ pub use changes::{Changes, RecordAppend, RecordBody, RecordKind, StatusRecord, V
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
 pub use firewall::ingress_rules;
-pub use input::{Environment, Input, Output, UploadedCharm, WorkerCommand};
+pub use input::{Environment, Input, Output, UploadedCharm, UploadedResource, WorkerCommand};
+pub use resource::{resource_details, resource_for_unit};
 pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
 pub use seal::{Sealer, open_content, open_journal, seal_input};
 pub use secret::{find_secret, secret_details, secret_for_admin, secret_for_unit};

@@ -1,7 +1,7 @@
 //! The whole state of a controller at one revision, as persistent maps: a clone costs nothing, and what did not
 //! change is shared.
 
-use std::{ops::Bound, sync::Arc};
+use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
@@ -11,7 +11,7 @@ use periapt_host_api::{
 
 use crate::{
     changes::{Changes, VolatileChange},
-    entity::{Agent, Charm, Controller, Entity, EntityKey, ModelKey},
+    entity::{Agent, Charm, Controller, Entity, EntityKey, ModelKey, ResourceContent},
 };
 
 mod index;
@@ -33,6 +33,7 @@ pub struct Root {
     controller: Option<Arc<Controller>>,
     agents: OrdMap<AgentName, Arc<Agent>>,
     charms: OrdMap<CharmDigest, Arc<Charm>>,
+    contents: OrdMap<CharmDigest, Arc<ResourceContent>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     /// Models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
@@ -165,6 +166,23 @@ impl Root {
         self.models.values().any(|state| state.charm(digest).is_some())
     }
 
+    /// Content that was uploaded for resources.
+    pub fn resource_content(&self, digest: &CharmDigest) -> Option<&ResourceContent> {
+        self.contents.get(digest).map(Arc::as_ref)
+    }
+
+    /// All content that was uploaded for resources.
+    pub fn resource_contents(&self) -> impl Iterator<Item = &ResourceContent> {
+        self.contents.values().map(Arc::as_ref)
+    }
+
+    /// The content that some application's resource has now.
+    pub fn attached_contents(&self) -> BTreeSet<CharmDigest> {
+        let applications = self.models.values().flat_map(|state| state.applications());
+        let attached = applications.flat_map(|application| application.resources.values());
+        attached.map(|resource| resource.current.digest).collect()
+    }
+
     /// A model's state.
     pub fn model(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
         self.models.get(uuid)
@@ -249,6 +267,12 @@ impl Root {
             }
             (EntityKey::Charm(digest), _) => {
                 self.charms.remove(digest);
+            }
+            (EntityKey::ResourceContent(digest), Some(Entity::ResourceContent(content))) => {
+                self.contents.insert(*digest, Arc::clone(content));
+            }
+            (EntityKey::ResourceContent(digest), _) => {
+                self.contents.remove(digest);
             }
             (EntityKey::InModel(uuid, inner), entity) => self.put_in_model(*uuid, inner, entity),
         }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod agents;
+mod blob;
 mod body;
 mod bulk;
 mod caller;
@@ -14,6 +15,7 @@ mod places;
 mod query;
 mod range;
 mod records;
+mod resources;
 mod routes;
 mod secrets;
 mod serve;

@@ -22,12 +22,15 @@ use crate::{
     published::{Published, Subscription},
     seal::Door,
     store_slot::StoreSlot,
-    upkeep::{Growth, charms::Shelf},
+    upkeep::{Growth, shelf::Shelf},
     watch::Watches,
 };
 
 /// How many archives may be on their way in at a time; each is held in memory until it was checked.
 pub(crate) const UPLOADS: usize = 2;
+
+/// How many resources may be on their way in at a time; of each, a part is held in memory.
+pub(crate) const RESOURCE_UPLOADS: usize = 4;
 
 /// How many other bodies are read at a time: with the largest that is taken it bounds what clients can make the
 /// controller hold, however many streams they open.
@@ -41,15 +44,20 @@ pub(crate) struct Shared {
     pub(crate) commands: Commands,
     pub(crate) state: Subscription,
     pub(crate) store: StoreSlot,
+    /// Of charms' archives.
     pub(crate) blobs: Blobs,
+    /// Of resources.
+    pub(crate) contents: Blobs,
     pub(crate) door: Door,
-    pub(crate) shelf: Shelf,
+    pub(crate) charms: Shelf,
+    pub(crate) resources: Shelf,
     pub(crate) growth: Growth,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,
     pub(crate) places: Places,
     pub(crate) uploads: Arc<Semaphore>,
+    pub(crate) resource_uploads: Arc<Semaphore>,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,
     /// Ends all streams.

@@ -30,7 +30,7 @@ pub struct Options {
     pub engine: String,
     /// Opens the store, at the start and again after it failed.
     pub store: Arc<dyn OpenStore>,
-    /// Where charm archives lie.
+    /// Where charm archives and the content of resources lie.
     pub blobs: Blobs,
     /// What secrets are kept under; whoever loses it loses them.
     pub seal: SealKey,

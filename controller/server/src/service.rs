@@ -2,6 +2,7 @@
 
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
+use periapt_blobs::BlobError;
 use periapt_host_api::{Refusal, command::Caller};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
@@ -15,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     api,
     commands::Commands,
-    engine::{BODIES, Engine, Shared, UPLOADS},
+    engine::{BODIES, Engine, RESOURCE_UPLOADS, Shared, UPLOADS},
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
     seal::Door,
     store_slot::StoreSlot,
-    upkeep::{Growth, Upkeep, charms::Shelf},
+    upkeep::{Growth, Upkeep, shelf::Shelf},
     watch::Watches,
     workers::Workers,
     writer::{self, Lane, Queue, Writer},
@@ -33,6 +34,9 @@ pub enum BuildError {
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The directory of blobs cannot be used.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -102,6 +106,8 @@ impl Options {
     /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
+        // The store is open: this is the one controller of this directory.
+        self.blobs.sweep().await?;
         let listen = |source| BuildError::Listen { address: self.listen, source };
         let listener = TcpListener::bind(self.listen).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
@@ -113,15 +119,18 @@ impl Options {
             commands: Commands::new(Arc::clone(&queue)),
             state: publisher.subscribe(),
             store: store.clone(),
+            contents: self.blobs.shelf("resources"),
             blobs: self.blobs,
             door: Door { key: self.seal, chance: Arc::clone(&self.chance) },
-            shelf: Shelf::default(),
+            charms: Shelf::default(),
+            resources: Shelf::default(),
             growth: growth.clone(),
             clock: Arc::clone(&self.clock),
             presence: Presence::default(),
             watches: Watches::default(),
             places: api::Places::default(),
             uploads: Arc::new(Semaphore::new(UPLOADS)),
+            resource_uploads: Arc::new(Semaphore::new(RESOURCE_UPLOADS)),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,
             stop: handle.stop.child_token(),

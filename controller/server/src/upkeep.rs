@@ -1,12 +1,12 @@
 //! Nothing grows for ever: logs, status history and journal are pruned by age, number and size, those of a model or a
-//! task that is gone are forgotten, and so are charms that nobody uses.
+//! task that is gone are forgotten, and so are charms and content of resources that nobody uses.
 //!
 //! The store's own list of sequences says what there is to prune. So the records of a removed unit grow old and go
 //! as all others, and those of a model that was removed just before a crash are found at the next start.
 
-pub(crate) mod charms;
 mod growth;
 mod retention;
+pub(crate) mod shelf;
 
 pub(crate) use growth::Growth;
 
@@ -21,6 +21,7 @@ use periapt_model::RecordKind;
 use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
+use self::shelf::Kept;
 use crate::engine::Engine;
 
 /// How often it is looked whether a model is gone.
@@ -40,7 +41,9 @@ impl Upkeep {
         let mut due = 0;
         loop {
             // Not broken off: a call of the store that nobody waits for would keep it open.
-            charms::discard_refused(&self.0).await;
+            for kept in Kept::ALL {
+                shelf::discard_refused(&self.0, kept).await;
+            }
             if let Err(error) = self.round(&mut known, &mut due).await {
                 tracing::warn!(%error, "records could not be pruned");
             }
@@ -81,7 +84,9 @@ impl Upkeep {
         if now < *due {
             return Ok(());
         }
-        charms::forget_unused(&self.0).await;
+        for kept in Kept::ALL {
+            shelf::forget_unused(&self.0, kept).await;
+        }
         self.prune_all(self.0.clock.now()).await?;
         *due = now.saturating_add(INTERVAL_MS);
         Ok(())

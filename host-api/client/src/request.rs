@@ -20,8 +20,6 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = MAX_LINE_BYTES;
 /// The largest refusal that is read.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
-/// How long an archive may take to be sent and checked: the controller waits no longer, either.
-const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 /// How many connections that break under a request that was not sent yet are replaced before giving up.
 const MAX_RECONNECTS: u32 = 3;
 
@@ -103,8 +101,8 @@ impl Call<'_> {
     }
 
     /// Sends it, with a body that takes its time; answers the head of a successful response.
-    pub(crate) async fn upload(self) -> Result<Response<Incoming>> {
-        self.exchange(UPLOAD_WITHIN).await
+    pub(crate) async fn upload(self, within: Duration) -> Result<Response<Incoming>> {
+        self.exchange(within).await
     }
 
     /// Connects, however long the options allow, and sends; the time counts from then. A response that is no

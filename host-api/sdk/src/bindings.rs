@@ -15750,6 +15750,390 @@ pub mod periapt {
                 }
             }
         }
+        /// Files that operators attach to an application, as its charm declares them.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod resources {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            #[derive(Clone, PartialEq)]
+            pub struct ResourceFile {
+                /// Where the file is found for the rest of the hook, read-only: `/resources/NAME/FILENAME`.
+                pub path: _rt::String,
+                /// Rises by one with each content that is attached.
+                pub revision: u32,
+                /// In bytes.
+                pub size: u64,
+                /// The SHA-256 of the content, in 64 hex digits.
+                pub sha256: _rt::String,
+            }
+            impl ::core::fmt::Debug for ResourceFile {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("ResourceFile")
+                        .field("path", &self.path)
+                        .field("revision", &self.revision)
+                        .field("size", &self.size)
+                        .field("sha256", &self.sha256)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The file of a resource, which is fetched first if it is not at hand. All of one hook see one revision.
+            #[allow(async_fn_in_trait)]
+            pub fn get(name: &str) -> ::core::result::Result<ResourceFile, Error> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 24 + 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 24
+                            + 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/resources@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result59 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1.add(8).cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                let bytes6 = _rt::Vec::from_raw_parts(
+                                    l4.cast(),
+                                    len6,
+                                    len6,
+                                );
+                                let l7 = *ptr1
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l8 = *ptr1
+                                    .add(16 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l9 = *ptr1
+                                    .add(24 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l10 = *ptr1
+                                    .add(24 + 3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len11 = l10;
+                                let bytes11 = _rt::Vec::from_raw_parts(
+                                    l9.cast(),
+                                    len11,
+                                    len11,
+                                );
+                                ResourceFile {
+                                    path: _rt::string_lift(bytes6),
+                                    revision: l7 as u32,
+                                    size: l8 as u64,
+                                    sha256: _rt::string_lift(bytes11),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l12 = i32::from(*ptr1.add(8).cast::<u8>());
+                                use super::super::super::periapt::charm::types::Error as V58;
+                                let v58 = match l12 {
+                                    0 => {
+                                        let e58 = {
+                                            let l13 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        V58::InvalidArgument(e58)
+                                    }
+                                    1 => {
+                                        let e58 = {
+                                            let l16 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        V58::NotFound(e58)
+                                    }
+                                    2 => {
+                                        let e58 = {
+                                            let l19 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V58::PermissionDenied(e58)
+                                    }
+                                    3 => {
+                                        let e58 = {
+                                            let l22 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V58::NotLeader(e58)
+                                    }
+                                    4 => {
+                                        let e58 = {
+                                            let l25 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V58::Conflict(e58)
+                                    }
+                                    5 => {
+                                        let e58 = {
+                                            let l28 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V58::AlreadyExists(e58)
+                                    }
+                                    6 => {
+                                        let e58 = {
+                                            let l31 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V58::LimitExceeded(e58)
+                                    }
+                                    7 => {
+                                        let e58 = {
+                                            let l34 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V58::NotGranted(e58)
+                                    }
+                                    8 => {
+                                        let e58 = {
+                                            let l37 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V58::NotReady(e58)
+                                    }
+                                    9 => {
+                                        let e58 = {
+                                            let l40 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V58::TryAgain(e58)
+                                    }
+                                    10 => {
+                                        let e58 = {
+                                            let l43 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            _rt::string_lift(bytes45)
+                                        };
+                                        V58::WrongContext(e58)
+                                    }
+                                    11 => {
+                                        let e58 = {
+                                            let l46 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            _rt::string_lift(bytes48)
+                                        };
+                                        V58::NotSupported(e58)
+                                    }
+                                    12 => {
+                                        let e58 = {
+                                            let l49 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l50 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            _rt::string_lift(bytes51)
+                                        };
+                                        V58::Failed(e58)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e58 = {
+                                            let l52 = *ptr1
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l53 = *ptr1
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len54 = l53;
+                                            let bytes54 = _rt::Vec::from_raw_parts(
+                                                l52.cast(),
+                                                len54,
+                                                len54,
+                                            );
+                                            let l55 = *ptr1
+                                                .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l56 = *ptr1
+                                                .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len57 = l56;
+                                            let bytes57 = _rt::Vec::from_raw_parts(
+                                                l55.cast(),
+                                                len57,
+                                                len57,
+                                            );
+                                            (_rt::string_lift(bytes54), _rt::string_lift(bytes57))
+                                        };
+                                        V58::Other(e58)
+                                    }
+                                };
+                                v58
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result59
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -16652,9 +17036,9 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5751] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5881] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xfb+\x01A\x02\x01A&\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xfd,\x01A\x02\x01A(\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -16776,14 +17160,17 @@ j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x
 \0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
 @\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
 uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
-\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x02\x03\0\
-\0\x0ainvocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\
-\x01\x12\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x13\x04\0\x07outcome\x03\0\x02\
-\x02\x03\x02\x01\x14\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0a\
-invocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.\
-0\x05\x15\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\
-\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bind\
-gen-rust\x060.61.1";
+\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x01B\x07\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06\
+sha256s\x04\0\x0dresource-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\
+\x04\x04\0\x03get\x01\x05\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x12\x02\x03\
+\0\0\x0ainvocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\
+\x02\x01\x13\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x14\x04\0\x07outcome\x03\
+\0\x02\x02\x03\x02\x01\x15\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\
+\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@\
+0.1.0\x05\x16\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\
+\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
+bindgen-rust\x060.61.1";
         };
     };
 }
@@ -16796,8 +17183,8 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5650] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf6*\x01A\x02\x01A!\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5780] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf8+\x01A\x02\x01A#\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -16919,9 +17306,12 @@ j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x
 \0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
 @\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
 uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
-\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x04\09per\
-iapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-wi\
-th-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x01B\x07\x02\
+\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06\
+sha256s\x04\0\x0dresource-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\
+\x04\x04\0\x03get\x01\x05\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x12\x04\09p\
+eriapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-\
+with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
 wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
+    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation, Resource,
     Result, Secret, State, Status, Storage, Workload, host, secret,
 };
 use std::collections::BTreeSet;
@@ -156,6 +156,15 @@ impl Unit {
     /// When the charm declares no such storage. That there are too many is told when the hook is committed.
     pub fn add_storage(&self, name: &str, count: u32) -> Result {
         host::storage::add(name, count).map_err(Error::refused)
+    }
+
+    /// The file of a resource that the charm declares; it is fetched first if it is not at hand.
+    ///
+    /// # Errors
+    ///
+    /// When the charm declares no such file, nothing was attached yet, or it cannot be fetched now.
+    pub fn resource(&self, name: &str) -> Result<Resource> {
+        Resource::find(name)
     }
 
     /// Says how the workload is. Seen at once, and stays if the hook fails.

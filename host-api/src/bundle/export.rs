@@ -32,9 +32,11 @@ struct ExportedApplication<'a> {
     expose: bool,
     #[serde(skip_serializing_if = "is_false")]
     trust: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    resources: BTreeMap<&'a str, String>,
 }
 
-/// Writes a model as a bundle that makes the same again. Charms are named by their digests, which the same
+/// Writes a model as a bundle that makes the same again. Charms and resources are named by their digests, which the same
 /// controller knows in all of its models.
 pub fn export(model: &Model) -> impl Serialize + '_ {
     let mut machines = BTreeSet::new();
@@ -60,6 +62,11 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
                     .collect(),
                 expose: application.exposed,
                 trust: application.trust,
+                resources: application
+                    .resources
+                    .iter()
+                    .map(|(resource, digest)| (resource.as_str(), format!("{}{digest}", super::BY_DIGEST)))
+                    .collect(),
             },
         );
     }

@@ -7,8 +7,9 @@ use std::{
 
 use super::{Application, Bundle, BundleError, Place};
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, StorageName, UnitName,
-    charm::CharmMeta, command::EndpointSelector, settings::OptionValues, storage::StorageDirectives,
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName, StorageName, UnitName,
+    charm::CharmMeta, command::EndpointSelector, resource::ResourceUpload, settings::OptionValues,
+    storage::StorageDirectives,
 };
 
 /// A charm that a bundle names.
@@ -18,6 +19,8 @@ pub struct BundleCharm {
     pub digest: CharmDigest,
     /// What it declares.
     pub meta: CharmMeta,
+    /// The content of resources that the bundle brings.
+    pub resources: BTreeMap<ResourceName, ResourceUpload>,
 }
 
 /// A model as far as a bundle can ask for it.
@@ -46,6 +49,8 @@ pub struct Existing {
     pub exposed: bool,
     /// Whether it is trusted.
     pub trust: bool,
+    /// The content of its resources.
+    pub resources: BTreeMap<ResourceName, CharmDigest>,
 }
 
 /// One thing to do. Displayed, a line for a person.
@@ -63,6 +68,8 @@ pub enum Step {
         storage: StorageDirectives,
         /// Whether it is trusted.
         trust: bool,
+        /// The first content of its resources.
+        resources: BTreeMap<ResourceName, ResourceUpload>,
     },
     /// Give an application another charm.
     Refresh {
@@ -70,6 +77,15 @@ pub enum Step {
         application: ApplicationName,
         /// The new charm.
         charm: CharmDigest,
+    },
+    /// Give a resource other content.
+    Attach {
+        /// Whose.
+        application: ApplicationName,
+        /// Which.
+        resource: ResourceName,
+        /// The new content.
+        upload: ResourceUpload,
     },
     /// Change settings.
     Configure {
@@ -174,15 +190,29 @@ fn application(
             known.join(", ")
         )));
     }
+    for (resource, upload) in &charm.resources {
+        let meta = charm.meta.resources.get(resource).ok_or_else(|| {
+            let known: Vec<_> = charm.meta.resources.keys().map(ResourceName::as_str).collect();
+            at(format!("charm {} has no resource {resource}; it has: {}", charm.meta.name, known.join(", ")))
+        })?;
+        meta.admits(resource, upload.filename.as_deref()).map_err(at)?;
+    }
     let application = name.clone();
     let Some(existing) = existing else {
-        let (charm, trust, storage) = (charm.digest, wanted.trust, wanted.storage.clone());
-        steps.push(Step::Deploy { application, charm, options: differing, storage, trust });
+        let (digest, trust, storage) = (charm.digest, wanted.trust, wanted.storage.clone());
+        let resources = charm.resources.clone();
+        steps.push(Step::Deploy { application, charm: digest, options: differing, storage, trust, resources });
         steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
         return Ok(());
     };
     if existing.charm != charm.digest {
         steps.push(Step::Refresh { application: application.clone(), charm: charm.digest });
+    }
+    for (resource, upload) in &charm.resources {
+        if existing.resources.get(resource) != Some(&upload.digest) {
+            let (resource, upload) = (resource.clone(), upload.clone());
+            steps.push(Step::Attach { application: application.clone(), resource, upload });
+        }
     }
     if !differing.is_empty() {
         steps.push(Step::Configure { application, options: differing });
@@ -306,6 +336,10 @@ impl fmt::Display for Step {
             }
             Self::Refresh { application, charm } => {
                 write!(f, "refresh application {application} to charm {}", charm.short())
+            }
+            Self::Attach { application, resource, upload } => {
+                let content = upload.digest.short();
+                write!(f, "attach content {content} to resource {resource} of application {application}")
             }
             Self::Configure { application, options } => {
                 let keys: Vec<_> = options.keys().map(String::as_str).collect();

@@ -56,6 +56,7 @@ pub(super) struct Application {
     pub(super) storage: Option<BTreeMap<String, String>>,
     pub(super) expose: Option<bool>,
     pub(super) trust: Option<bool>,
+    pub(super) resources: Option<BTreeMap<String, Value>>,
     #[serde(rename = "annotations")]
     _annotations: Option<IgnoredAny>,
     #[serde(rename = "base")]
@@ -71,7 +72,8 @@ pub(super) struct Application {
 }
 
 impl Document {
-    /// Lays another document over this one: what it names wins, key by key in options and storage; an application without a
+    /// Lays another document over this one: what it names wins, key by key in options, storage and resources; an
+    /// application without a
     /// body goes, and its relations with it; relations are added.
     pub(super) fn overlay(&mut self, over: Self) {
         let applications = self.applications.get_or_insert_default();
@@ -105,6 +107,7 @@ impl Application {
         self.trust = over.trust.or(self.trust);
         self.options.get_or_insert_default().extend(over.options.unwrap_or_default());
         self.storage.get_or_insert_default().extend(over.storage.unwrap_or_default());
+        self.resources.get_or_insert_default().extend(over.resources.unwrap_or_default());
     }
 }
 

@@ -9,7 +9,8 @@ use super::{
     raw::{self, Document},
 };
 use crate::{
-    ApplicationName, StorageName, UnitName, command::EndpointSelector, storage::StorageDirective, yaml,
+    ApplicationName, ResourceName, StorageName, UnitName, command::EndpointSelector, storage::StorageDirective,
+    yaml,
 };
 
 impl Bundle {
@@ -173,7 +174,21 @@ fn application(
     };
     let to = to.iter().map(|value| place(value, machines).map_err(&refused)).collect::<Result<_, _>>()?;
     let (expose, trust) = (body.expose.unwrap_or_default(), body.trust.unwrap_or_default());
-    Ok(Application { charm, units: body.units, to, options, storage, expose, trust })
+    let resources = body.resources.unwrap_or_default().into_iter().map(|(name, value)| {
+        let place = match value {
+            Value::String(place) if !place.is_empty() => place,
+            Value::Number(_) => {
+                return Err(refused(format!(
+                    "resource {name}: there is no store whose revisions could be named; write the path of a file"
+                )));
+            }
+            _ => return Err(refused(format!("resource {name}: write the path of a file"))),
+        };
+        let name = ResourceName::new(&name).map_err(|error| refused(error.to_string()))?;
+        Ok((name, place))
+    });
+    let resources = resources.collect::<Result<_, _>>()?;
+    Ok(Application { charm, units: body.units, to, options, storage, expose, trust, resources })
 }
 
 /// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.

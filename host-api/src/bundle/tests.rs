@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     CharmDigest, MachineId, StorageName,
     charm::{CharmFiles, CharmMeta},
+    resource::ResourceUpload,
 };
 
 const SHOP: &str = "
@@ -47,7 +48,8 @@ fn name(text: &str) -> ApplicationName {
 
 fn charm(number: u8, metadata: &str) -> BundleCharm {
     let files = CharmFiles { charmcraft: Some(format!("type: charm\n{metadata}")), ..CharmFiles::default() };
-    BundleCharm { digest: CharmDigest::from_bytes([number; 32]), meta: CharmMeta::parse(&files).unwrap() }
+    let meta = CharmMeta::parse(&files).unwrap();
+    BundleCharm { digest: CharmDigest::from_bytes([number; 32]), meta, resources: BTreeMap::new() }
 }
 
 fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
@@ -76,7 +78,7 @@ fn done(steps: &[Step]) -> Model {
     let mut machines = 0;
     for step in steps {
         match step {
-            Step::Deploy { application, charm, options, storage, trust } => {
+            Step::Deploy { application, charm, options, storage, trust, resources } => {
                 let charms = charms();
                 let meta = &charms[application].meta;
                 let typed = options
@@ -90,6 +92,7 @@ fn done(steps: &[Step]) -> Model {
                     subordinate: meta.subordinate,
                     exposed: false,
                     trust: *trust,
+                    resources: resources.iter().map(|(name, upload)| (name.clone(), upload.digest)).collect(),
                 };
                 model.applications.insert(application.clone(), existing);
             }
@@ -181,6 +184,44 @@ fn what_is_exported_makes_the_same_again() {
 }
 
 #[test]
+fn resources_are_brought_where_they_differ() {
+    let text = "applications: {db: {charm: ./db, resources: {rows: ./rows.csv, 'more.rows': ./more}}}";
+    let bundle = read(text, &["applications: {db: {resources: {rows: ./other.csv}}}"]).unwrap();
+    let places: Vec<_> = bundle.applications[&name("db")].resources.values().map(String::as_str).collect();
+    assert_eq!(places, ["./more", "./other.csv"]);
+
+    let metadata = "name: db\nsummary: a\ndescription: a\n\
+                    resources: {rows: {type: file, filename: rows.csv}, image: {type: oci-image}}\n";
+    let with = |resource: &str, content: &str, filename: &str| {
+        let digest = CharmDigest::of(content.as_bytes());
+        let upload = ResourceUpload { digest, filename: Some(filename.to_owned()) };
+        let resources = BTreeMap::from([(resource.parse().unwrap(), upload)]);
+        BTreeMap::from([(name("db"), BundleCharm { resources, ..charm(2, metadata) })])
+    };
+    let planned = |charms: &BTreeMap<_, _>, model: &Model| plan(&bundle, charms, model, &BTreeMap::new());
+    let one = with("rows", "one", "other.csv");
+    let model = done(&planned(&one, &Model::default()).unwrap());
+    assert_eq!(planned(&one, &model).unwrap(), []);
+    let lines: Vec<_> = planned(&with("rows", "two", "other.csv"), &model).unwrap();
+    let short = CharmDigest::of(b"two").short();
+    let line = format!("attach content {short} to resource rows of application db");
+    assert_eq!(lines.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
+
+    let exported = serde_json::to_value(export(&model)).unwrap();
+    let digest = format!("sha256:{}", CharmDigest::of(b"one"));
+    assert_eq!(exported["applications"]["db"]["resources"]["rows"], digest);
+
+    for (resource, filename, expected) in [
+        ("row", "x.csv", "charm db has no resource row; it has: image, rows"),
+        ("image", "x", "is of type oci-image"),
+        ("rows", "rows.zip", "has not the extension of \"rows.csv\""),
+    ] {
+        let error = planned(&with(resource, "one", filename), &model).unwrap_err().to_string();
+        assert!(error.contains(expected), "{resource}: {error}");
+    }
+}
+
+#[test]
 fn an_overlay_adds_changes_and_takes_away() {
     let two_documents = format!("{SHOP}\n---\napplications:\n  shipper:\n  db: {{num_units: 5}}\n");
     let bundle = read(&two_documents, &["relations: [[web:db, 'db:server']]"]).unwrap();
@@ -224,6 +265,9 @@ fn what_is_no_bundle_is_refused_with_its_place() {
             "application web: storage data: cannot parse",
         ),
         ("applications: {web: {charm: a, storage: {Data: 1G}}}", "application web: storage Data: "),
+        ("applications: {web: {charm: a, resources: {rows: 7}}}", "resource rows: there is no store"),
+        ("applications: {web: {charm: a, resources: {rows: }}}", "resource rows: write the path"),
+        ("applications: {web: {charm: a, resources: {../rows: x}}}", "invalid resource name"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db, db]]", "the bundle has no application db"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db]]", "write [APPLICATION:ENDPOINT"),
         ("applications: {web: {charm: a}}\nsaas: {x: {url: y}}", "saas x"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, StorageId, TaskId, Timestamp, UnitName,
+    RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
     action::{Parameters, TaskStatus},
     budget::BudgetSettings,
     charm::CharmMeta,
@@ -81,6 +81,21 @@ pub struct ApplicationView {
     /// What its hooks may use; for the rest the model's configuration says it ([`super::View::budgets`]).
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
+    /// The resources that have content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, ResourceView>,
+}
+
+/// The content of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ResourceView {
+    /// Rises by one with each new content.
+    pub revision: u64,
+    /// By this it is fetched.
+    pub digest: CharmDigest,
+    /// In bytes.
+    pub size: u64,
 }
 
 /// Who leads an application.

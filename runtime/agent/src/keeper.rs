@@ -1,7 +1,7 @@
 //! The keeper: one process with the connection and the credentials, which starts a runner per model and never
 //! waits for one.
 
-use std::{collections::BTreeMap, collections::BTreeSet, io, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
 
 use periapt_client::{Client, ClientError, Identity};
 use periapt_host_api::{
@@ -29,9 +29,11 @@ mod interfaces;
 mod leases;
 mod model;
 mod process;
+mod resources;
 mod roster;
 mod suspects;
 mod tails;
+mod temporary;
 #[cfg(test)]
 mod tests;
 
@@ -178,6 +180,14 @@ impl Agent {
     }
 }
 
+/// Deletes the resources of a model that is not here any more.
+async fn forget_resources(directory: PathBuf) {
+    let shown = directory.display().to_string();
+    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || temporary::remove(&directory)).await {
+        tracing::warn!(%error, directory = shown, "resources that nobody needs could not be deleted");
+    }
+}
+
 /// What of a URL is an address.
 fn host_and_port(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -256,6 +266,10 @@ impl<C: Controller> Keeper<C> {
         if let Err(error) = self.shared.charms.keep_only(wanted).await {
             tracing::warn!(%error, "charms that nobody needs could not be deleted");
         }
+        let models = assignments.models.keys().copied().collect();
+        for directory in self.shared.directories.other_resources(&models) {
+            forget_resources(directory).await;
+        }
     }
 
     /// Starts looking after models that are new, and stops with those that are not named any more.
@@ -265,9 +279,12 @@ impl<C: Controller> Keeper<C> {
         for model in gone {
             if let Some(managed) = self.models.remove(&model) {
                 managed.ended.cancel();
+                let resources = self.shared.directories.resources(&model);
                 self.ending.spawn(async move {
                     // An error says that the task panicked: then it has ended, too.
                     let _ = managed.task.await;
+                    // One that came back meanwhile fetches again what it needs.
+                    forget_resources(resources).await;
                 });
             }
         }

@@ -1,10 +1,12 @@
 //! What a keeper and its runner say to each other: one closed enum each way, as length-delimited JSON over an
 //! inherited socketpair. The socket is the runner's identity; neither agent nor model is named by a runner, the
-//! keeper stamps both on what it forwards. Compiled components go to a runner as descriptors beside the messages.
+//! keeper stamps both on what it forwards. Compiled components and resources go to a runner as descriptors beside the messages.
 
 use std::{
+    fs::File,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::PathBuf,
+    sync::Arc,
 };
 
 use periapt_host_api::{
@@ -12,6 +14,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::Frame,
 };
@@ -179,6 +182,13 @@ pub(crate) enum Call {
         /// Which revision of which secret.
         key: SecretKey,
     },
+    /// The content of a resource that a unit may read.
+    Resource {
+        /// Whose hook asks.
+        unit: UnitName,
+        /// Which content of which resource.
+        key: ResourceKey,
+    },
     /// That a charm's files and its compiled component are in place.
     Charm(CharmDigest),
 }
@@ -200,6 +210,8 @@ pub(crate) enum CallOutcome {
     Charm(ReadyCharm),
     /// The content that was asked for.
     Secret(SecretData),
+    /// The content of a resource.
+    Resource(HeldFile),
     /// Nothing of it happened, and the same again would do no better.
     Refused(Refusal),
     /// It is not known whether it happened: ask the same again.
@@ -225,6 +237,26 @@ pub(crate) struct ReadyCharm {
     pub(crate) artefact: Option<SealedArtifact>,
 }
 
+/// A file that is held open, to be read. It goes beside the message, as a descriptor: there is none only in what somebody
+/// else than a keeper sends.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct HeldFile {
+    #[serde(skip)]
+    pub(crate) file: Option<Arc<File>>,
+}
+
+/// The same descriptor, not the same content.
+impl PartialEq for HeldFile {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.file, &other.file) {
+            (Some(file), Some(other)) => Arc::ptr_eq(file, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Message for ToKeeper {}
 
 impl Message for ToRunner {
@@ -235,13 +267,22 @@ impl Message for ToRunner {
             Self::Answer { outcome: CallOutcome::Charm(ready), .. } => {
                 ready.artefact.as_ref().map(AsFd::as_fd)
             }
+            Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
+                held.file.as_ref().map(|file| file.as_fd())
+            }
             _ => None,
         }
     }
 
     fn attach(&mut self, next: &mut dyn FnMut() -> Option<OwnedFd>) {
-        if let Self::Answer { outcome: CallOutcome::Charm(ready), .. } = self {
-            ready.artefact = next().and_then(received);
+        match self {
+            Self::Answer { outcome: CallOutcome::Charm(ready), .. } => {
+                ready.artefact = next().and_then(received);
+            }
+            Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
+                held.file = next().map(|descriptor| Arc::new(File::from(descriptor)));
+            }
+            _ => {}
         }
     }
 }

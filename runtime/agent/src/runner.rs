@@ -28,6 +28,7 @@ mod board;
 mod charms;
 mod commit;
 mod exec;
+mod fetch;
 mod groups;
 mod hook;
 mod leases;
@@ -36,7 +37,6 @@ mod mirror;
 mod outbox;
 mod places;
 mod quarantine;
-mod secrets;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -45,6 +45,7 @@ mod units;
 
 use board::Board;
 use charms::PreparedCharms;
+use fetch::Fetch;
 use groups::Groups;
 use leases::LeaseBook;
 use link::Link;
@@ -84,6 +85,7 @@ struct World {
     leases: Arc<LeaseBook>,
     sandbox: Sandbox,
     charms: PreparedCharms,
+    fetch: Fetch,
     storages: Storages,
     hooks: Places,
     board: Board,
@@ -211,6 +213,7 @@ async fn look_after(
         ..periapt_sandbox::Options::default()
     })?;
     let charms = PreparedCharms::new(sandbox.clone(), link.clone());
+    let fetch = Fetch::new(link.clone());
     let incarnation = attach(&link).await?;
     mirror.filled().await;
     let hooks = Places::new(start.hooks, start.hook_memory_mib);
@@ -224,6 +227,7 @@ async fn look_after(
         leases,
         sandbox,
         charms,
+        fetch,
         storages,
         hooks,
         board,

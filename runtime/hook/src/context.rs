@@ -1,10 +1,11 @@
 //! A hook run from its inputs to what it gathered.
 
 use periapt_host_api::{
-    LeaderTerm, Timestamp, UnitName,
+    LeaderTerm, ResourceName, Timestamp, UnitName,
     commit::{EarlyEffect, HookEffects},
     event::Event,
     journal::RecordedCalls,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::View,
 };
@@ -133,6 +134,23 @@ impl HookContext {
     /// or nothing of one that was written. The same call, made again, is then decided.
     pub fn file_answered(&mut self, request: FileRequest, answer: Result<Vec<u8>, FileError>) {
         self.run.files.answered(request, answer);
+    }
+
+    /// The file that hooks find of a resource, by the charm that the unit runs; none if there is no such file.
+    pub fn resource_filename(&self, name: &ResourceName) -> Option<&str> {
+        self.run.snapshot.meta().resources.get(name)?.filename()
+    }
+
+    /// Whether the charm that the unit runs declares files that operators attach.
+    pub fn has_resources(&self) -> bool {
+        self.run.snapshot.meta().resources.values().any(|meta| meta.filename().is_some())
+    }
+
+    /// Tells what came of the content that an [`Answer::NeedsResource`](crate::Answer::NeedsResource) asked for:
+    /// whether the hook finds it at its place now. The same call, made again, is then decided.
+    pub fn resource_fetched(&mut self, key: ResourceKey, result: Result<(), CallError>) {
+        self.recorder.record("resources.fetched", &(&key.name,), &(&key.digest, &result));
+        self.run.resources.fetched(key, result);
     }
 
     /// Takes what the handler wrote to a stream: one line, or several that belong together.

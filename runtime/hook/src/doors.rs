@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{
     Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, OwnBag, Ports,
-    StorageInfo,
+    ResourceFile, StorageInfo,
     lease::{Halt, into_answer},
     run::HookRun,
 };
@@ -305,6 +305,14 @@ impl HookContext {
             let name = StorageName::new(name).map_err(|error| CallError::invalid(error.to_string()))?;
             run.add_storage(&[(name, count)])
         })
+    }
+}
+
+/// `resources`
+impl HookContext {
+    /// The file of a resource.
+    pub fn resource_get(&mut self, name: &str) -> Answer<Result<ResourceFile, CallError>> {
+        self.leader_call("resources.get", (name,), |run| run.resource(name))
     }
 }
 

@@ -5,7 +5,7 @@
 //! `HookContext::lease_renewed`, and makes the same call again, which now is decided either way. So no call can
 //! ask twice, and none can pass over the question.
 
-use periapt_host_api::{LeaderTerm, Timestamp, secret::SecretKey};
+use periapt_host_api::{LeaderTerm, Timestamp, resource::ResourceKey, secret::SecretKey};
 
 use crate::{CallError, FileRequest};
 
@@ -50,6 +50,9 @@ pub enum Answer<T> {
     /// Nothing of the hook happened yet: do this with the guest's files, tell `HookContext::file_answered`, and make the
     /// same call again.
     NeedsFile(FileRequest),
+    /// Nothing happened yet: fetch this content and put it where the hook finds it, tell
+    /// `HookContext::resource_fetched`, and make the same call again.
+    NeedsResource(ResourceKey),
 }
 
 /// How often one call may ask before it is decided: for a lease, a secret, and files.
@@ -63,6 +66,7 @@ impl<T> Answer<T> {
             Self::NeedsLease => Answer::NeedsLease,
             Self::NeedsSecret(key) => Answer::NeedsSecret(key),
             Self::NeedsFile(request) => Answer::NeedsFile(request),
+            Self::NeedsResource(key) => Answer::NeedsResource(key),
         }
     }
 }
@@ -74,6 +78,7 @@ pub(crate) enum Halt {
     NeedsLease,
     NeedsSecret(SecretKey),
     NeedsFile(FileRequest),
+    NeedsResource(ResourceKey),
 }
 
 impl From<CallError> for Halt {
@@ -89,6 +94,7 @@ pub(crate) fn into_answer<T>(result: Result<T, Halt>) -> Answer<Result<T, CallEr
         Err(Halt::NeedsLease) => Answer::NeedsLease,
         Err(Halt::NeedsSecret(key)) => Answer::NeedsSecret(key),
         Err(Halt::NeedsFile(request)) => Answer::NeedsFile(request),
+        Err(Halt::NeedsResource(key)) => Answer::NeedsResource(key),
     }
 }
 

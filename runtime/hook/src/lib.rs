@@ -26,6 +26,7 @@ mod network;
 mod ports;
 mod recorder;
 mod relations;
+mod resources;
 mod run;
 mod secrets;
 mod snapshot;
@@ -46,6 +47,7 @@ pub use lease::{Answer, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState
 pub use limits::Limits;
 pub use log::OutputStream;
 pub use ports::Ports;
+pub use resources::ResourceFile;
 pub use secrets::{GetMode, IdSeed, NewOwner, SecretInfo, SecretMetadata};
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatus, CharmStatus};

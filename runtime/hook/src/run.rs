@@ -10,6 +10,7 @@ use crate::{
     exec::Subject,
     files::Files,
     lease::{Halt, Leadership},
+    resources::Resources,
     secrets::{IdSeed, Secrets},
     snapshot::Snapshot,
     status::Statuses,
@@ -30,6 +31,7 @@ pub(crate) struct HookRun {
     pub(crate) files: Files,
     /// What a tool that is run from outside is about.
     pub(crate) subject: Option<Subject>,
+    pub(crate) resources: Resources,
 }
 
 impl HookRun {
@@ -49,6 +51,7 @@ impl HookRun {
             secrets: Secrets::new(ids),
             files: Files::default(),
             subject: None,
+            resources: Resources::default(),
             snapshot,
             event,
             limits,

@@ -20,6 +20,7 @@ mod network;
 mod ports;
 mod relation;
 mod relation_bag;
+mod resource;
 mod secret;
 mod secret_access;
 mod secret_change;
@@ -95,6 +96,7 @@ const TOOLS: &[Tool] = &[
     relation::RELATION_MODEL_GET,
     relation_bag::RELATION_GET,
     relation_bag::RELATION_SET,
+    resource::RESOURCE_GET,
     state::STATE_GET,
     state::STATE_SET,
     state::STATE_DELETE,
@@ -148,6 +150,7 @@ impl HookContext {
             Err(Halt::NeedsLease) => return Answer::NeedsLease,
             Err(Halt::NeedsSecret(key)) => return Answer::NeedsSecret(key),
             Err(Halt::NeedsFile(request)) => return Answer::NeedsFile(request),
+            Err(Halt::NeedsResource(key)) => return Answer::NeedsResource(key),
         };
         self.run.files.forget();
         let stdin = stdin.map(String::from_utf8_lossy);

@@ -8,6 +8,7 @@ use periapt_host_api::{
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     name::ApplicationName,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
 use periapt_model::UploadedCharm;
@@ -56,6 +57,9 @@ pub trait HookHost {
 
     /// Fetches content that the unit may read.
     fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError>;
+
+    /// Whether the unit may read a resource: a laboratory holds no content.
+    fn fetch_resource(&mut self, key: &ResourceKey) -> Result<(), CallError>;
 
     /// Takes what leaves the hook early, as it is made.
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>);

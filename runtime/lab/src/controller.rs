@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, Refusal, Revision, StoreId, Timestamp, UnitName,
     command::Caller,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
 use periapt_model::{
     Agenda, Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root,
-    WorkerCommand, due_work, evaluate, open_content, seal_input, secret_for_unit,
+    WorkerCommand, due_work, evaluate, open_content, resource_for_unit, seal_input, secret_for_unit,
 };
 use uuid::Uuid;
 
@@ -71,6 +72,16 @@ impl Controller {
         let (sealed, what) = secret_for_unit(&self.root, caller, unit, key)?;
         open_content(&Lock, what, &sealed)
             .ok_or_else(|| Refusal::new(ErrorCode::Internal, "the laboratory lost its key"))
+    }
+
+    /// Whether a runner may have a resource for a unit.
+    pub(crate) fn resource(
+        &self,
+        caller: &Caller,
+        unit: &UnitName,
+        key: &ResourceKey,
+    ) -> Result<(), Refusal> {
+        resource_for_unit(&self.root, caller, unit, key)
     }
 
     /// Puts something into the store past all rules, as restoring a backup would.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
-    ErrorCode, Timestamp, UnitName,
+    ErrorCode, Refusal, Timestamp, UnitName,
     commit::EarlyEffect,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
 
@@ -24,6 +25,14 @@ pub(crate) struct Host<'a> {
     pub(crate) unit: &'a UnitName,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) seed: [u8; 32],
+}
+
+fn refused(refusal: Refusal) -> CallError {
+    match refusal.code {
+        ErrorCode::PermissionDenied => CallError::PermissionDenied(refusal.message),
+        ErrorCode::NotFound => CallError::NotFound(refusal.message),
+        _ => CallError::Failed(refusal.message),
+    }
 }
 
 /// The longest sleep between two looks at what time brings: leases are renewed more often.
@@ -50,11 +59,14 @@ impl HookHost for Host<'_> {
         if !self.agent.is_up() {
             return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
         }
-        self.controller.secret(&self.agent.caller(), self.unit, &key).map_err(|refusal| match refusal.code {
-            ErrorCode::PermissionDenied => CallError::PermissionDenied(refusal.message),
-            ErrorCode::NotFound => CallError::NotFound(refusal.message),
-            _ => CallError::Failed(refusal.message),
-        })
+        self.controller.secret(&self.agent.caller(), self.unit, &key).map_err(refused)
+    }
+
+    fn fetch_resource(&mut self, key: &ResourceKey) -> Result<(), CallError> {
+        if !self.agent.is_up() {
+            return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
+        }
+        self.controller.resource(&self.agent.caller(), self.unit, key).map_err(refused)
     }
 
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -12,6 +12,7 @@ mod log;
 mod network;
 mod ports;
 mod relations;
+mod resources;
 mod secrets;
 mod state;
 mod status;
@@ -45,6 +46,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     network::link(&mut linker.instance("periapt:charm/network@0.1.0")?)?;
     ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
+    resources::link(&mut linker.instance("periapt:charm/resources@0.1.0")?)?;
     state::link(&mut linker.instance("periapt:charm/state@0.1.0")?)?;
     secrets::link(&mut linker.instance("periapt:charm/secrets@0.1.0")?)?;
     status::link(&mut linker.instance("periapt:charm/status@0.1.0")?)?;

@@ -1,7 +1,8 @@
 //! The files that a hook sees: the charm's own at `/charm`, read-only; a private `/tmp`, in memory, bounded, and gone
-//! with the hook; and the storage of its unit, where the charm wants it.
+//! with the hook; the storage of its unit, where the charm wants it; and resources, if the charm has any, at
+//! `/resources`.
 //!
-//! The first two are no directories of the host that a guest could find a way out of: names are looked up in a tree of
+//! All but storage are no directories of the host that a guest could find a way out of: names are looked up in a tree of
 //! our own, and the only files of the host that are ever opened are those that the tree was built from. Storage is a
 //! directory of the host ([`Filesystem`]), which the kernel keeps guests in.
 
@@ -10,6 +11,7 @@ mod disk;
 mod handle;
 mod host;
 mod path;
+mod resources;
 mod stored;
 mod stream;
 mod tree;
@@ -17,5 +19,5 @@ mod whole;
 
 pub(crate) use charm::CharmFiles;
 pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used};
-pub(crate) use handle::Files;
+pub(crate) use handle::{Files, Shows};
 pub(crate) use host::{FilesView, link};

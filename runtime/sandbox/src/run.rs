@@ -11,7 +11,7 @@ use crate::{
     clock::HookClock,
     contract::{self, types},
     diagnosis::{self, Evidence, Verdict},
-    files::{Files, StorageMount},
+    files::{Files, Shows, StorageMount},
     limits::{self, Limiter},
     meter::Meter,
     output::Output,
@@ -73,6 +73,10 @@ impl Sandbox {
         let began = Instant::now();
         let environment = context.environment();
         let invocation = contract::invocation(context.event(), context.attempt());
+        let shows = match context.has_resources() {
+            true => Shows::Resources,
+            false => Shows::Nothing,
+        };
         let gate = Gate::new(context, Arc::clone(&services));
         let meter = Arc::new(Meter::new(budgets.host_calls));
         let stdout = Output::new(OutputStream::Stdout, &gate, &meter);
@@ -91,7 +95,8 @@ impl Sandbox {
                 budgets.tmp_files,
                 Arc::clone(&clock),
             )
-            .with_storage(storage),
+            .with_storage(storage)
+            .with_resources(shows),
             clock,
             table,
             wasi: wasi::context(&environment, seed, &meter, stdout.clone(), stderr.clone()),

@@ -1,11 +1,12 @@
 //! What a hook needs from whoever runs it: the agent, or a laboratory on virtual time.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{fs::File, future::Future, pin::Pin, time::Duration};
 
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
     Timestamp,
     commit::EarlyEffect,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
 
@@ -22,6 +23,15 @@ pub trait HookServices: Send + Sync + 'static {
 
     /// Fetches content that the unit may read, waiting for at most ten seconds.
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>>;
+
+    /// Fetches the content of a resource that the unit may read, and holds it open for the rest of the hook. Nobody
+    /// does, unless it is overridden.
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::NotReady(format!(
+            "resource {:?} cannot be fetched here",
+            key.name
+        )))))
+    }
 
     /// Takes what leaves the hook early, in order, as it is made. It must not block: what cannot be sent now
     /// is kept by the receiver, whose memory is bounded because the hook's early effects are.

@@ -81,6 +81,7 @@ impl Controller {
             storage: Default::default(),
             trust: false,
             bindings: Default::default(),
+            resources: Default::default(),
         });
         self.operator.command(&uuid.into(), deploy).await?;
         self.placed(&uuid, units).await?;

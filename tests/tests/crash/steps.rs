@@ -264,6 +264,7 @@ pub(crate) fn deploy<const N: usize>(
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     }))
 }
 

@@ -4,7 +4,7 @@ use periapt_host_api::{
     ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId,
     budget::BudgetSettings,
     charm::CharmMeta,
-    command::{Answer, Deploy},
+    command::{Answer, Caller, Deploy},
     record::CharmRef,
     relation::{Endpoint, Role},
     settings::OptionValues,
@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::{model::require_alive, network, unit};
+use super::{model::require_alive, network, resource, unit};
 use crate::{
     config,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
@@ -21,7 +21,7 @@ use crate::{
     transaction::Transaction,
 };
 
-pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer, Refusal> {
+pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy) -> Result<Answer, Refusal> {
     require_alive(tx)?;
     let meta = uploaded(tx, &deploy.charm)?;
     let name = match &deploy.application {
@@ -51,6 +51,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
     super::secret::check_options(&tx.state, &mut settings, deploy.config.keys())?;
 
     network::check_bindings(tx, meta, &deploy.bindings)?;
+    let resources = resource::first(tx, caller, meta, &deploy.resources)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
 
     use_charm(tx, &deploy.charm, meta)?;
     let charm = CharmRef { digest: deploy.charm, modified_version: 0 };
@@ -63,6 +65,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, deploy: &Deploy) -> Result<Answer
         config_hash: config::config_hash(meta, &settings, charm),
         config: settings,
         storage: deploy.storage.clone(),
+        resources,
         budgets,
         removed_usage: Usage::default(),
         trust: deploy.trust,

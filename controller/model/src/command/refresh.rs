@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, StorageId, StorageName,
+    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, ResourceName, StorageId, StorageName,
     charm::{CharmMeta, StorageMeta},
     command::Answer,
     record::CharmRef,
@@ -66,6 +66,10 @@ pub(crate) fn refresh(
     application.config = config::carry_over(meta, &application.config);
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     application.storage.retain(|name, _| meta.storage.contains_key(name));
+    // What only the old charm declares is still read by units that run it.
+    let declared =
+        |name: &ResourceName| meta.resources.contains_key(name) || old.resources.contains_key(name);
+    application.resources.retain(|name, _| declared(name));
     tx.put(application);
     if meta.storage.values().any(|storage| storage.count.min > 0) {
         tx.add_work(Work::ProvideStorage { application: name.clone() }, None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, LeaderTerm, Timestamp,
+    ApplicationName, LeaderTerm, ResourceName, Timestamp,
     budget::BudgetSettings,
     command::Exposure,
     network::Bindings,
@@ -16,6 +16,8 @@ use periapt_host_api::{
     view::Leader,
 };
 use serde::{Deserialize, Serialize};
+
+use super::AttachedResource;
 
 /// An application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +46,9 @@ pub struct Application {
     /// What storage its units get, where it is other than the charm declares.
     #[serde(default)]
     pub storage: StorageDirectives,
+    /// The content of its resources; those that are not named have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, AttachedResource>,
     /// Whether the operator trusts it.
     pub trust: bool,
     /// Over application-level keys.

@@ -6,14 +6,15 @@ use periapt_host_api::{
     AgentName, CharmDigest, UnitName,
     agent::Register,
     hash,
+    resource::ResourceRevision,
     view::{
-        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, StateView,
-        StorageView, TaskView, UnitOutline, UnitView,
+        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, ResourceView,
+        StateView, StorageView, TaskView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{Application, Bag, Machine, Model, Relation, StateEntry, Storage, Task, Unit},
+    entity::{Application, AttachedResource, Bag, Machine, Model, Relation, StateEntry, Storage, Task, Unit},
     firewall::ingress_rules,
     root::{ModelState, Root},
     status,
@@ -48,7 +49,17 @@ pub(super) fn application(model: &Model, application: &Application) -> Applicati
         status: application.status.clone(),
         exposed: application.exposed,
         budgets: application.budgets.clone(),
+        resources: application
+            .resources
+            .iter()
+            .map(|(name, attached)| (name.clone(), resource(attached)))
+            .collect(),
     }
+}
+
+fn resource(attached: &AttachedResource) -> ResourceView {
+    let ResourceRevision { revision, digest, size, .. } = attached.current;
+    ResourceView { revision, digest, size }
 }
 
 /// Differs when the addresses of a binding do, though the host's are the same (D03).

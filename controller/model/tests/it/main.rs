@@ -19,6 +19,7 @@ mod properties;
 mod refresh;
 mod relations;
 mod removal;
+mod resources;
 mod scopes;
 mod secrets;
 mod spaces;

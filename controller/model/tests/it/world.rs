@@ -445,6 +445,7 @@ pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Comm
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     })
 }
 

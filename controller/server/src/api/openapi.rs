@@ -15,9 +15,10 @@ use crate::api::{
 const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("agent", "an agent's name"),
     ("application", "an application's name"),
-    ("digest", "the archive's SHA-256: 64 lower-case hex digits"),
+    ("digest", "the content's SHA-256: 64 lower-case hex digits"),
     ("model", "a model's UUID, or its name: the caller's own, or else the only one of that name"),
     ("number", "a unit's number in its application"),
+    ("resource", "a resource's name, as the charm declares it"),
     ("revision", "a revision of a secret"),
     ("secret", "a secret's id: 20 digits 0-9a-v"),
     ("uuid", "a model's UUID"),
@@ -74,7 +75,10 @@ fn describe(generator: &mut SchemaGenerator, route: &Route, operation: &Operatio
             object.insert("requestBody".to_owned(), json!({ "required": true, "content": content }));
         }
         if let Some(responses) = object.get_mut("responses").and_then(Value::as_object_mut)
-            && matches!((&operation.method, operation.answer), (&Method::GET, Content::Archive))
+            && matches!(
+                (&operation.method, operation.answer),
+                (&Method::GET, Content::Archive | Content::Bytes)
+            )
         {
             let part = response(generator, operation.answer);
             responses.insert("206".to_owned(), part);
@@ -98,6 +102,10 @@ fn content(generator: &mut SchemaGenerator, content: Content) -> Option<Value> {
         Content::Lines(schema) => Some(json!({ NDJSON: { "schema": schema(generator) } })),
         Content::Archive => {
             Some(json!({ "application/zip": { "schema": { "type": "string", "format": "binary" } } }))
+        }
+        Content::Bytes => {
+            let schema = json!({ "type": "string", "format": "binary" });
+            Some(json!({ "application/octet-stream": { "schema": schema } }))
         }
     }
 }

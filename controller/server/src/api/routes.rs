@@ -10,11 +10,11 @@ use http::Method;
 use periapt_host_api::{
     action::{OperationDetails, TaskDetails, TaskNews},
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
-    api::{ApplicationDetails, Journal, Registered, SecretDetails, SpaceList, UnitDetails},
+    api::{ApplicationDetails, Journal, Registered, ResourceDetails, SecretDetails, SpaceList, UnitDetails},
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
-        ControllerInfo, ModelSummary,
+        ControllerInfo, ModelSummary, ResourceUploaded,
     },
     logs::LogLine,
     secret::SecretData,
@@ -26,7 +26,7 @@ use periapt_host_api::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
-    api::{actions, agents, charms, controller, failure, models, records, secrets},
+    api::{actions, agents, charms, controller, failure, models, records, resources, secrets},
     engine::Engine,
 };
 
@@ -41,6 +41,8 @@ pub(crate) enum Content {
     Lines(fn(&mut SchemaGenerator) -> Schema),
     /// A charm's archive.
     Archive,
+    /// A file.
+    Bytes,
 }
 
 /// A key of a query.
@@ -190,6 +192,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(for_models());
     table.extend(for_actions());
     table.extend(for_charms());
+    table.extend(for_resources());
     table.extend(for_agents());
     table
 }
@@ -377,6 +380,48 @@ fn for_charms() -> Vec<Route> {
             .on(
                 Operation::new(Method::HEAD, "charmHead", "Whether there is an archive.", Content::Empty),
                 charms::download,
+            ),
+    ]
+}
+
+fn for_resources() -> Vec<Route> {
+    vec![
+        Route::new("/v1/resources/{digest}")
+            .on(
+                Operation::new(
+                    Method::PUT,
+                    "uploadResource",
+                    "Uploads the content of a resource, kept only if it has this digest; it is then attached by a command.",
+                    json::<ResourceUploaded>(),
+                )
+                .request(Content::Bytes),
+                resources::upload,
+            )
+            .on(
+                Operation::new(
+                    Method::HEAD,
+                    "resourceHead",
+                    "Whether there is such content.",
+                    Content::Empty,
+                ),
+                resources::head,
+            ),
+        Route::new("/v1/models/{model}/applications/{application}/resources").on(
+            Operation::get(
+                "resources",
+                "The resources that an application's charm declares, with what is attached.",
+                json::<Vec<ResourceDetails>>(),
+            ),
+            resources::of_application,
+        ),
+        Route::new("/v1/agents/{agent}/models/{uuid}/units/{application}/{number}/resources/{resource}/{digest}")
+            .on(
+                Operation::get(
+                    "unitResource",
+                    "The content of a resource of a unit's application, or a range of it.",
+                    Content::Bytes,
+                ),
+                resources::of_unit,
             ),
     ]
 }

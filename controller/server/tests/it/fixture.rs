@@ -84,6 +84,11 @@ impl Fixture {
         shelves.map(|shelf| std::fs::read_dir(shelf.unwrap().path()).map_or(0, Iterator::count)).sum()
     }
 
+    /// Where blobs are kept.
+    pub(crate) fn blobs(&self) -> &Path {
+        self.blobs.path()
+    }
+
     pub(crate) async fn stop(self) {
         self.handle.shutdown();
         tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap().unwrap();
@@ -189,6 +194,7 @@ pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     };
     Command::Deploy(deploy)
 }
@@ -233,17 +239,24 @@ pub(crate) async fn is_silent<T: std::fmt::Debug>(stream: &mut NdJson<T>, meanwh
 /// The archive of a charm that has all functions and does nothing.
 pub(crate) fn charm() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
-    ARCHIVE.get_or_init(|| packed("tiny", 0)).clone()
+    ARCHIVE.get_or_init(|| packed("tiny", "", 0)).clone()
 }
 
 /// Another, of more than a MiB.
 pub(crate) fn larger_charm() -> bytes::Bytes {
     static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
-    ARCHIVE.get_or_init(|| packed("large", 1 << 20)).clone()
+    ARCHIVE.get_or_init(|| packed("large", "", 1 << 20)).clone()
 }
 
-/// `ballast`: how many bytes it is larger by.
-fn packed(name: &str, ballast: u32) -> bytes::Bytes {
+/// Another, with a file that an operator attaches.
+pub(crate) fn charm_with_resources() -> bytes::Bytes {
+    static ARCHIVE: OnceLock<bytes::Bytes> = OnceLock::new();
+    let resources = "resources: {data: {type: file, filename: rows.csv}}\n";
+    ARCHIVE.get_or_init(|| packed("stocked", resources, 0)).clone()
+}
+
+/// `more`: what its metadata says beside. `ballast`: how many bytes it is larger by.
+fn packed(name: &str, more: &str, ballast: u32) -> bytes::Bytes {
     let mut resolve = Resolve::default();
     let wit = include_str!("../../../../host-api/wit/charm.wit");
     let package = resolve.push_str("charm.wit", wit).unwrap();
@@ -268,7 +281,7 @@ fn packed(name: &str, ballast: u32) -> bytes::Bytes {
     let directory = TempDir::new().unwrap();
     let yaml = format!(
         "name: {name}\nsummary: s\ndescription: d\npeers: {{ring: ring}}\n\
-            config: {{options: {{title: {{type: string, default: hello, description: d}}}}}}\n"
+            config: {{options: {{title: {{type: string, default: hello, description: d}}}}}}\n{more}"
     );
     std::fs::write(directory.path().join("charmcraft.yaml"), yaml).unwrap();
     std::fs::write(directory.path().join("tiny.wasm"), module).unwrap();

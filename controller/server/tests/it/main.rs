@@ -18,6 +18,7 @@ mod openapi;
 mod overload;
 mod raw;
 mod records;
+mod resources;
 mod store;
 mod streams;
 mod watches;

@@ -113,6 +113,7 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::Controller => Just(EntityKey::Controller),
         EntityKey::Agent(_) => agent().prop_map(EntityKey::Agent),
         EntityKey::Charm(_) => digest().prop_map(EntityKey::Charm),
+        EntityKey::ResourceContent(_) => digest().prop_map(EntityKey::ResourceContent),
         EntityKey::InModel(..) => in_model(),
     });
     // Most kinds of keys are of models.

@@ -8,6 +8,7 @@ mod charm;
 mod infrastructure;
 mod record;
 mod relation;
+mod resource;
 mod secret;
 mod storage;
 mod task;
@@ -99,6 +100,7 @@ entities! {
     Controller("controller") => infrastructure::controllers,
     Agent("agent") => infrastructure::agents,
     Charm("charm") => charm::charms,
+    ResourceContent("resource-content") => resource::contents,
     Model("model") => infrastructure::models,
     ModelCharm("model-charm") => charm::model_charms,
     Sequence("sequence") => infrastructure::sequences,
@@ -148,6 +150,7 @@ fn key_of(entity: &Entity) -> EntityKey {
         Entity::Controller(_) => EntityKey::Controller,
         Entity::Agent(agent) => EntityKey::Agent(agent.name.clone()),
         Entity::Charm(charm) => EntityKey::Charm(charm.digest),
+        Entity::ResourceContent(content) => EntityKey::ResourceContent(content.digest),
         entity => EntityKey::InModel(MODEL, entity.model_key().unwrap()),
     }
 }

@@ -1,7 +1,7 @@
 //! The harness: a unit that a test sets up, sends events to, and looks at.
 
 use super::declared::{Declared, Names};
-use super::state::{Action, RelationState, State, apply, with};
+use super::state::{Action, Attached, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
     ActionEvent, Charm, Event, Failure, GoalState, Level, OpenedPorts, Output, Relation, RelationBroken,
@@ -92,6 +92,16 @@ impl<C: Charm> Harness<C> {
     pub fn storage(&mut self, id: &str, location: &std::path::Path) -> &mut Self {
         declared("storage", id.split('/').next().unwrap_or(id), &self.state().declared.storage);
         self.state_mut().storage.insert(id.to_owned(), location.display().to_string());
+        self
+    }
+
+    /// Attaches a file of the test's own as the content of a resource, without an event; again, it is the next revision.
+    /// Its SHA-256 is what the test says: the harness computes none.
+    pub fn resource(&mut self, name: &str, file: &std::path::Path, sha256: &str) -> &mut Self {
+        let resources = &mut self.state_mut().resources;
+        let revision = resources.get(name).map_or(1, |before| before.revision + 1);
+        let attached = Attached { path: file.to_owned(), revision, sha256: sha256.to_owned() };
+        resources.insert(name.to_owned(), attached);
         self
     }
 

@@ -366,6 +366,24 @@ pub(crate) mod storage {
 }
 
 pub(crate) use super::secrets;
+pub(crate) mod resources {
+    use super::{Error, current, wit::resources::ResourceFile};
+
+    pub(crate) fn get(name: &str) -> Result<ResourceFile, Error> {
+        let missing = |reason: String| Error::NotFound(format!("could not download resource: {reason}"));
+        current(|state| {
+            let attached = state.resources.get(name);
+            let attached = attached.ok_or_else(|| missing(format!("resource \"{name}\" not found")))?;
+            let size = std::fs::metadata(&attached.path).map_err(|error| missing(error.to_string()))?.len();
+            Ok(ResourceFile {
+                path: attached.path.display().to_string(),
+                revision: attached.revision,
+                size,
+                sha256: attached.sha256.clone(),
+            })
+        })
+    }
+}
 
 pub(crate) mod identity {
     use super::{Error, current};

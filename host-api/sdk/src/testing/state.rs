@@ -6,6 +6,7 @@ use crate::bindings::periapt::charm::{config, goal_state, hook_tools, log, statu
 use crate::{OpenedPorts, Status};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 pub(crate) type Text = BTreeMap<String, String>;
 
@@ -41,6 +42,7 @@ pub(crate) struct State {
     pub(crate) config: BTreeMap<String, config::Value>,
     pub(crate) durable: Durable,
     pub(crate) storage: BTreeMap<String, String>,
+    pub(crate) resources: BTreeMap<String, Attached>,
     pub(crate) status: Option<Status>,
     pub(crate) application_status: Option<Status>,
     pub(crate) version: Option<String>,
@@ -52,6 +54,13 @@ pub(crate) struct State {
     pub(crate) declared: Declared,
     /// What was open when the hook began.
     pub(crate) ports_before: Vec<OpenedPorts>,
+}
+
+/// A resource's content.
+pub(crate) struct Attached {
+    pub(crate) path: PathBuf,
+    pub(crate) revision: u32,
+    pub(crate) sha256: String,
 }
 
 /// The action that runs, or the last one that ran.
@@ -80,6 +89,7 @@ impl State {
             config: BTreeMap::new(),
             durable: Durable::default(),
             storage: BTreeMap::new(),
+            resources: BTreeMap::new(),
             status: None,
             application_status: None,
             version: None,

@@ -8,6 +8,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::CommandResult,
+    resource::ResourceKey,
     secret::SecretKey,
 };
 use tokio::{sync::watch, time::timeout};
@@ -15,10 +16,11 @@ use tokio::{sync::watch, time::timeout};
 use super::{
     charms::{CharmError, Charms},
     controller::{Controller, ControllerError},
+    resources::Resources,
 };
 use crate::{
     clock::BootTime,
-    protocol::{CALLS_OUTSTANDING, Call, CallId, CallOutcome},
+    protocol::{CALLS_OUTSTANDING, Call, CallId, CallOutcome, HeldFile},
 };
 
 /// Bulk calls of one runner under way at a time: one is answered while the next is gathered. Each waits for the
@@ -91,6 +93,7 @@ pub(crate) struct Calls<C> {
     controller: C,
     model: ModelUuid,
     charms: Arc<Charms<C>>,
+    resources: Arc<Resources<C>>,
     wanted: Wanted,
     waiting: VecDeque<Waiting>,
     running: FuturesUnordered<BoxFuture<'static, Done>>,
@@ -101,11 +104,18 @@ pub(crate) struct Calls<C> {
 
 impl<C: Controller> Calls<C> {
     /// None yet.
-    pub(crate) fn new(controller: C, model: ModelUuid, charms: Arc<Charms<C>>, wanted: Wanted) -> Self {
+    pub(crate) fn new(
+        controller: C,
+        model: ModelUuid,
+        charms: Arc<Charms<C>>,
+        resources: Arc<Resources<C>>,
+        wanted: Wanted,
+    ) -> Self {
         Self {
             controller,
             model,
             charms,
+            resources,
             wanted,
             waiting: VecDeque::new(),
             running: FuturesUnordered::new(),
@@ -132,6 +142,16 @@ impl<C: Controller> Calls<C> {
                 self.running.push(
                     async move {
                         let outcome = secret(&controller, model, &unit, &key).await;
+                        Done::One(Settled { id, outcome, about: About::Other })
+                    }
+                    .boxed(),
+                );
+            }
+            Call::Resource { unit, key } => {
+                let resources = Arc::clone(&self.resources);
+                self.running.push(
+                    async move {
+                        let outcome = resource(&resources, &unit, &key).await;
                         Done::One(Settled { id, outcome, about: About::Other })
                     }
                     .boxed(),
@@ -251,6 +271,19 @@ async fn secret<C: Controller>(
 ) -> CallOutcome {
     match controller.secret(model, unit, key).await {
         Ok(content) => CallOutcome::Secret(content),
+        Err(ControllerError::Refused(refusal)) => refused(refusal),
+        Err(ControllerError::Away(message)) => CallOutcome::Away { message },
+    }
+}
+
+/// What this agent was given for the model before, or what the controller gives it now.
+async fn resource<C: Controller>(
+    resources: &Resources<C>,
+    unit: &UnitName,
+    key: &ResourceKey,
+) -> CallOutcome {
+    match resources.obtain(unit, key).await {
+        Ok(file) => CallOutcome::Resource(HeldFile { file: Some(Arc::new(file)) }),
         Err(ControllerError::Refused(refusal)) => refused(refusal),
         Err(ControllerError::Away(message)) => CallOutcome::Away { message },
     }

@@ -18,6 +18,7 @@ use super::{
     compile::{Compile, CompileError},
     controller::{Controller, ControllerError},
     directories::Directories,
+    temporary::{self, Temporary},
 };
 use crate::protocol::ReadyCharm;
 
@@ -143,7 +144,7 @@ impl<C: Controller> Charms<C> {
                 kept.insert(directory);
             }
             for path in directories.kept().into_iter().filter(|path| !kept.contains(path)) {
-                files::remove(&path)?;
+                temporary::remove(&path)?;
             }
             Ok(())
         })
@@ -195,7 +196,7 @@ impl<C: Controller> Charms<C> {
             Err(error) => {
                 let file = artefact.file_name();
                 tracing::warn!(file, %error, "a compiled component cannot be used, and is made anew");
-                files::remove(&directory.join(file))?;
+                temporary::remove(&directory.join(file))?;
                 Ok(None)
             }
         })
@@ -231,9 +232,9 @@ impl<C: Controller> Charms<C> {
         .await
     }
 
-    fn incoming(&self, kind: &str) -> files::Temporary {
+    fn incoming(&self, kind: &str) -> Temporary {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
-        files::Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))
+        Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))
     }
 }
 

@@ -8,6 +8,7 @@ use periapt_host_api::{
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::Frame,
 };
@@ -59,6 +60,15 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
         unit: &UnitName,
         key: &SecretKey,
     ) -> impl Future<Output = Result<SecretData, ControllerError>> + Send;
+
+    /// Writes the content of a resource that a unit of a model may read to a file, its digest verified.
+    fn resource(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+        file: &Path,
+    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
     /// Writes a charm's archive to a file, its digest verified.
     fn charm(

@@ -6,6 +6,7 @@
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
 //! | `charms/DIGEST/` | the files of a charm's archive |
 //! | `artefacts/COMPONENT-ENGINE.cwasm` | a compiled component, with its MAC |
+//! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `incoming/` | what is being fetched, extracted or compiled; emptied at each start |
 //!
@@ -13,6 +14,7 @@
 //! it is fetched and compiled again.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -107,6 +109,20 @@ impl Directories {
         self.root.join("storage").join(model.to_string())
     }
 
+    /// Where the resources of a model lie.
+    pub(crate) fn resources(&self, model: &ModelUuid) -> PathBuf {
+        self.root.join("resources").join(model.to_string())
+    }
+
+    /// The directories of all models' resources but these.
+    pub(crate) fn other_resources(&self, models: &BTreeSet<ModelUuid>) -> Vec<PathBuf> {
+        let kept: BTreeSet<_> = models.iter().map(|model| self.resources(model)).collect();
+        let all = fs::read_dir(self.root.join("resources")).into_iter().flatten();
+        all.filter_map(|entry| entry.ok().map(|entry| entry.path()))
+            .filter(|path| !kept.contains(path))
+            .collect()
+    }
+
     /// Where compiled components lie.
     pub(crate) fn artefacts(&self) -> PathBuf {
         self.root.join("artefacts")
@@ -128,7 +144,7 @@ impl Directories {
     }
 }
 
-fn private_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -18,6 +18,7 @@ use super::{
     follow::{Follow, Watch},
     leases::Leases,
     process::Launch,
+    resources::Resources,
     roster::Roster,
     suspects::Suspects,
     tails::Tails,
@@ -68,6 +69,7 @@ pub(crate) struct ModelKeeper<C: Controller> {
     leases: Leases,
     suspects: Suspects,
     tails: Tails,
+    resources: Arc<Resources<C>>,
     incarnation: Option<Incarnation>,
     watch: Follow<Watch<C>>,
 }
@@ -81,6 +83,7 @@ impl<C: Controller> ModelKeeper<C> {
         ended: CancellationToken,
     ) -> Self {
         let watch = Follow::new(Watch::new(shared.controller.clone(), model));
+        let resources = Resources::new(shared.controller.clone(), model, Arc::clone(&shared.directories));
         Self {
             shared,
             model,
@@ -89,6 +92,7 @@ impl<C: Controller> ModelKeeper<C> {
             leases: Leases::new(),
             suspects: Suspects::default(),
             tails: Tails::default(),
+            resources: Arc::new(resources),
             incarnation: None,
             watch,
         }
@@ -146,6 +150,7 @@ impl<C: Controller> ModelKeeper<C> {
 
     fn observe(&self, frame: &Frame) {
         self.leases.observe(frame);
+        self.resources.observe(frame);
     }
 
     /// Waits until something is due.

@@ -60,7 +60,7 @@ impl PreparedCharms {
                 CallOutcome::Away { message } => {
                     tracing::info!(charm = %digest.short(), message, "a charm is not in place yet");
                 }
-                CallOutcome::Answered { .. } | CallOutcome::Secret(_) => {}
+                CallOutcome::Answered { .. } | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {}
             }
             sleep(backoff.failed()).await;
         }

@@ -121,7 +121,9 @@ async fn deliver(world: &World, commit: UnitCommit) -> Result<(), Refusal> {
                 tracing::debug!(message, ?wait, "a commit has no answer yet");
                 sleep(wait).await;
             }
-            CallOutcome::Charm(_) | CallOutcome::Secret(_) => sleep(backoff.failed()).await,
+            CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {
+                sleep(backoff.failed()).await
+            }
         }
     }
 }

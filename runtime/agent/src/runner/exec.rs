@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use periapt_hook::{ActionGathered, Answer, ExecFailure, FileError, Gathered, HookContext, MAX_ASKED};
+use periapt_hook::{ActionGathered, Answer, CallError, ExecFailure, FileError, Gathered, HookContext, MAX_ASKED};
 use periapt_host_api::{
     TaskId, Timestamp,
     action::TaskResults,
@@ -72,6 +72,10 @@ async fn ask(context: &mut HookContext, services: &Services) -> Result<u8, Strin
             Answer::NeedsSecret(key) => {
                 let content = services.fetch_secret(key).await;
                 context.secret_fetched(key, content);
+            }
+            Answer::NeedsResource(key) => {
+                let text = "could not download resource: a tool that is run from outside has no files";
+                context.resource_fetched(key, Err(CallError::NotSupported(text.to_owned())));
             }
             Answer::NeedsFile(request) => context.file_answered(request, Err(FileError::NoFiles)),
         }

@@ -1,6 +1,6 @@
 //! One hook: from its decision to what is to be committed.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs::File, sync::Arc, time::Duration};
 
 use periapt_hook::{CallError, CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
@@ -9,6 +9,7 @@ use periapt_host_api::{
     commit::EarlyEffect,
     event::Event,
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::View,
 };
@@ -16,7 +17,7 @@ use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as R
 use periapt_uniter::{HookEnd, HookRun};
 use tokio::time::sleep;
 
-use super::{World, action, commit::Outcome, outbox::Outbox, secrets};
+use super::{World, action, commit::Outcome, outbox::Outbox};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.
@@ -61,7 +62,11 @@ impl HookServices for Services {
     }
 
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
-        Box::pin(secrets::fetch(&self.world.link, &self.unit, key))
+        Box::pin(self.world.fetch.secret(&self.unit, key))
+    }
+
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        Box::pin(self.world.fetch.resource(&self.unit, key))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -176,7 +176,10 @@ impl Step {
                 tracing::info!(storage = %id, %refusal, "what was told of storage was refused");
                 false
             }
-            CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Away { .. } => false,
+            CallOutcome::Charm(_)
+            | CallOutcome::Secret(_)
+            | CallOutcome::Resource(_)
+            | CallOutcome::Away { .. } => false,
         }
     }
 }

@@ -3,9 +3,6 @@
 use super::Output;
 use crate::CallError;
 
-/// Of subjects that this version does not offer.
-const NOT_YET: &[&str] = &["resource-get"];
-
 /// Of clouds, of which there are none; its error is Juju's (`hook-model.md` 5.2).
 const CREDENTIALS: &str = "credential-get";
 
@@ -26,15 +23,13 @@ const NEVER: &[&str] = &[
 
 /// Whether it is one of these.
 pub(super) fn is_known(name: &str) -> bool {
-    NOT_YET.contains(&name) || NEVER.contains(&name) || name == CREDENTIALS
+    NEVER.contains(&name) || name == CREDENTIALS
 }
 
 /// What a tool answers that does nothing here.
 /// In an action, a reboot is refused in words of its own (N07).
 pub(super) fn answer(name: &str, arguments: &[String], in_action: bool) -> Result<Output, CallError> {
-    let error = if NOT_YET.contains(&name) {
-        CallError::NotSupported(format!("{name} is not supported by this version"))
-    } else if name == CREDENTIALS {
+    let error = if name == CREDENTIALS {
         CallError::NotSupported("cannot access cloud credentials: machines here are of no cloud".to_owned())
     } else if in_action && name == "juju-reboot" {
         CallError::NotSupported("juju-reboot is not supported when running an action.".to_owned())

@@ -76,6 +76,10 @@ impl Stage {
                 Answer::Ready(answer) => return answer,
                 Answer::NeedsLease => panic!("no scene has a lease that is about to end"),
                 Answer::NeedsSecret(key) => self.context.secret_fetched(key, scene::content(key)),
+                Answer::NeedsResource(key) => {
+                    let fetched = scene::resource(&key).map(drop);
+                    self.context.resource_fetched(key, fetched);
+                }
                 Answer::NeedsFile(request) => {
                     let answer = scene::answer(&mut self.files, &request);
                     self.context.file_answered(request, answer);

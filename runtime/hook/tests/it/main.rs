@@ -11,6 +11,7 @@ mod chance;
 mod leadership;
 mod logs;
 mod outcome;
+mod resources;
 mod scene;
 mod secrets;
 mod table;

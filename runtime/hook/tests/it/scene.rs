@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use periapt_hook::{CallError, FileError, FileRequest};
 use periapt_host_api::{
-    MachineId, TaskId,
+    CharmDigest, MachineId, TaskId,
     action::TaskStatus,
     event::{Event, StorageContext},
     relation::Scope,
+    resource::ResourceKey,
     secret::{SecretContext, SecretData, SecretKey, SecretRevision},
     settings::OptionValue,
     status::{Life, StatusInfo, WorkloadStatus},
@@ -17,7 +18,7 @@ use serde_json::json;
 
 use super::{
     table::{Case, secret, words},
-    world::{DB, RING, World, changed, db, departed, joined, unit},
+    world::{DATA, DB, RING, World, changed, db, departed, joined, unit},
 };
 
 /// The world that a case happens in.
@@ -130,6 +131,14 @@ pub(crate) fn content(key: SecretKey) -> Result<SecretData, CallError> {
     };
     let value = format!("{whose}-{}", key.revision.0);
     Ok(SecretData::from_texts([("password".to_owned(), value)]).unwrap())
+}
+
+/// What the controller has of a resource.
+pub(crate) fn resource(key: &ResourceKey) -> Result<&'static str, CallError> {
+    match key.digest == CharmDigest::of(DATA.as_bytes()) {
+        true => Ok(DATA),
+        false => Err(CallError::PermissionDenied("permission denied".to_owned())),
+    }
 }
 
 /// A hook's own files: `/tmp` is written, the charm's are not.

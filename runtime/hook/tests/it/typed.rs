@@ -77,6 +77,10 @@ pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value
             let (name, count): (String, u32) = read(arguments);
             told(context.storage_add(&name, count))
         }
+        "resources.get" => {
+            let name: String = one(arguments);
+            asked(stage, |context| context.resource_get(&name))
+        }
         "identity.private-address" => told(context.private_address()),
         "identity.public-address" => told(context.public_address()),
         "identity.model-uuid" => told(context.model_uuid()),

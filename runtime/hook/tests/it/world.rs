@@ -35,7 +35,12 @@ pub(crate) const RING: RelationId = RelationId(2);
 const CHARM: &str = "name: a\nsummary: s\ndescription: d\nrequires: {db: mysql}\nprovides: {web: http}\n\
     peers: {ring: ring}\nconfig:\n  options:\n    title: {type: string, default: hello}\n    size: {type: int}\n\
     \x20   ratio: {type: float, default: 0.5}\n    debug: {type: boolean}\n    token: {type: secret}\n\
-    storage: {data: {type: filesystem}, logs: {type: filesystem, multiple: {range: 0+}}}\n";
+    storage: {data: {type: filesystem}, logs: {type: filesystem, multiple: {range: 0+}}}\n\
+    resources:\n  data: {type: file, filename: rows.csv}\n  more: {type: file, filename: more.csv}\n\
+    \x20 image: {type: oci-image}\n";
+
+/// The content of the resource `data`, as its third revision; `more` has none.
+pub(crate) const DATA: &str = "a,b";
 
 pub(crate) fn unit(name: &str) -> UnitName {
     name.parse().unwrap()
@@ -304,6 +309,7 @@ impl Hook {
             Answer::NeedsLease => panic!("{line} asks for the lease"),
             Answer::NeedsSecret(key) => panic!("{line} asks for {key:?}"),
             Answer::NeedsFile(request) => panic!("{line} asks for {request:?}"),
+            Answer::NeedsResource(key) => panic!("{line} asks for {key:?}"),
         }
     }
 
@@ -351,7 +357,12 @@ pub(crate) fn ready<T>(answer: Answer<T>) -> T {
         Answer::NeedsLease => panic!("the lease is asked for"),
         Answer::NeedsSecret(key) => panic!("{key:?} is asked for"),
         Answer::NeedsFile(request) => panic!("{request:?} is asked for"),
+        Answer::NeedsResource(key) => panic!("{key:?} is asked for"),
     }
+}
+
+fn data() -> ResourceView {
+    ResourceView { revision: 3, digest: CharmDigest::of(DATA.as_bytes()), size: DATA.len() as u64 }
 }
 
 fn own_application(charm: CharmRef) -> ApplicationView {
@@ -373,6 +384,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         status: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
+        resources: [("data".parse().unwrap(), data())].into(),
     }
 }
 

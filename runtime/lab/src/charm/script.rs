@@ -87,6 +87,10 @@ impl<'a> Hook<'a> {
                 }
                 // Scripted charms have no files.
                 Answer::NeedsFile(request) => self.context.file_answered(request, Err(FileError::NoFiles)),
+                Answer::NeedsResource(key) => {
+                    let fetched = self.host.fetch_resource(&key);
+                    self.context.resource_fetched(key, fetched);
+                }
             }
         }
     }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, RelationId, UnitName,
+    AgentName, CharmDigest, RelationId, UnitName,
     command::{Answer, Caller, Command, Deploy, EndpointSelector, Placement, RelationSelector, ResolveMode},
+    resource::ResourceUpload,
     storage::UnitStorage,
 };
-use periapt_model::{Input, Output};
+use periapt_model::{Input, Output, UploadedResource};
 
 use super::Lab;
 use crate::{Action, Charm, LabError, travel::travelled};
@@ -80,8 +81,32 @@ impl Lab {
             storage: BTreeMap::new(),
             trust: false,
             bindings: Default::default(),
+            resources: BTreeMap::new(),
         }))?;
         Ok(())
+    }
+
+    /// Uploads content and attaches it to a resource; answers which revision that is. A laboratory keeps its digest
+    /// alone.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn attach_resource(
+        &mut self,
+        application: &str,
+        resource: &str,
+        content: &[u8],
+    ) -> Result<u64, LabError> {
+        let digest = CharmDigest::of(content);
+        let uploaded = UploadedResource { digest, size: content.len() as u64 };
+        let input = Input::UploadResource(uploaded);
+        self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;
+        let upload = ResourceUpload { digest, filename: None };
+        let (application, resource) = (application.parse()?, resource.parse()?);
+        match self.command(&Command::AttachResource { application, resource, upload })? {
+            Answer::Resource { revision, .. } => Ok(revision),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
     }
 
     /// Adds units.

@@ -243,6 +243,7 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

@@ -131,6 +131,7 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     }))
     .unwrap();
     let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());

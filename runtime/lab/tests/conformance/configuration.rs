@@ -193,14 +193,34 @@ fn e01_a_new_charm_is_upgrade_charm_then_config_changed() {
 
 #[test]
 fn e02_a_new_resource_of_the_same_charm_is_upgrade_charm() {
-    let mut lab = started(LOCAL, 1);
+    let local = format!("{LOCAL}resources: {{data: {{type: file, filename: rows.csv}}}}\n");
+    let mut lab = started(&local, 1);
     let before = lab.unit("a/0").unwrap().record.charm.unwrap();
-    // This is all that a new revision of a resource is to a unit: another modified version.
-    lab.alter_application("a", |application| application.charm.modified_version += 1).unwrap();
+    assert_eq!(lab.attach_resource("a", "data", b"one").unwrap(), 1);
     lab.run_until_idle().unwrap();
-    assert_eq!(later(&lab)[0], "upgrade-charm");
+    assert_eq!(later(&lab), ["upgrade-charm", "config-changed"]);
     let after = lab.unit("a/0").unwrap().record.charm.unwrap();
     assert_eq!((after.digest, after.modified_version), (before.digest, before.modified_version + 1));
+
+    // The same content again is nothing new, other content is.
+    assert_eq!(lab.attach_resource("a", "data", b"one").unwrap(), 1);
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab).len(), 2);
+    assert_eq!(lab.attach_resource("a", "data", b"two").unwrap(), 2);
+    lab.run_until_idle().unwrap();
+    assert_eq!(later(&lab)[2..], ["upgrade-charm", "config-changed"]);
+}
+
+#[test]
+fn a_resource_is_read_in_the_hook_that_its_attachment_made_due() {
+    let local = format!("{LOCAL}resources: {{data: {{type: file, filename: rows.csv}}}}\n");
+    let mut lab = started(&local, 1);
+    lab.script("a/0", "upgrade-charm", does("resource-get data")).unwrap();
+    lab.attach_resource("a", "data", b"one").unwrap();
+    lab.run_until_idle().unwrap();
+    let upgraded = lab.trace().iter().find(|hook| hook.event.hook_name() == "upgrade-charm").unwrap();
+    let output = upgraded.output_of("resource-get").unwrap();
+    assert_eq!((output.exit_code, output.stdout.as_str()), (0, "/resources/data/rows.csv"));
 }
 
 #[test]

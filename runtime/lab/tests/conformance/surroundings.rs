@@ -49,6 +49,7 @@ fn neighbour(lab: &mut Lab) {
         storage: Default::default(),
         trust: false,
         bindings: Default::default(),
+        resources: Default::default(),
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

@@ -50,7 +50,8 @@ where
     })
 }
 
-/// Links a function that may rest on leadership, on a secret's content or on files: what it needs is fetched first.
+/// Links a function that may rest on leadership, on content of a secret or a resource, or on files: what it needs is
+/// fetched first.
 pub(super) fn link_leader<P, R>(
     interface: &mut LinkerInstance<'_, HookState>,
     name: &str,
@@ -69,7 +70,7 @@ where
                 let services = Arc::clone(&store.data().services);
                 match gate.call(|context, now| call(context, now, &arguments)) {
                     Answer::Ready(answer) => break answer,
-                    // What is asked for decides the same call: one lease, one secret and some files are all that it
+                    // What is asked for decides the same call: one lease, one content and some files are all that it
                     // can need.
                     _ if asked >= MAX_ASKED => return Err(wasmtime::Error::msg("a call stayed undecided")),
                     Answer::NeedsLease => {
@@ -87,6 +88,16 @@ where
                         meter.bytes(arguments.weight().saturating_add(content));
                         meter.check(&store)?;
                         gate.call(|context, _| context.file_answered(request, answer));
+                    }
+                    Answer::NeedsResource(key) => {
+                        let fetched = services.fetch_resource(key.clone()).await;
+                        let filename = gate.call(|context, _| {
+                            context.resource_filename(&key.name).map(str::to_owned).unwrap_or_default()
+                        });
+                        let files = &mut store.data_mut().files;
+                        let shown =
+                            fetched.and_then(|file| files.show_resource(key.name.as_str(), &filename, file));
+                        gate.call(|context, _| context.resource_fetched(key, shown));
                     }
                 }
                 asked += 1;

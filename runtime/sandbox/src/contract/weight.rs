@@ -9,6 +9,7 @@ use super::{
         network::{InterfaceAddress, NetworkInfo, NetworkInterface},
         ports::{OpenedPorts, Ports},
         relations::{Bag, OwnBag},
+        resources::ResourceFile,
         secrets::{Access, Details, Metadata, Owner, RevisionMode},
         status::{ApplicationStatus, StatusInfo, WorkloadStatus},
         storage::StorageInfo,
@@ -167,6 +168,12 @@ impl Weight for GoalState {
 impl Weight for StorageInfo {
     fn weight(&self) -> u64 {
         PART + self.location.weight()
+    }
+}
+
+impl Weight for ResourceFile {
+    fn weight(&self) -> u64 {
+        2 * PART + self.path.weight() + self.sha256.weight()
     }
 }
 

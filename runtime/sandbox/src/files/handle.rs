@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs::File, sync::Arc, time::Duration};
 
+use periapt_host_api::resource::RESOURCES;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags,
 };
@@ -24,6 +25,16 @@ const MAX_HANDLES: usize = 64;
 pub(super) enum Mount {
     Charm,
     Tmp,
+    Resources,
+}
+
+/// Whether a hook finds the directory of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// Its charm has none.
+    Nothing,
+    /// It does, empty until it asks for one.
+    Resources,
 }
 
 /// Something open.
@@ -39,6 +50,8 @@ pub(super) enum Handle {
 pub(crate) struct Files {
     charm: CharmFiles,
     tmp: Tree,
+    pub(super) resources: Tree,
+    shows: Shows,
     storage: Vec<StorageMount>,
     quota: Arc<Quota>,
     handles: BTreeMap<u32, Handle>,
@@ -60,6 +73,8 @@ impl Files {
         Self {
             charm,
             tmp: Tree::new(clock.time_of_day()),
+            resources: Tree::new(Duration::ZERO),
+            shows: Shows::Nothing,
             storage: Vec::new(),
             quota: Quota::new(bytes, files),
             handles: BTreeMap::new(),
@@ -81,11 +96,20 @@ impl Files {
         &self.storage
     }
 
+    /// The same with a place for resources.
+    pub(crate) fn with_resources(self, shows: Shows) -> Self {
+        Self { shows, ..self }
+    }
+
     /// The directories that a hook finds open: number and path.
     pub(super) fn preopened(&mut self) -> Result<Vec<(u32, String)>, ErrorCode> {
         let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
         let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
         let mut directories = vec![(charm, "/charm".to_owned()), (tmp, "/tmp".to_owned())];
+        if self.shows == Shows::Resources {
+            let resources = self.open(Handle::Directory { mount: Mount::Resources, id: ROOT })?;
+            directories.push((resources, RESOURCES.to_owned()));
+        }
         for mount in self.storage.clone() {
             let root = Arc::new(disk::Directory::root(&mount)?);
             directories.push((self.open(Handle::Stored(root))?, mount.location));
@@ -134,11 +158,11 @@ impl Files {
         }
     }
 
-    /// A directory of `/tmp`; the charm's cannot be changed.
+    /// A directory of `/tmp`; the others cannot be changed.
     pub(super) fn own_directory(&self, number: u32) -> Result<DirectoryId, ErrorCode> {
         match self.directory(number)? {
             (Mount::Tmp, id) => Ok(id),
-            (Mount::Charm, _) => Err(ErrorCode::ReadOnly),
+            (Mount::Charm | Mount::Resources, _) => Err(ErrorCode::ReadOnly),
         }
     }
 
@@ -162,6 +186,7 @@ impl Files {
         match mount {
             Mount::Charm => &self.charm.tree,
             Mount::Tmp => &self.tmp,
+            Mount::Resources => &self.resources,
         }
     }
 
@@ -189,7 +214,7 @@ impl Files {
         let (mount, base) = self.directory(number)?;
         let changes = access.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY)
             || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
-        if mount == Mount::Charm && changes {
+        if mount != Mount::Tmp && changes {
             return Err(ErrorCode::ReadOnly);
         }
         let entry = match path::find(self.tree(mount), base, path) {
@@ -222,6 +247,7 @@ impl Files {
                 let open = OpenFile { file, _counted: counted };
                 Handle::File { number: entry.number, source: Source::Disk(Arc::new(open)), writable }
             }
+            Entry::Held(open, number) => Handle::File { number, source: Source::Disk(open), writable },
         };
         self.open(handle)
     }
@@ -364,6 +390,10 @@ impl Files {
                 (size, content.modified, content.accessed)
             }
             Entry::Disk(file) => (file.size, Duration::ZERO, Duration::ZERO),
+            Entry::Held(open, _) => {
+                let size = open.file.metadata().map_err(|_| ErrorCode::Io)?.len();
+                (size, Duration::ZERO, Duration::ZERO)
+            }
         };
         Ok(stat(kind(entry), size, modified, accessed))
     }
@@ -389,7 +419,7 @@ impl Files {
 pub(super) fn kind(entry: &Entry) -> DescriptorType {
     match entry {
         Entry::Directory(_) => DescriptorType::Directory,
-        Entry::Memory(_) | Entry::Disk(_) => DescriptorType::RegularFile,
+        Entry::Memory(_) | Entry::Disk(_) | Entry::Held(..) => DescriptorType::RegularFile,
     }
 }
 

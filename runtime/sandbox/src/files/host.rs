@@ -60,6 +60,8 @@ impl FilesView<'_> {
             (Mount::Tmp, Entry::Directory(id)) => (2, *id),
             (_, Entry::Disk(file)) => (3, file.number),
             (_, Entry::Memory(file)) => (4, file.number),
+            (Mount::Resources, Entry::Directory(id)) => (6, *id),
+            (_, Entry::Held(_, number)) => (3, *number),
         };
         MetadataHashValue { lower, upper }
     }
@@ -168,7 +170,7 @@ impl types::HostDescriptor for FilesView<'_> {
     async fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
         self.call(0)?;
         Ok(match self.files.handle(fd.rep())? {
-            Handle::Directory { mount: Mount::Charm, .. } => DescriptorFlags::READ,
+            Handle::Directory { mount: Mount::Charm | Mount::Resources, .. } => DescriptorFlags::READ,
             Handle::Stored(directory) if directory.is_read_only() => DescriptorFlags::READ,
             Handle::Directory { mount: Mount::Tmp, .. } | Handle::Stored(_) => {
                 DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
@@ -280,7 +282,7 @@ impl types::HostDescriptor for FilesView<'_> {
         match self.files.find(fd.rep(), &path)? {
             (_, Entry::Memory(file)) => Ok(Source::Memory(file).set_times(accessed, modified)?),
             (Mount::Tmp, _) => Err(ErrorCode::Unsupported.into()),
-            (Mount::Charm, _) => Err(ErrorCode::ReadOnly.into()),
+            (Mount::Charm | Mount::Resources, _) => Err(ErrorCode::ReadOnly.into()),
         }
     }
 

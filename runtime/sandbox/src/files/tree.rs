@@ -12,6 +12,8 @@ use std::{
 
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
+use super::stream::OpenFile;
+
 /// A directory's number in its tree; never used again.
 pub(super) type DirectoryId = u64;
 
@@ -26,6 +28,8 @@ pub(super) enum Entry {
     Memory(Arc<MemoryFile>),
     /// A file of the host, read-only.
     Disk(Arc<DiskEntry>),
+    /// A file that was given open, read-only; its number serves as its identity.
+    Held(Arc<OpenFile>, u64),
 }
 
 /// A file of the host.

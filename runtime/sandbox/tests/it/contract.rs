@@ -1,8 +1,10 @@
 //! What a charm asks and what it is answered, through both doors.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
-use periapt_host_api::{LeaderTerm, RelationId, commit::EarlyEffect, event::Event, status::WorkloadStatus};
+use periapt_host_api::{
+    CharmDigest, LeaderTerm, RelationId, commit::EarlyEffect, event::Event, status::WorkloadStatus,
+};
 use periapt_sandbox::{HookErrorKind, Outcome};
 
 use crate::world::{Hook, Ran, World, lease, peer, prepared, unit};
@@ -96,6 +98,52 @@ async fn what_is_stored_through_one_door_is_read_through_the_other() {
     assert!(ran.log().iter().any(|line| line.ends_with("tool state-get: 0 1 ")), "{:?}", ran.log());
     let state = &ran.report.gathered.effects.state;
     assert_eq!((state["seen"].as_deref(), state["b"].as_deref()), (Some("1"), Some("2")));
+}
+
+/// A hook of a unit whose application has content for its resource `data`.
+fn with_data(text: &str, content: &'static str, at_hand: bool) -> Hook {
+    let mut hook = script(Event::Install, text);
+    hook.data = Some(content);
+    let resources = at_hand.then(|| (CharmDigest::of(content.as_bytes()), content)).into_iter().collect();
+    hook.world = Arc::new(World { resources, ..World::default() });
+    hook
+}
+
+#[tokio::test]
+async fn a_resource_is_a_file_that_both_doors_lead_to() {
+    let steps = "*: read /resources/data/data.txt\n*: tool resource-get data\n\
+                 *: read /resources/data/data.txt\n*: resource data\n*: tool resource-get image";
+    let hook = with_data(steps, "a,b", true);
+    let world = Arc::clone(&hook.world);
+    let ran = probe(hook).await;
+    assert_eq!(ran.report.outcome, Outcome::Handled, "{:?}", ran.log());
+    let log = ran.log();
+    let told: Vec<_> = log.iter().skip(1).filter_map(|line| line.split_once("juju-log ")).collect();
+    let told: Vec<_> = told.into_iter().map(|(_, text)| text).collect();
+    let sha256 = CharmDigest::of(b"a,b");
+    assert_eq!(
+        told[..4],
+        [
+            "read /resources/data/data.txt: entity not found",
+            "tool resource-get: 0 /resources/data/data.txt ",
+            "read /resources/data/data.txt: a,b",
+            &format!("resource /resources/data/data.txt revision=5 size=3 sha256={sha256} read=3: a,b"),
+        ]
+    );
+    assert!(told[4].starts_with("tool resource-get: 1 "), "{told:?}");
+    assert_eq!(world.fetches.load(Ordering::Relaxed), 1, "what is at hand is not fetched again");
+}
+
+#[tokio::test]
+async fn a_resource_that_cannot_be_fetched_or_written_is_told() {
+    let ran = probe(with_data("*: tool resource-get data\n*: resource data", "a,b", false)).await;
+    assert_eq!(ran.message(), "the controller is away, try again");
+    assert!(ran.log().iter().any(|line| line.contains("tool resource-get: 1  ERROR the controller is away")));
+    let write = "*: tool resource-get data\n*: write /resources/data/data.txt=other";
+    let ran = probe(with_data(write, "a,b", true)).await;
+    assert!(ran.message().starts_with("writing /resources/data/data.txt: "), "{}", ran.message());
+    let ran = probe(with_data("*: write /resources/new=x", "a,b", true)).await;
+    assert!(ran.message().starts_with("writing /resources/new: "), "{}", ran.message());
 }
 
 #[tokio::test]

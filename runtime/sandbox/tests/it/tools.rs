@@ -1,11 +1,16 @@
 //! The table of hook tools, asked by a guest: `charms/probe` calls each tool as its case says, with files of its own.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fs::File,
+    io::Write as _,
+    sync::{Arc, Mutex},
+};
 
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
     Timestamp,
     commit::EarlyEffect,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
 use periapt_sandbox::{BoxFuture, Budgets, HookServices, Outcome, RunInputs, Seed};
@@ -98,6 +103,14 @@ impl HookServices for Services {
 
     fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
         Box::pin(std::future::ready(scene::content(key)))
+    }
+
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        Box::pin(std::future::ready(scene::resource(&key).map(|content| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            file
+        })))
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {

@@ -2,6 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::Write as _,
     path::PathBuf,
     sync::{
         Arc, LazyLock, Mutex,
@@ -10,19 +12,20 @@ use std::{
     time::Duration,
 };
 
-use periapt_hook::{CallTime, HeldLease, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
-    CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     event::{Event, RelationContext},
     record::{CharmRef, RelationRecord, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
+    resource::ResourceKey,
     settings::{ModelConfig, OptionValue},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{
         ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, RelationView,
-        UnitView, View,
+        ResourceView, UnitView, View,
     },
 };
 use periapt_sandbox::{
@@ -66,6 +69,9 @@ pub(crate) struct World {
     pub(crate) renewals: AtomicU64,
     /// Whether sleeping takes time.
     pub(crate) real_time: bool,
+    /// What there is to fetch, and how often it was.
+    pub(crate) resources: BTreeMap<CharmDigest, &'static str>,
+    pub(crate) fetches: AtomicU64,
 }
 
 impl HookServices for World {
@@ -88,6 +94,19 @@ impl HookServices for World {
     ) -> BoxFuture<'_, Result<periapt_host_api::secret::SecretData, periapt_hook::CallError>> {
         Box::pin(async move {
             Err(periapt_hook::CallError::NotFound(format!("secret {:?} not found", key.id.to_string())))
+        })
+    }
+
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        self.fetches.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            // A download takes its time: the hook waits on its fiber.
+            tokio::task::yield_now().await;
+            let away = || CallError::TryAgain("the controller is away, try again".to_owned());
+            let content = self.resources.get(&key.digest).ok_or_else(away)?;
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            Ok(file)
         })
     }
 
@@ -118,6 +137,8 @@ pub(crate) struct Hook {
     pub(crate) storage: Vec<StorageMount>,
     pub(crate) seed: Seed,
     pub(crate) world: Arc<World>,
+    /// The content of the resource `data`.
+    pub(crate) data: Option<&'static str>,
 }
 
 impl Hook {
@@ -136,6 +157,7 @@ impl Hook {
             storage: Vec::new(),
             seed: Seed([7; 32]),
             world: Arc::default(),
+            data: None,
         }
     }
 
@@ -162,8 +184,15 @@ impl Hook {
         prepared: &Prepared,
         yaml: &str,
     ) -> Result<Ran, Busy> {
+        let mut view = view(yaml, self.config);
+        let application = view.applications.get_mut(&"u".parse::<ApplicationName>().unwrap()).unwrap();
+        if let Some(content) = self.data {
+            let (digest, size) = (CharmDigest::of(content.as_bytes()), content.len() as u64);
+            let resource = ResourceView { revision: 5, digest, size };
+            application.resources.insert("data".parse().unwrap(), resource);
+        }
         let context = HookContext::new(HookInputs {
-            view: view(yaml, self.config),
+            view,
             unit: unit("u/0"),
             event: self.event,
             attempt: 1,
@@ -273,6 +302,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         status: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
+        resources: Default::default(),
     };
     view.applications.insert(application.name.clone(), application);
     let peers = meta.endpoints_of(Role::Peer).next().map_or("peer", |(name, _)| name.as_str());

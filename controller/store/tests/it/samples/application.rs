@@ -11,12 +11,20 @@ use periapt_host_api::{
 };
 use periapt_model::entity::Application;
 
-use super::{Named, awkward_text, charm, digest, infrastructure, parse, time};
+use super::{Named, awkward_text, charm, digest, infrastructure, parse, resource, time};
 
 pub(crate) fn applications() -> Named<Application> {
     let (budgets, removed_usage) = (infrastructure::budgets(), infrastructure::usage());
     let with_budgets = Application { budgets, removed_usage, ..just_deployed() };
-    vec![("full", full()), ("just-deployed", just_deployed()), ("with-budgets-and-usage", with_budgets)]
+    let resources = [("data", resource::attached_twice()), ("settings", resource::attached_once())];
+    let resources = resources.map(|(name, attached)| (parse(name), attached)).into();
+    let with_resources = Application { resources, ..just_deployed() };
+    vec![
+        ("full", full()),
+        ("just-deployed", just_deployed()),
+        ("with-budgets-and-usage", with_budgets),
+        ("with-resources", with_resources),
+    ]
 }
 
 fn full() -> Application {
@@ -35,6 +43,7 @@ fn full() -> Application {
             StorageDirective { pool: Some("rootfs".into()), size: Some(2048), count: Some(2) },
         )]
         .into(),
+        resources: [].into(),
         trust: true,
         trust_hash: "00112233445566778899aabbccddeeff".into(),
         update_status_interval: Some(120),
@@ -79,6 +88,7 @@ fn just_deployed() -> Application {
         removed_usage: Default::default(),
         config_hash: String::new(),
         storage: [].into(),
+        resources: [].into(),
         trust: false,
         trust_hash: String::new(),
         update_status_interval: None,

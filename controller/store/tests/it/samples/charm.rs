@@ -1,7 +1,11 @@
 //! Charms, with endpoints of every role and options of every type.
 
 use periapt_host_api::{
-    charm::{ActionMeta, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, StorageMeta},
+    ResourceName,
+    charm::{
+        ActionMeta, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind, ResourceMeta,
+        StorageMeta,
+    },
     relation::{Role, Scope},
     settings::OptionValue,
 };
@@ -17,6 +21,7 @@ pub(crate) fn charms() -> Named<Charm> {
         subordinate: false,
         endpoints: endpoints().into_iter().map(|(name, meta)| (parse(name), meta)).collect(),
         extra_bindings: ["admin-api".into()].into(),
+        resources: [].into(),
         storage: [(parse("data"), storage(Some(4))), (parse("logs"), storage(None))].into(),
         options: options(),
         actions: actions(),
@@ -35,11 +40,26 @@ pub(crate) fn charms() -> Named<Charm> {
         subordinate: true,
         endpoints: [].into(),
         extra_bindings: [].into(),
+        resources: [].into(),
         storage: [].into(),
         options: [].into(),
         actions: [].into(),
     };
-    vec![("full", charm("wordpress", meta)), ("bare-subordinate", charm("logging", plain))]
+    let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
+    vec![
+        ("full", charm("wordpress", meta)),
+        ("bare-subordinate", charm("logging", plain)),
+        ("with-resources", charm("logging", with_resources)),
+    ]
+}
+
+fn resources() -> std::collections::BTreeMap<ResourceName, ResourceMeta> {
+    let kinds = every!(ResourceKind {
+        "data": ResourceKind::File { .. } => ResourceKind::File { filename: "rows.tar.gz".into() },
+        "image": ResourceKind::OciImage => ResourceKind::OciImage,
+    });
+    let meta = |kind| ResourceMeta { kind, description: awkward_text() };
+    kinds.into_iter().map(|(name, kind)| (parse(name), meta(kind))).collect()
 }
 
 fn actions() -> std::collections::BTreeMap<String, ActionMeta> {

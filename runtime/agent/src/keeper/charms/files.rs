@@ -13,29 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::CharmError;
 
-/// A path whose file or directory goes when this does, unless it was moved away.
-#[derive(Debug)]
-pub(super) struct Temporary(PathBuf);
-
-impl Temporary {
-    /// Nothing is there yet.
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self(path)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if let Err(error) = remove(&self.0) {
-            tracing::warn!(path = %self.0.display(), %error, "a temporary file stays until the next start");
-        }
-    }
-}
-
 /// Where a charm's component lies.
 pub(super) fn component(directory: &Path) -> PathBuf {
     directory.join(COMPONENT)
@@ -77,17 +54,4 @@ pub(super) fn extract(archive: &Path, directory: &Path) -> Result<(), CharmError
     }
     rustix::fs::syncfs(File::open(directory)?).map_err(io::Error::from)?;
     Ok(())
-}
-
-/// Removes a file or a directory; that it is not there is as good.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -73,6 +73,16 @@ impl Controller for Archives {
         Err(ControllerError::Away("no secrets here".to_owned()))
     }
 
+    async fn resource(
+        &self,
+        _model: ModelUuid,
+        _unit: &periapt_host_api::UnitName,
+        _key: &periapt_host_api::resource::ResourceKey,
+        _file: &Path,
+    ) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no resources here".to_owned()))
+    }
+
     async fn charm(&self, _: CharmDigest, file: &Path) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         fs::write(file, self.archive.clone()?).map_err(|error| ControllerError::Away(error.to_string()))

@@ -9,6 +9,7 @@ use periapt_host_api::{
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
+    resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::Frame,
 };
@@ -82,6 +83,19 @@ impl Controller for HttpController {
         key: &SecretKey,
     ) -> Result<SecretData, ControllerError> {
         Ok(self.client.unit_secret(&self.agent, &model, unit, key).await?)
+    }
+
+    async fn resource(
+        &self,
+        model: ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+        file: &Path,
+    ) -> Result<(), ControllerError> {
+        let unusable = |error: std::io::Error| ControllerError::Away(format!("{}: {error}", file.display()));
+        let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
+        self.client.fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
+        writer.sync_all().await.map_err(unusable)
     }
 
     async fn charm(&self, digest: CharmDigest, file: &Path) -> Result<(), ControllerError> {

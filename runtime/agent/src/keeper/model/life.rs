@@ -97,6 +97,7 @@ impl<C: Controller> ModelKeeper<C> {
             shared.controller.clone(),
             self.model,
             Arc::clone(&shared.charms),
+            Arc::clone(&self.resources),
             self.wanted.clone(),
         );
         let frames = Arc::new(Semaphore::new(FRAMES));

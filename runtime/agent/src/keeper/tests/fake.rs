@@ -146,6 +146,16 @@ impl Controller for FakeController {
         Err(ControllerError::Away("no secrets here".to_owned()))
     }
 
+    async fn resource(
+        &self,
+        _model: ModelUuid,
+        _unit: &periapt_host_api::UnitName,
+        _key: &periapt_host_api::resource::ResourceKey,
+        _file: &Path,
+    ) -> Result<(), ControllerError> {
+        Err(ControllerError::Away("no resources here".to_owned()))
+    }
+
     async fn charm(&self, _digest: CharmDigest, _file: &Path) -> Result<(), ControllerError> {
         Err(ControllerError::Away("no charms here".to_owned()))
     }

@@ -209,7 +209,9 @@ impl Stage {
     async fn serve(&mut self, message: ToKeeper) {
         match message {
             ToKeeper::Call { id, call: Call::Command(command) } => self.command(id, *command).await,
-            ToKeeper::Call { call: Call::Secret { .. }, .. } => panic!("no hook here reads secrets"),
+            ToKeeper::Call { call: Call::Secret { .. } | Call::Resource { .. }, .. } => {
+                panic!("no hook here reads secrets or resources")
+            }
             ToKeeper::Call { id, call: Call::Charm(digest) } => {
                 let charm = &*CHARM_ON_DISK;
                 assert_eq!(digest, charm.digest);
@@ -366,6 +368,7 @@ fn view(units: &[&str]) -> View {
         status: None,
         exposed: false,
         budgets: periapt_host_api::budget::BudgetSettings::default(),
+        resources: Default::default(),
     };
     view.applications.insert(application.name.clone(), application);
     let charm_view =

@@ -38,6 +38,7 @@ impl World {
                 status: None,
                 exposed: false,
                 budgets: periapt_host_api::budget::BudgetSettings::default(),
+                resources: Default::default(),
             },
         );
     }
@@ -116,6 +117,7 @@ impl World {
                     subordinate: false,
                     endpoints: BTreeMap::new(),
                     extra_bindings: BTreeSet::new(),
+                    resources: BTreeMap::new(),
                     options: BTreeMap::new(),
                     actions: BTreeMap::new(),
                 },

@@ -1,0 +1,237 @@
+//! Resources: content for applications' files, and who may have it (`hook-model.md` 1.10, 7.7).
+
+use periapt_host_api::{
+    ApplicationName, CharmDigest, ErrorCode, Refusal, ResourceName,
+    command::{Answer, Caller, Command, Deploy},
+    record::CharmRef,
+    resource::{ResourceKey, ResourceUpload},
+};
+use periapt_model::{Input, UploadedResource, WorkerCommand, resource_details, resource_for_unit};
+
+use crate::world::{APP, World, deploy_command, unit};
+
+/// The charm of all tests: a file, another one, and an image.
+fn charm(world: &mut World) -> CharmDigest {
+    world.upload(&format!(
+        "{APP}resources:\n  data: {{type: file, filename: rows.csv}}\n  more: {{type: file, filename: more}}\n  \
+         image: {{type: oci-image}}\n"
+    ))
+}
+
+fn upload(world: &mut World, content: &str) -> ResourceUpload {
+    let digest = CharmDigest::of(content.as_bytes());
+    let uploaded = UploadedResource { digest, size: content.len() as u64 };
+    world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
+    ResourceUpload { digest, filename: None }
+}
+
+fn name(text: &str) -> ResourceName {
+    text.parse().unwrap()
+}
+
+fn application() -> ApplicationName {
+    "app".parse().unwrap()
+}
+
+/// The new revision, and whether it is one.
+fn attach(world: &mut World, resource: &str, upload: ResourceUpload) -> Result<(u64, bool), Refusal> {
+    let resource = name(resource);
+    match world.run(Command::AttachResource { application: application(), resource, upload })? {
+        Answer::Resource { revision, fresh } => Ok((revision, fresh)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn attach_text(world: &mut World, resource: &str, content: &str) -> (u64, bool) {
+    let upload = upload(world, content);
+    attach(world, resource, upload).unwrap()
+}
+
+fn deployed(units: u32) -> World {
+    let mut world = World::new();
+    let charm = charm(&mut world);
+    world.deploy(charm, "app", units);
+    world
+}
+
+fn charm_of(world: &World) -> CharmRef {
+    world.application("app").charm
+}
+
+#[test]
+fn new_content_is_a_revision_and_a_version_of_the_charm_and_the_same_again_is_neither() {
+    let mut world = deployed(1);
+    let (before, hash) = (charm_of(&world), world.application("app").config_hash.clone());
+    assert_eq!(attach_text(&mut world, "data", "one"), (1, true));
+    let after = charm_of(&world);
+    assert_eq!((after.digest, after.modified_version), (before.digest, before.modified_version + 1));
+    assert_ne!(world.application("app").config_hash, hash, "config-changed follows");
+    assert_eq!(attach_text(&mut world, "data", "one"), (1, false));
+    assert_eq!(charm_of(&world), after);
+    assert_eq!(attach_text(&mut world, "data", "two"), (2, true));
+    assert_eq!(attach_text(&mut world, "data", "one"), (3, true), "what was there before is new again");
+    assert_eq!(attach_text(&mut world, "more", "one"), (1, true), "each resource counts for itself");
+    let current = &world.application("app").resources[&name("data")].current;
+    assert_eq!((current.revision, current.size, current.attached_by.as_str()), (3, 3, "admin"));
+    let shown = &world.view("a1").applications[&application()].resources[&name("data")];
+    assert_eq!((shown.revision, shown.digest, shown.size), (3, CharmDigest::of(b"one"), 3));
+}
+
+#[test]
+fn an_application_begins_with_what_it_is_given_and_needs_nothing() {
+    let mut world = World::new();
+    let (charm, rows) = (charm(&mut world), upload(&mut world, "rows"));
+    let Command::Deploy(deploy) = deploy_command(charm, "app", 1) else { panic!() };
+    let deploy = |resource: &str, upload: &ResourceUpload| {
+        let resources = [(name(resource), upload.clone())].into();
+        Command::Deploy(Deploy { resources, ..deploy.clone() })
+    };
+    let refused = |world: &mut World, command| world.run(command).unwrap_err();
+    let unknown = refused(&mut world, deploy("rows", &rows));
+    assert_eq!(unknown.code, ErrorCode::NotFound);
+    assert!(unknown.message.contains("unrecognized resource \"rows\""), "{unknown}");
+    let image = refused(&mut world, deploy("image", &rows));
+    assert_eq!(image.code, ErrorCode::NotSupported);
+    let wrong = ResourceUpload { filename: Some("rows.zip".into()), ..rows.clone() };
+    assert_eq!(refused(&mut world, deploy("data", &wrong)).code, ErrorCode::BadRequest);
+    let absent = ResourceUpload { digest: CharmDigest::of(b"absent"), filename: None };
+    let absent = refused(&mut world, deploy("data", &absent));
+    assert!(absent.message.contains("upload it first"), "{absent}");
+    assert!(!world.has_application("app"));
+
+    let right = ResourceUpload { filename: Some("my.csv".into()), ..rows };
+    world.run(deploy("data", &right)).unwrap();
+    let application = world.application("app");
+    assert_eq!(application.charm.modified_version, 0, "its first units are told of nothing new");
+    assert_eq!(application.resources[&name("data")].current.revision, 1);
+    assert!(!application.resources.contains_key(&name("more")));
+}
+
+#[test]
+fn what_cannot_be_attached_changes_nothing() {
+    let mut world = deployed(1);
+    let (before, rows) = (world.application("app").clone(), upload(&mut world, "rows"));
+    let wrong = ResourceUpload { filename: Some("rows.zip".into()), ..rows.clone() };
+    for (resource, upload, code) in [
+        ("other", rows.clone(), ErrorCode::NotFound),
+        ("image", rows.clone(), ErrorCode::NotSupported),
+        ("data", wrong, ErrorCode::BadRequest),
+    ] {
+        assert_eq!(attach(&mut world, resource, upload).unwrap_err().code, code, "{resource}");
+    }
+    assert_eq!(*world.application("app"), before);
+    world
+        .run(Command::RemoveApplication {
+            application: application(),
+            force: None,
+            storage: Default::default(),
+        })
+        .unwrap();
+    assert_eq!(attach(&mut world, "data", rows).unwrap_err().code, ErrorCode::NotAlive);
+}
+
+#[test]
+fn only_a_runner_that_has_a_unit_of_the_application_may_have_its_content() {
+    let mut world = deployed(1);
+    attach_text(&mut world, "data", "one");
+    attach_text(&mut world, "more", "two");
+    let key = |resource: &str, content: &str| ResourceKey {
+        name: name(resource),
+        digest: CharmDigest::of(content.as_bytes()),
+    };
+    let may = |world: &World, caller: &Caller, of: &str, key: &ResourceKey| {
+        resource_for_unit(&world.root, caller, &unit(of), key)
+    };
+    let own = world.runner("a1");
+    assert_eq!(may(&world, &own, "app/0", &key("data", "one")), Ok(()));
+
+    world.agent("a2");
+    let db = world.deploy_db("db", 1);
+    let other_model = world.add_model("other");
+    let elsewhere = Caller::Runner { agent: "a1".parse().unwrap(), model: other_model };
+    for (caller, of, key) in [
+        (own.clone(), "app/0", key("data", "two")),
+        (own.clone(), "app/0", key("data", "never uploaded")),
+        (own.clone(), "app/0", key("other", "one")),
+        (own.clone(), db[0].to_string().as_str(), key("data", "one")),
+        (own, "app/7", key("data", "one")),
+        (world.runner("a2"), "app/0", key("data", "one")),
+        (elsewhere, "app/0", key("data", "one")),
+        (world.user(), "app/0", key("data", "one")),
+        (Caller::Agent("a1".parse().unwrap()), "app/0", key("data", "one")),
+    ] {
+        let refusal = may(&world, &caller, of, &key).unwrap_err();
+        assert_eq!(
+            (refusal.code, refusal.message.as_str()),
+            (ErrorCode::PermissionDenied, "permission denied")
+        );
+    }
+}
+
+#[test]
+fn hooks_under_way_may_have_what_was_replaced_and_no_more_of_it_than_a_little() {
+    let mut world = deployed(1);
+    let contents: Vec<String> = (0..7).map(|number| format!("content {number}")).collect();
+    for content in &contents {
+        attach_text(&mut world, "data", content);
+    }
+    let may = |content: &String| {
+        let key = ResourceKey { name: name("data"), digest: CharmDigest::of(content.as_bytes()) };
+        resource_for_unit(&world.root, &world.runner("a1"), &unit("app/0"), &key).is_ok()
+    };
+    let may: Vec<_> = contents.iter().map(may).collect();
+    assert_eq!(may, [false, false, true, true, true, true, true]);
+}
+
+#[test]
+fn a_unit_is_shown_with_the_revision_that_it_was_told_of() {
+    let mut world = deployed(2);
+    world.start("app/0");
+    attach_text(&mut world, "data", "one");
+    world.start("app/0");
+    attach_text(&mut world, "data", "two");
+    let shown = |world: &World| {
+        let details = resource_details(&world.root, world.state(), world.application("app"));
+        let data = details.into_iter().find(|resource| resource.name == name("data")).unwrap();
+        let told: Vec<_> = data.units.values().map(|told| told.as_ref().map(|told| told.revision)).collect();
+        (data.attached.unwrap().revision, told)
+    };
+    assert_eq!(shown(&world), (2, vec![Some(1), None]));
+    world.start("app/0");
+    world.start("app/1");
+    assert_eq!(shown(&world), (2, vec![Some(2), Some(2)]));
+    let names: Vec<_> = resource_details(&world.root, world.state(), world.application("app"))
+        .iter()
+        .map(|resource| resource.name.to_string())
+        .collect();
+    assert_eq!(names, ["data", "image", "more"]);
+}
+
+#[test]
+fn a_refresh_keeps_what_either_charm_declares() {
+    let mut world = deployed(1);
+    attach_text(&mut world, "data", "one");
+    attach_text(&mut world, "more", "two");
+    let refresh_to = |resource: &str, world: &mut World| {
+        let charm = world.upload(&format!("{APP}resources: {{{resource}: {{type: file, filename: f}}}}\n"));
+        world.run(Command::Refresh { application: application(), charm, force: false }).unwrap();
+        world.application("app").resources.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(refresh_to("data", &mut world), ["data", "more"], "units that run the old charm read it");
+    assert_eq!(refresh_to("new", &mut world), ["data"]);
+}
+
+#[test]
+fn content_is_forgotten_when_no_application_has_it() {
+    let mut world = deployed(0);
+    attach_text(&mut world, "data", "one");
+    attach_text(&mut world, "data", "two");
+    let digest = |content: &str| CharmDigest::of(content.as_bytes());
+    for content in ["one", "two"] {
+        world.work(WorkerCommand::ForgetResource(digest(content)));
+    }
+    assert!(world.root.resource_content(&digest("one")).is_none());
+    assert!(world.root.resource_content(&digest("two")).is_some());
+    let again = ResourceUpload { digest: digest("one"), filename: None };
+    assert_eq!(attach(&mut world, "data", again).unwrap_err().code, ErrorCode::NotFound);
+}

@@ -1,0 +1,130 @@
+//! A blob as an answer: whole, in ranges, or not again for whoever has it.
+
+use axum::{body::Body, response::Response};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use periapt_blobs::{BlobError, Blobs};
+use periapt_host_api::{CharmDigest, ErrorCode, Refusal, problem::Problem};
+
+use crate::api::{
+    failure::{Answer, Failure, problem},
+    range::{Wanted, wanted},
+};
+
+/// The content under a digest is the same for ever.
+const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+/// The same, of what only some may see.
+const FOR_EVER_PRIVATE: HeaderValue = HeaderValue::from_static("private, max-age=31536000, immutable");
+
+/// What a blob is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A charm's archive.
+    Charm,
+    /// A resource's content.
+    Resource,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Charm => "charm",
+            Self::Resource => "resource",
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Charm => "application/zip",
+            Self::Resource => "application/octet-stream",
+        }
+    }
+
+    fn cache(self) -> HeaderValue {
+        match self {
+            Self::Charm => FOR_EVER,
+            Self::Resource => FOR_EVER_PRIVATE,
+        }
+    }
+}
+
+/// Answers a request for a blob, which the caller may have.
+pub(crate) async fn respond(
+    blobs: &Blobs,
+    kind: Kind,
+    digest: &CharmDigest,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Answer<Response> {
+    let unknown = || Refusal::not_found(format!("{} {digest} not found", kind.as_str()));
+    let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
+    let tag = format!("\"{digest}\"");
+    if names(headers, header::IF_NONE_MATCH, &tag) {
+        return build(kind, StatusCode::NOT_MODIFIED, &tag, Body::empty(), &[]);
+    }
+    // A range of another version is no use: then all of it is sent.
+    let may_continue = !headers.contains_key(header::IF_RANGE) || names(headers, header::IF_RANGE, &tag);
+    let asked = headers.get(header::RANGE).filter(|_| may_continue).and_then(|range| range.to_str().ok());
+    let (status, range) = match wanted(asked, size) {
+        Wanted::Whole => (StatusCode::OK, 0..size),
+        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        Wanted::Outside => return Ok(outside(kind, size)),
+    };
+    let mut more = vec![
+        (header::CONTENT_LENGTH, (range.end - range.start).to_string()),
+        (header::CONTENT_TYPE, kind.content_type().to_owned()),
+    ];
+    if status == StatusCode::PARTIAL_CONTENT {
+        more.push((header::CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
+    }
+    let body = match *method {
+        Method::HEAD => Body::empty(),
+        _ => {
+            let part = (range != (0..size)).then_some(range);
+            let blob = blobs.get(digest, part).await.map_err(|error| unavailable(&error))?;
+            Body::from_stream(blob.ok_or_else(unknown)?.content)
+        }
+    };
+    build(kind, status, &tag, body, &more)
+}
+
+/// Whether a conditional header names the tag of the content, or any.
+fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> bool {
+    let values = headers.get_all(name);
+    let mut tags = values.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    tags.any(|given| matches!(given.trim().trim_start_matches("W/"), given if given == tag || given == "*"))
+}
+
+fn build(
+    kind: Kind,
+    status: StatusCode,
+    tag: &str,
+    body: Body,
+    more: &[(header::HeaderName, String)],
+) -> Answer<Response> {
+    let mut response = Response::builder()
+        .status(status)
+        .header(header::ETAG, tag)
+        .header(header::CACHE_CONTROL, kind.cache())
+        .header(header::ACCEPT_RANGES, "bytes");
+    for (name, value) in more {
+        response = response.header(name, value);
+    }
+    response.body(body).map_err(|error| Failure(Refusal::new(ErrorCode::Internal, error.to_string())))
+}
+
+fn outside(kind: Kind, size: u64) -> Response {
+    let refusal =
+        Refusal::bad_request(format!("the range lies outside of the {}'s {size} bytes", kind.as_str()));
+    let status = StatusCode::RANGE_NOT_SATISFIABLE.as_u16();
+    let mut response = problem(Problem { status, ..refusal.into() });
+    if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
+        response.headers_mut().insert(header::CONTENT_RANGE, range);
+    }
+    response
+}
+
+/// The blob store failed.
+pub(crate) fn unavailable(error: &BlobError) -> Refusal {
+    tracing::error!(%error, "a blob could not be kept or read");
+    Refusal::new(ErrorCode::StorageUnavailable, error.to_string())
+}

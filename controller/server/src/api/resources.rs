@@ -1,0 +1,142 @@
+//! Resources: content that operators upload, what applications have of it, and what runners fetch for their units.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    response::Response,
+};
+use http::{HeaderMap, Method};
+use periapt_blobs::{BlobError, Incoming};
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
+    api::ResourceDetails,
+    command::{Caller, ResourceUploaded},
+    resource::{MAX_RESOURCE_BYTES, ResourceKey},
+};
+use periapt_model::{Input, UploadedResource, resource_details, resource_for_unit};
+
+use crate::{
+    api::{
+        blob::{self, Kind, unavailable},
+        body::Steady,
+        caller::Who,
+        failure::Answer,
+        models::{parsed, readable},
+    },
+    engine::{Engine, RESOURCE_UPLOADS},
+    writer::Lane,
+};
+
+/// How long an upload may take: the largest content over a line of 5 Mbit/s.
+const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
+
+pub(crate) async fn upload(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(digest): Path<String>,
+    content: Body,
+) -> Answer<Json<ResourceUploaded>> {
+    let digest: CharmDigest = parsed(&digest)?;
+    who.user()?;
+    let permit = Arc::clone(&engine.resource_uploads).try_acquire_owned().map_err(|_| {
+        let message = format!("{RESOURCE_UPLOADS} resources are being uploaded already; try again later");
+        Refusal::new(ErrorCode::TooManyRequests, message)
+    })?;
+    let mut incoming = engine.contents.begin(digest).await.map_err(|error| unavailable(&error))?;
+    if let Err(refusal) = receive(&mut incoming, content).await {
+        incoming.discard().await;
+        return Err(refusal.into());
+    }
+    // Whatever becomes of who asked, what was begun is brought to its end.
+    let kept = tokio::spawn(async move {
+        let kept = keep(&engine, who.0, incoming, digest).await;
+        drop(permit);
+        kept
+    });
+    let size = kept.await.map_err(|error| {
+        Refusal::new(ErrorCode::Internal, format!("keeping the resource failed: {error}"))
+    })??;
+    Ok(Json(ResourceUploaded { digest, size }))
+}
+
+/// Takes a body to the store as it comes; no more than a part of it is in memory.
+async fn receive(incoming: &mut Incoming, content: Body) -> Result<(), Refusal> {
+    let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    while let Some(piece) = body.next().await? {
+        incoming.write(piece).await.map_err(|error| unavailable(&error))?;
+    }
+    Ok(())
+}
+
+/// Keeps what came if it is what was promised, and then makes it known: what is known is always there.
+async fn keep(engine: &Engine, who: Caller, incoming: Incoming, digest: CharmDigest) -> Result<u64, Refusal> {
+    let _keeping = engine.resources.keeping().await;
+    engine.resources.asked_for(&digest);
+    let size = incoming.finish().await.map_err(|error| match error {
+        BlobError::WrongDigest { .. } => Refusal::bad_request(error.to_string()),
+        error => unavailable(&error),
+    })?;
+    let input = Input::UploadResource(UploadedResource { digest, size });
+    let known = engine.commands.submit_one(Lane::Controller, &who, input, 0).await;
+    if known.is_err() {
+        engine.resources.doubt(digest);
+    }
+    known.map(|_| size)
+}
+
+/// Whether there is such content: whoever is told so need not send it.
+pub(crate) async fn head(
+    State(engine): State<Engine>,
+    who: Who,
+    method: Method,
+    Path(digest): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let digest: CharmDigest = parsed(&digest)?;
+    who.user()?;
+    engine.resources.asked_for(&digest);
+    if engine.current().root.resource_content(&digest).is_none() {
+        return Err(Refusal::not_found(format!("resource {digest} not found")).into());
+    }
+    blob::respond(&engine.contents, Kind::Resource, &digest, &method, &headers).await
+}
+
+pub(crate) async fn of_application(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, application)): Path<(String, String)>,
+) -> Answer<Json<Vec<ResourceDetails>>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    let name: ApplicationName = parsed(&application)?;
+    let application = state.application(&name).ok_or_else(|| {
+        Refusal::not_found(format!("application {:?} not found", name.as_str()))
+            .about(format!("application {name}"))
+    })?;
+    Ok(Json(resource_details(&published.root, &state, application)))
+}
+
+pub(crate) async fn of_unit(
+    State(engine): State<Engine>,
+    who: Who,
+    method: Method,
+    Path((agent, model, application, number, resource, digest)): Path<(
+        String,
+        String,
+        String,
+        String,
+        String,
+        String,
+    )>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
+    let caller = who.runner(&agent, model)?;
+    let unit: UnitName = parsed(&format!("{application}/{number}"))?;
+    let (name, digest): (ResourceName, CharmDigest) = (parsed(&resource)?, parsed(&digest)?);
+    resource_for_unit(&engine.current().root, &caller, &unit, &ResourceKey { name, digest })?;
+    blob::respond(&engine.contents, Kind::Resource, &digest, &method, &headers).await
+}

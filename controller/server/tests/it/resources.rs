@@ -1,0 +1,195 @@
+//! Resources: streamed in, kept while somebody has them, handed to those who may have them.
+
+use std::{path::Path, time::Duration};
+
+use bytes::Bytes;
+use futures_util::stream;
+use periapt_client::{Client, ClientError};
+use periapt_host_api::{
+    CharmDigest, ErrorCode, UnitName,
+    command::{Answer, Command, ResourceUploaded},
+    resource::{ResourceKey, ResourceUpload},
+};
+
+use crate::{
+    fixture::{Agent, Fixture, Model, PATIENCE, application, charm_with_resources, code_of, deploy, unit},
+    raw,
+};
+
+async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
+    let pieces: Vec<_> = content.chunks(1_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    client.upload_resource(&CharmDigest::of(content), stream::iter(pieces)).await
+}
+
+async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
+    let upload = ResourceUpload { digest: CharmDigest::of(content), filename: None };
+    let (application, resource) = (application("stocked"), "data".parse().unwrap());
+    match model.command(Command::AttachResource { application, resource, upload }).await? {
+        Answer::Resource { revision, .. } => Ok(revision),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn fetch(agent: &Agent, model: &Model, of: &UnitName, content: &[u8]) -> Result<Vec<u8>, ClientError> {
+    let key = ResourceKey { name: "data".parse().unwrap(), digest: CharmDigest::of(content) };
+    let mut fetched = Vec::new();
+    agent.client.fetch_unit_resource(&agent.name, &model.uuid, of, &key, &mut fetched).await?;
+    Ok(fetched)
+}
+
+/// An application `stocked` with a unit on a connected agent `one`.
+async fn deployed(fixture: &Fixture) -> (Agent, Model, impl Sized + use<>) {
+    let agent = fixture.as_agent("one");
+    let assignments = agent.connect().await;
+    let model = fixture.add_model("m").await;
+    let charm = fixture.client.upload_charm(charm_with_resources()).await.unwrap().digest;
+    model.command(deploy(charm, 1)).await.unwrap();
+    (agent, model, assignments)
+}
+
+/// How many files there are below a directory.
+fn files(directory: &Path) -> usize {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { files(&entry.path()) } else { 1 }).sum()
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool, mut meanwhile: impl AsyncFnMut()) {
+    let waiting = async {
+        while !holds() {
+            meanwhile().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what} never happened"));
+}
+
+#[tokio::test]
+async fn content_is_uploaded_attached_and_fetched_by_the_agent_of_a_unit() {
+    let fixture = Fixture::start().await;
+    let (agent, model, _there) = deployed(&fixture).await;
+    let (first, second) = (vec![7; 100_000], vec![8; 9 << 20]);
+    assert!(!fixture.client.has_resource(&CharmDigest::of(&first)).await.unwrap());
+    assert_eq!(code_of(attach(&model, &first).await), ErrorCode::NotFound);
+    let uploaded = upload(&fixture.client, &first).await.unwrap();
+    assert_eq!(uploaded, ResourceUploaded { digest: CharmDigest::of(&first), size: 100_000 });
+    assert!(fixture.client.has_resource(&uploaded.digest).await.unwrap());
+    upload(&fixture.client, &first).await.unwrap();
+    assert_eq!(attach(&model, &first).await.unwrap(), 1);
+    let of = unit("stocked/0");
+    assert!(fetch(&agent, &model, &of, &first).await.unwrap() == first);
+    upload(&fixture.client, &second).await.unwrap();
+    assert_eq!(attach(&model, &second).await.unwrap(), 2);
+    assert!(fetch(&agent, &model, &of, &second).await.unwrap() == second);
+    assert!(fetch(&agent, &model, &of, &first).await.unwrap() == first, "hooks under way still read it");
+
+    let listed = fixture.client.resources(&model.selector(), &application("stocked")).await.unwrap();
+    let data = listed.iter().find(|resource| resource.name.as_str() == "data").unwrap();
+    let attached = data.attached.as_ref().unwrap();
+    assert_eq!((attached.revision, attached.size, attached.digest), (2, 9 << 20, CharmDigest::of(&second)));
+    assert_eq!(data.units.keys().collect::<Vec<_>>(), [&of]);
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_else_is_given_content() {
+    let fixture = Fixture::start().await;
+    let (agent, model, _there) = deployed(&fixture).await;
+    let content = b"rows".to_vec();
+    upload(&fixture.client, &content).await.unwrap();
+    attach(&model, &content).await.unwrap();
+    let (of, other) = (unit("stocked/0"), fixture.as_agent("two"));
+    let _other_there = other.connect().await;
+    let denied = |result| assert_eq!(code_of(result), ErrorCode::PermissionDenied);
+    // An agent without a unit of the application, for itself and in another's name.
+    denied(fetch(&other, &model, &of, &content).await);
+    let pretending = Agent { name: agent.name.clone(), client: other.client.clone() };
+    denied(fetch(&pretending, &model, &of, &content).await);
+    // The agent, for another model.
+    denied(fetch(&agent, &fixture.add_model("n").await, &of, &content).await);
+    // What was uploaded and is not attached, and what the unit's application does not have.
+    upload(&fixture.client, b"unattached").await.unwrap();
+    denied(fetch(&agent, &model, &of, b"unattached").await);
+    denied(fetch(&agent, &model, &unit("stocked/1"), &content).await);
+    // A blob of a resource is no charm, and an agent uploads nothing.
+    let as_charm = agent.client.fetch_charm(&CharmDigest::of(&content)).await;
+    assert_eq!(code_of(as_charm), ErrorCode::NotFound);
+    assert_eq!(code_of(upload(&agent.client, b"from an agent").await), ErrorCode::PermissionDenied);
+    assert!(agent.client.has_resource(&CharmDigest::of(&content)).await.is_err());
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_what_was_promised_or_breaks_off_leaves_nothing() {
+    let fixture = Fixture::start().await;
+    let other = CharmDigest::of(b"other");
+    let pieces = stream::iter([Ok(Bytes::from_static(b"content"))]);
+    let error = fixture.client.upload_resource(&other, pieces).await.unwrap_err();
+    assert_eq!(error.refusal().unwrap().code, ErrorCode::BadRequest, "{error}");
+    assert!(error.to_string().contains(&format!("not {other}")), "{error}");
+
+    let broken = stream::iter([
+        Ok(Bytes::from(vec![7; 9 << 20])),
+        Err(std::io::Error::other("the sender's disk fails")),
+    ]);
+    fixture.client.upload_resource(&other, broken).await.unwrap_err();
+    let address = fixture.handle.address();
+    let malformed = raw::request(address, "PUT /v1/resources/..%2f..%2fx", &[], "x").await;
+    assert_eq!(malformed.status, 400);
+
+    assert!(!fixture.client.has_resource(&other).await.unwrap());
+    until("that the parts go", || files(fixture.blobs()) == 0, async || tokio::task::yield_now().await).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn content_that_no_application_has_goes_after_a_while() {
+    let fixture = Fixture::start().await;
+    let (agent, model, _there) = deployed(&fixture).await;
+    for content in [b"one", b"two"] {
+        upload(&fixture.client, content).await.unwrap();
+        attach(&model, content).await.unwrap();
+    }
+    upload(&fixture.client, b"never attached").await.unwrap();
+    let kept = fixture.blobs().join("resources");
+    assert_eq!(files(&kept), 3);
+    let pass = async || {
+        fixture.clock.advance(Duration::from_secs(60));
+        fixture.client.controller().await.unwrap();
+    };
+    for _ in 0..45 {
+        pass().await;
+    }
+    assert_eq!(files(&kept), 3, "it may be on its way to being attached, or be read");
+    until("that what nobody has goes", || files(&kept) == 1, pass).await;
+    assert_eq!(fetch(&agent, &model, &unit("stocked/0"), b"two").await.unwrap(), b"two");
+    assert_eq!(code_of(fetch(&agent, &model, &unit("stocked/0"), b"one").await), ErrorCode::NotFound);
+    assert!(!fixture.client.has_resource(&CharmDigest::of(b"never attached")).await.unwrap());
+
+    let remove = Command::RemoveApplication {
+        application: application("stocked"),
+        force: Some(Default::default()),
+        storage: Default::default(),
+    };
+    model.command(remove).await.unwrap();
+    until("that the last goes", || files(&kept) == 0, pass).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_fetches_ranges_that_nobody_else_may_cache() {
+    let fixture = Fixture::start().await;
+    let (agent, model, _there) = deployed(&fixture).await;
+    upload(&fixture.client, b"0123456789").await.unwrap();
+    attach(&model, b"0123456789").await.unwrap();
+    let digest = CharmDigest::of(b"0123456789");
+    let line = format!(
+        "GET /v1/agents/{}/models/{}/units/stocked/0/resources/data/{digest}",
+        agent.name, model.uuid
+    );
+    let (address, own) = (fixture.handle.address(), ("periapt-agent", agent.name.as_str()));
+    let part = raw::request(address, &line, &[own, ("range", "bytes=3-5")], "").await;
+    assert_eq!((part.status, part.body.as_slice()), (206, &b"345"[..]));
+    assert!(part.header("cache-control").unwrap().contains("private"));
+    let nobody = raw::request(address, &line, &[], "").await;
+    assert_eq!(nobody.status, 403);
+    fixture.stop().await;
+}

@@ -1,0 +1,24 @@
+//! Resources of applications, and content that was uploaded for them.
+
+use periapt_host_api::resource::ResourceRevision;
+use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent};
+
+use super::{Named, digest, parse, time};
+
+pub(crate) fn contents() -> Named<ResourceContent> {
+    vec![("uploaded", ResourceContent { digest: digest("rows"), size: 1_234_567_890, uploaded_at: time(30) })]
+}
+
+pub(super) fn attached_once() -> AttachedResource {
+    AttachedResource { current: revision(1, "settings"), version: 0, former: Vec::new() }
+}
+
+pub(super) fn attached_twice() -> AttachedResource {
+    let former = FormerContent { content: revision(6, "fewer rows"), version: 2 };
+    AttachedResource { current: revision(7, "rows"), version: 4, former: vec![former] }
+}
+
+fn revision(revision: u64, content: &str) -> ResourceRevision {
+    let (digest, attached_by) = (digest(content), parse("admin"));
+    ResourceRevision { revision, digest, size: 512, attached_at: time(31), attached_by }
+}

@@ -1,0 +1,80 @@
+//! Blobs, sent and fetched piece by piece.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use periapt_host_api::CharmDigest;
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
+use crate::{Client, ClientError, Result, connection::Body, error::chain};
+
+/// The longest pause in a transfer: a whole blob may take longer than one answer.
+const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
+
+/// What is fetched, and what it must be.
+pub(super) struct Wanted<'a> {
+    /// Where it is.
+    pub(super) path: String,
+    /// For messages: `charm`, `resource`.
+    pub(super) what: &'static str,
+    pub(super) digest: &'a CharmDigest,
+    /// The most bytes that are taken.
+    pub(super) limit: u64,
+}
+
+/// A body of pieces as they are read.
+pub(super) fn pieces(content: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Body {
+    StreamBody::new(content.map(|piece| piece.map(Frame::data).map_err(Into::into))).boxed_unsync()
+}
+
+impl Client {
+    /// The answer to an upload.
+    pub(super) async fn uploaded<T: DeserializeOwned>(
+        &self,
+        response: http::Response<hyper::body::Incoming>,
+    ) -> Result<T> {
+        let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
+        let body = collected
+            .map_err(|_| self.unreachable("the answer does not come", true))?
+            .map_err(|error| self.unreachable(chain(&error), true))?;
+        serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
+    }
+
+    /// Fetches a blob into a writer and checks its digest. What was written is worth nothing unless this succeeds.
+    /// Answers the number of bytes.
+    pub(super) async fn fetch_blob(
+        &self,
+        wanted: Wanted<'_>,
+        writer: &mut (impl AsyncWrite + Unpin + Send),
+    ) -> Result<u64> {
+        let Wanted { path, what, digest, limit } = wanted;
+        let mut body = self.get(path).response().await?.into_body();
+        let mut hasher = Sha256::new();
+        let mut length = 0;
+        loop {
+            let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame())
+                .await
+                .map_err(|_| self.unreachable(format!("the {what} does not come"), false))?;
+            let Some(frame) = next else { break };
+            let frame = frame.map_err(|error| self.unreachable(chain(&error), false))?;
+            let Ok(data) = frame.into_data() else { continue };
+            length += data.len() as u64;
+            if length > limit {
+                return Err(self.protocol(format!("{what} {digest} is larger than {limit} bytes")));
+            }
+            hasher.update(&data);
+            writer.write_all(&data).await.map_err(|error| ClientError::Local(error.to_string()))?;
+        }
+        writer.flush().await.map_err(|error| ClientError::Local(error.to_string()))?;
+        let got = CharmDigest::from_bytes(hasher.finalize().into());
+        match got == *digest {
+            true => Ok(length),
+            false => Err(self.protocol(format!("{what} {digest} arrived with digest {got}"))),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Resources: their content, and what applications have of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http::{HeaderValue, Method, header};
+use periapt_host_api::{
+    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelUuid, UnitName,
+    api::{ModelSelector, ResourceDetails},
+    command::ResourceUploaded,
+    resource::{MAX_RESOURCE_BYTES, ResourceKey},
+};
+use tokio::io::AsyncWrite;
+
+use super::blob::{Wanted, pieces};
+use crate::{Client, ClientError, Result};
+
+/// How long content may take to be sent and checked: the controller waits no longer, either.
+const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
+
+impl Client {
+    /// Whether the controller has the content of a resource.
+    pub async fn has_resource(&self, digest: &CharmDigest) -> Result<bool> {
+        match self.call(Method::HEAD, content_path(digest)).response().await {
+            Ok(_) => Ok(true),
+            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Uploads the content of a resource as it is read. The controller checks that it has the digest, and keeps nothing
+    /// if it has not.
+    pub async fn upload_resource(
+        &self,
+        digest: &CharmDigest,
+        content: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    ) -> Result<ResourceUploaded> {
+        let kind = HeaderValue::from_static("application/octet-stream");
+        let call = self.call(Method::PUT, content_path(digest)).header(header::CONTENT_TYPE, kind);
+        self.uploaded(call.body(pieces(content)).upload(UPLOAD_WITHIN).await?).await
+    }
+
+    /// The resources that an application's charm declares, with what is attached.
+    pub async fn resources(
+        &self,
+        model: &ModelSelector,
+        application: &ApplicationName,
+    ) -> Result<Vec<ResourceDetails>> {
+        self.get(format!("/v1/models/{model}/applications/{application}/resources")).value().await
+    }
+
+    /// Fetches the content of a resource of a unit's application into a writer and checks its digest. What was written
+    /// is worth nothing unless this succeeds. Answers the number of bytes.
+    pub async fn fetch_unit_resource(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        unit: &UnitName,
+        key: &ResourceKey,
+        writer: &mut (impl AsyncWrite + Unpin + Send),
+    ) -> Result<u64> {
+        let ResourceKey { name, digest } = key;
+        let path = format!("/v1/agents/{agent}/models/{model}/units/{unit}/resources/{name}/{digest}");
+        let wanted = Wanted { path, what: "resource", digest, limit: MAX_RESOURCE_BYTES };
+        self.fetch_blob(wanted, writer).await
+    }
+}
+
+fn content_path(digest: &CharmDigest) -> String {
+    format!("/v1/resources/{digest}")
+}

@@ -1,0 +1,252 @@
+//! Resources that come from a controller of the test's.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read as _,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use periapt_host_api::{
+    CharmDigest, ModelUuid, Refusal, Revision, StoreId, UnitName,
+    agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
+    api::WatchPosition,
+    command::CommandResults,
+    record::CharmRef,
+    resource::ResourceKey,
+    secret::{SecretData, SecretKey},
+    status::Life,
+    view::{ApplicationView, Frame, ResourceView, ViewEntity, ViewKey},
+};
+
+use super::Resources;
+use crate::keeper::{
+    controller::{Answers, Controller, ControllerError},
+    directories::Directories,
+};
+
+fn away<T>() -> Result<T, ControllerError> {
+    Err(ControllerError::Away("the controller is away".to_owned()))
+}
+
+/// Has the content of some resources, by their digests.
+#[derive(Clone, Default)]
+struct Contents {
+    contents: BTreeMap<CharmDigest, Result<&'static str, ControllerError>>,
+    fetched: Arc<AtomicUsize>,
+}
+
+impl Controller for Contents {
+    async fn register(&self, _: Register) -> Result<(), ControllerError> {
+        away()
+    }
+
+    async fn assignments(&self) -> Result<Answers<AgentAssignments>, ControllerError> {
+        away()
+    }
+
+    async fn watch(&self, _: ModelUuid, _: Option<WatchPosition>) -> Result<Answers<Frame>, ControllerError> {
+        away()
+    }
+
+    async fn commands(
+        &self,
+        _: ModelUuid,
+        _: Vec<RunnerCommand>,
+    ) -> Result<CommandResults<RunnerAnswer>, ControllerError> {
+        away()
+    }
+
+    async fn secret(&self, _: ModelUuid, _: &UnitName, _: &SecretKey) -> Result<SecretData, ControllerError> {
+        away()
+    }
+
+    async fn resource(
+        &self,
+        _: ModelUuid,
+        _: &UnitName,
+        key: &ResourceKey,
+        file: &Path,
+    ) -> Result<(), ControllerError> {
+        self.fetched.fetch_add(1, Ordering::Relaxed);
+        // Others get their turn: whoever asks now must wait for this.
+        tokio::task::yield_now().await;
+        let content = self.contents.get(&key.digest).cloned().unwrap_or_else(away)?;
+        fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
+    }
+
+    async fn charm(&self, _: CharmDigest, _: &Path) -> Result<(), ControllerError> {
+        away()
+    }
+}
+
+struct Bench {
+    data: tempfile::TempDir,
+    directories: Arc<Directories>,
+    controller: Contents,
+}
+
+impl Bench {
+    fn new(contents: &[&'static str]) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let directories = Arc::new(Directories::open(data.path()).unwrap());
+        let contents = contents.iter().map(|content| (digest(content), Ok(*content))).collect();
+        Self { data, directories, controller: Contents { contents, ..Contents::default() } }
+    }
+
+    fn resources(&self, model: u128) -> Resources<Contents> {
+        let model = ModelUuid(uuid::Uuid::from_u128(model));
+        Resources::new(self.controller.clone(), model, Arc::clone(&self.directories))
+    }
+
+    fn fetched(&self) -> usize {
+        self.controller.fetched.load(Ordering::Relaxed)
+    }
+
+    /// How many files there are in a directory of the agent's, and in those below it.
+    fn files(&self, name: &str) -> usize {
+        fn count(path: &Path) -> usize {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+        }
+        count(&self.data.path().join(name))
+    }
+
+    async fn until_files(&self, count: usize) {
+        let waiting = async {
+            while self.files("resources") != count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(60), waiting).await.unwrap();
+    }
+}
+
+fn digest(content: &str) -> CharmDigest {
+    CharmDigest::of(content.as_bytes())
+}
+
+fn unit() -> UnitName {
+    "app/0".parse().unwrap()
+}
+
+fn key(content: &str) -> ResourceKey {
+    ResourceKey { name: "data".parse().unwrap(), digest: digest(content) }
+}
+
+async fn read(resources: &Resources<Contents>, content: &str) -> Result<String, ControllerError> {
+    let mut file = resources.obtain(&unit(), &key(content)).await?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    Ok(text)
+}
+
+/// A frame in which `app` has some content.
+fn frame(from: Option<u64>, contents: &[&str]) -> Frame {
+    let resource = |(number, content): (usize, &&str)| {
+        let view = ResourceView { revision: 1, digest: digest(content), size: content.len() as u64 };
+        (format!("data{number}").parse().unwrap(), view)
+    };
+    let application = ApplicationView {
+        name: "app".parse().unwrap(),
+        life: Life::Alive,
+        charm: CharmRef { digest: digest("charm"), modified_version: 0 },
+        force_charm: false,
+        config: BTreeMap::new(),
+        config_hash: String::new(),
+        trust_hash: String::new(),
+        trust: false,
+        bindings: Default::default(),
+        bindings_hash: String::new(),
+        leader: None,
+        leader_settings: BTreeMap::new(),
+        leader_settings_version: 0,
+        update_status_interval: None,
+        status: None,
+        exposed: false,
+        budgets: Default::default(),
+        resources: contents.iter().enumerate().map(resource).collect(),
+    };
+    let store = StoreId(uuid::Uuid::from_u128(7));
+    let puts = vec![ViewEntity::Application(application)];
+    Frame { store, from: from.map(Revision), to: Revision(9), puts, deletes: Vec::new() }
+}
+
+#[tokio::test]
+async fn content_is_fetched_once_whoever_asks_and_is_at_hand_when_the_controller_is_away() {
+    let mut bench = Bench::new(&["one"]);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["one"]));
+    let (first, second) = tokio::join!(read(&resources, "one"), read(&resources, "one"));
+    assert_eq!((first.unwrap().as_str(), second.unwrap().as_str()), ("one", "one"));
+    assert_eq!((bench.fetched(), bench.files("resources"), bench.files("incoming")), (1, 1, 0));
+
+    // Another keeper on the same directory, whose controller is away.
+    bench.controller.contents.clear();
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["one"]));
+    assert_eq!(read(&resources, "one").await.unwrap(), "one");
+    assert_eq!(bench.fetched(), 1);
+    assert!(matches!(read(&resources, "two").await, Err(ControllerError::Away(_))));
+}
+
+#[tokio::test]
+async fn what_came_for_one_model_is_not_given_to_another() {
+    let mut bench = Bench::new(&["one"]);
+    let own = bench.resources(1);
+    own.observe(&frame(None, &["one"]));
+    read(&own, "one").await.unwrap();
+    let denied = ControllerError::Refused(Refusal::permission_denied("permission denied"));
+    bench.controller.contents.insert(digest("one"), Err(denied));
+    let other = bench.resources(2);
+    other.observe(&frame(None, &["one"]));
+    assert!(matches!(read(&other, "one").await, Err(ControllerError::Refused(_))));
+    assert_eq!(read(&own, "one").await.unwrap(), "one");
+}
+
+#[tokio::test]
+async fn content_goes_when_nobody_has_it_and_stays_for_who_reads_it() {
+    let bench = Bench::new(&["one", "two"]);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["one"]));
+    let mut held = resources.obtain(&unit(), &key("one")).await.unwrap();
+    resources.observe(&frame(Some(9), &["one", "two"]));
+    read(&resources, "two").await.unwrap();
+    assert_eq!(bench.files("resources"), 2);
+
+    resources.observe(&frame(Some(9), &["two"]));
+    bench.until_files(1).await;
+    let mut text = String::new();
+    held.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "one", "a hook that has it open reads on");
+    // A hook whose snapshot is older gets it all the same, and nothing is kept for others.
+    assert_eq!(read(&resources, "one").await.unwrap(), "one");
+    assert_eq!((bench.files("resources"), bench.files("incoming")), (1, 0));
+
+    let gone = Frame {
+        puts: Vec::new(),
+        deletes: vec![ViewKey::Application("app".parse().unwrap())],
+        ..frame(Some(9), &[])
+    };
+    resources.observe(&gone);
+    bench.until_files(0).await;
+}
+
+#[tokio::test]
+async fn what_an_earlier_agent_left_is_looked_through_with_the_first_view() {
+    let bench = Bench::new(&["one", "two"]);
+    let before = bench.resources(1);
+    before.observe(&frame(None, &["one", "two"]));
+    read(&before, "one").await.unwrap();
+    read(&before, "two").await.unwrap();
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["two"]));
+    bench.until_files(1).await;
+    let kept = bench.directories.other_resources(&[ModelUuid(uuid::Uuid::from_u128(1))].into());
+    assert!(kept.is_empty(), "{kept:?}");
+    assert_eq!(bench.directories.other_resources(&[].into()).len(), 1);
+}

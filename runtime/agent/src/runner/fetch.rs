@@ -1,0 +1,104 @@
+//! What a hook waits for while it runs: content that its keeper brings (`design.md` section 7).
+
+use std::{fs::File, sync::Arc, time::Duration};
+
+use periapt_hook::CallError;
+use periapt_host_api::{
+    ErrorCode, UnitName,
+    resource::ResourceKey,
+    secret::{SecretData, SecretKey},
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout},
+};
+
+use super::link::Link;
+use crate::{
+    backoff::Backoff,
+    protocol::{Call, CallOutcome},
+};
+
+/// How long a hook waits for content while the controller is away.
+const FETCHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How many resources are asked for at a time: each call of a runner has one of a few places, and commits must find
+/// one however long downloads take.
+const RESOURCES_AT_A_TIME: usize = 8;
+
+/// Brings content to hooks. Who may read what, the controller decides.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    link: Link,
+    resources: Semaphore,
+}
+
+impl Fetch {
+    /// By way of a keeper.
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, resources: Semaphore::new(RESOURCES_AT_A_TIME) }
+    }
+
+    /// One revision of a secret.
+    pub(crate) async fn secret(&self, unit: &UnitName, key: SecretKey) -> Result<SecretData, CallError> {
+        let away =
+            || format!("cannot read secret {:?}: the controller is away, try again", key.id.to_string());
+        let call = Call::Secret { unit: unit.clone(), key };
+        let fetched = self.answered(call, away, |outcome| match outcome {
+            CallOutcome::Secret(content) => Some(content),
+            _ => None,
+        });
+        timeout(FETCHED_WITHIN, fetched).await.unwrap_or_else(|_| Err(CallError::TryAgain(away())))
+    }
+
+    /// The content of a resource, held open. What is on its way may take longer than what does not come.
+    pub(crate) async fn resource(&self, unit: &UnitName, key: ResourceKey) -> Result<File, CallError> {
+        // Never closed, and if it were: without the permit the work is still right.
+        let _place = self.resources.acquire().await;
+        let away = || {
+            let name = &key.name;
+            format!(
+                "could not download resource: the controller is away, and {name:?} is not at hand; try again"
+            )
+        };
+        let call = Call::Resource { unit: unit.clone(), key: key.clone() };
+        let held = self.answered(call, away, |outcome| match outcome {
+            CallOutcome::Resource(held) => held.file,
+            _ => None,
+        });
+        // Nobody else has it: each answer brings a descriptor of its own.
+        Arc::try_unwrap(held.await?)
+            .map_err(|_| CallError::Failed("a descriptor came to more than one".to_owned()))
+    }
+
+    /// Asks until it is answered, or the controller was away for too long. The call may be made again: it changes
+    /// nothing.
+    async fn answered<T>(
+        &self,
+        call: Call,
+        away: impl Fn() -> String,
+        take: impl Fn(CallOutcome) -> Option<T>,
+    ) -> Result<T, CallError> {
+        let (began, mut backoff) = (Instant::now(), Backoff::network());
+        loop {
+            match self.link.call(call.clone()).await {
+                CallOutcome::Refused(refusal) => {
+                    return Err(match refusal.code {
+                        ErrorCode::PermissionDenied => CallError::PermissionDenied(refusal.message),
+                        ErrorCode::NotFound => CallError::NotFound(refusal.message),
+                        _ => CallError::Failed(refusal.message),
+                    });
+                }
+                outcome => {
+                    if let Some(content) = take(outcome) {
+                        return Ok(content);
+                    }
+                }
+            }
+            if began.elapsed() >= FETCHED_WITHIN {
+                return Err(CallError::TryAgain(away()));
+            }
+            sleep(backoff.failed()).await;
+        }
+    }
+}
