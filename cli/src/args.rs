@@ -93,6 +93,10 @@ pub(crate) enum Command {
     DetachStorage(commands::storage::DetachStorage),
     RemoveStorage(commands::storage::RemoveStorage),
 
+    // Resources.
+    AttachResource(commands::resources::AttachResource),
+    Resources(commands::resources::Resources),
+
     // Actions.
     Actions(commands::action::Actions),
     ShowAction(commands::action::ShowAction),

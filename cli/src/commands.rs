@@ -20,6 +20,7 @@ pub(crate) mod model_config;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod resolved;
+pub(crate) mod resources;
 pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
@@ -80,6 +81,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::ShowSecret(command) => command.run(context).await,
         Command::Machines(command) => command.run(context).await,
         Command::RemoveMachine(command) => command.run(context).await,
+        Command::AttachResource(command) => command.run(context).await,
+        Command::Resources(command) => command.run(context).await,
         Command::Actions(command) => command.run(context).await,
         Command::ShowAction(command) => command.run(context).await,
         Command::Run(command) => command.run(context).await,

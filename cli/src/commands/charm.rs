@@ -65,7 +65,7 @@ impl Charm {
             tracing::info!(%digest, "the controller has this charm");
             return Ok(digest);
         }
-        let progress = progress(self.archive.len(), &self.inspected.meta.name);
+        let progress = progress(self.archive.len() as u64, &self.inspected.meta.name);
         let bar = progress.clone();
         let mut rest = self.archive.clone();
         let pieces = std::iter::from_fn(move || {
@@ -79,10 +79,10 @@ impl Charm {
     }
 }
 
-/// Hidden where standard error is no terminal.
-fn progress(length: usize, name: &str) -> ProgressBar {
+/// How far an upload is. Hidden where standard error is no terminal.
+pub(crate) fn progress(length: u64, name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("Uploading {msg} {wide_bar} {bytes}/{total_bytes} {eta}");
-    let bar = ProgressBar::new(length as u64).with_message(name.to_owned());
+    let bar = ProgressBar::new(length).with_message(name.to_owned());
     bar.enable_steady_tick(Duration::from_millis(200));
     match style {
         Ok(style) => bar.with_style(style),

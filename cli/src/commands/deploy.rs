@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId, StorageName,
+    AgentName, ApplicationName, MachineId, ResourceName, StorageName,
     command::{Answer, Command, Deploy as DeployCommand, Placement},
     storage::StorageDirective,
 };
@@ -12,7 +12,7 @@ use periapt_host_api::{
 use super::{
     bundle::{self, BundleArgs},
     charm::Charm,
-    settings, spaces, storage,
+    resources, settings, spaces, storage,
 };
 use crate::{
     context::{Context, ModelArg},
@@ -32,6 +32,7 @@ Examples:
   periapt deploy ./mysql --bind 'internal db=public'
   periapt deploy ./proxy --to 3
   periapt deploy ./postgresql --storage pgdata=8G
+  periapt deploy ./website --resource bundle=./site.tar.gz
   periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
 pub(crate) struct Deploy {
     /// The charm (a directory or a .charm file) or the bundle (a .yaml file or its directory)
@@ -54,6 +55,9 @@ pub(crate) struct Deploy {
     /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named
     #[arg(long, value_name = "SPACES")]
     bind: Vec<String>,
+    /// The first content of a resource, from a file on this machine; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
+    resource: Vec<(ResourceName, PathBuf)>,
     /// Trust the application with what its charm asks for
     #[arg(long)]
     trust: bool,
@@ -82,7 +86,17 @@ impl Deploy {
         for (key, text) in &config {
             meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
         }
+        let files = resources::given(&self.resource)?;
+        for (name, file) in &files {
+            let declared = meta.resources.get(name);
+            let declared =
+                declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
+            declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
+        }
         let digest = charm.upload(model.client()).await?;
+        for file in files.values() {
+            file.upload(model.client()).await?;
+        }
         context.say(format_args!(
             "Deploying \"{name}\" from local charm \"{}\", digest {}",
             meta.name,
@@ -98,6 +112,7 @@ impl Deploy {
             storage: storage::directives(self.storage)?,
             trust: self.trust,
             bindings: spaces::bindings(&self.bind)?,
+            resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
         };
         let units: Vec<_> = match model.command(Command::Deploy(command)).await? {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
@@ -114,9 +129,10 @@ impl Deploy {
     /// A bundle says for itself what the options of a single application say.
     fn only_of_bundles(&self) -> Result<()> {
         let given = self.application.is_some() || self.num_units.is_some() || !self.storage.is_empty();
+        let given = given || !self.resource.is_empty();
         match given || !self.config.is_empty() || !self.to.is_empty() {
             true => Err(Failure::new(
-                "a bundle takes no application name, --num-units, --config, --storage or --to",
+                "a bundle takes no application name, --num-units, --config, --storage, --resource or --to",
             )
             .with_hint("write what differs into a file, and give it with --overlay")),
             false => Ok(()),

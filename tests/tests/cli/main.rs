@@ -9,6 +9,7 @@ mod exec;
 mod failing;
 mod mistakes;
 mod networks;
+mod resources;
 mod secrets;
 mod settling;
 mod standstill;

@@ -9,16 +9,18 @@ use std::{
 
 use base64::Engine as _;
 use clap::Args;
+use periapt_client::Client;
 use periapt_host_api::{
-    ApplicationName, MachineId, UnitName,
+    ApplicationName, CharmDigest, MachineId, ResourceName, UnitName,
     bundle::{BY_DIGEST, Bundle, BundleCharm, Model as BundleModel, Step, UnitPlace, plan},
     command::{Answer, Command, Deploy, Placement},
+    resource::ResourceUpload,
 };
 use tokio::time::timeout;
 
 use super::model;
 use crate::{
-    commands::{charm::Charm, status::Follow},
+    commands::{charm::Charm, resources::ResourceFile, status::Follow},
     context::{Context, Model},
     error::{Explain as _, Failure, Result, with_source},
     output::note,
@@ -69,8 +71,15 @@ pub(crate) async fn deploy(
     }
     let directory = path.parent().unwrap_or(Path::new("."));
     let charms = charms(model, &bundle, directory).await?;
-    let metas: BTreeMap<_, _> =
-        charms.iter().map(|(name, charm)| (name.clone(), charm.of_bundle())).collect();
+    let resources = resources(&bundle, directory)?;
+    let metas: BTreeMap<_, _> = charms
+        .iter()
+        .map(|(name, charm)| {
+            let own = resources.get(name).into_iter().flatten();
+            let resources = own.map(|(name, source)| (name.clone(), source.upload_of()));
+            (name.clone(), BundleCharm { resources: resources.collect(), ..charm.of_bundle() })
+        })
+        .collect();
     let there = model::read(model).await?;
     let machines = machines(&args.map_machines, &bundle, &there)?;
     let steps = plan(&bundle, &metas, &there, &machines).explain(|| format!("{}", path.display()))?;
@@ -87,6 +96,9 @@ pub(crate) async fn deploy(
         if let BundleSource::Local(charm) = charm {
             charm.upload(model.client()).await?;
         }
+    }
+    for source in resources.values().flat_map(BTreeMap::values) {
+        source.upload(model.client(), &steps).await?;
     }
     context.say("Executing changes:");
     let units = there.applications.into_iter().map(|(name, existing)| {
@@ -138,9 +150,11 @@ enum BundleSource {
 impl BundleSource {
     fn of_bundle(&self) -> BundleCharm {
         match self {
-            Self::Local(charm) => {
-                BundleCharm { digest: charm.inspected.digest, meta: charm.inspected.meta.clone() }
-            }
+            Self::Local(charm) => BundleCharm {
+                digest: charm.inspected.digest,
+                meta: charm.inspected.meta.clone(),
+                resources: BTreeMap::new(),
+            },
             Self::Controller(charm) => charm.clone(),
         }
     }
@@ -160,7 +174,8 @@ async fn charms(
                 let digest = digest.parse().map_err(with_source).explain(at)?;
                 let archive = model.client().fetch_charm(&digest).await.explain(at)?;
                 let inspected = periapt_archive::inspect(&archive).explain(at)?;
-                BundleSource::Controller(BundleCharm { digest, meta: inspected.meta })
+                let (meta, resources) = (inspected.meta, BTreeMap::new());
+                BundleSource::Controller(BundleCharm { digest, meta, resources })
             }
             None => {
                 let path = Path::new(application.charm.strip_prefix("local:").unwrap_or(&application.charm));
@@ -170,6 +185,56 @@ async fn charms(
         charms.insert(name.clone(), charm);
     }
     Ok(charms)
+}
+
+/// Where the content of a bundle's resource comes from.
+enum ResourceSource {
+    /// From this machine.
+    Local(ResourceFile),
+    /// The controller has it.
+    Controller(CharmDigest),
+}
+
+impl ResourceSource {
+    fn upload_of(&self) -> ResourceUpload {
+        match self {
+            Self::Local(file) => file.upload_of(),
+            Self::Controller(digest) => ResourceUpload { digest: *digest, filename: None },
+        }
+    }
+
+    /// Brings what some step needs to the controller.
+    async fn upload(&self, client: &Client, steps: &[Step]) -> Result<()> {
+        let digest = self.upload_of().digest;
+        let needs = |step: &Step| match step {
+            Step::Deploy { resources, .. } => resources.values().any(|upload| upload.digest == digest),
+            Step::Attach { upload, .. } => upload.digest == digest,
+            _ => false,
+        };
+        match self {
+            Self::Local(file) if steps.iter().any(needs) => file.upload(client).await,
+            Self::Local(_) | Self::Controller(_) => Ok(()),
+        }
+    }
+}
+
+/// All resources of a bundle, by application. Nothing is sent yet.
+fn resources(
+    bundle: &Bundle,
+    directory: &Path,
+) -> Result<BTreeMap<ApplicationName, BTreeMap<ResourceName, ResourceSource>>> {
+    let mut all = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for (application, body) in &bundle.applications {
+        for (name, place) in &body.resources {
+            let at = || format!("application {application}: resource {name}");
+            let source = match place.strip_prefix(BY_DIGEST) {
+                Some(digest) => ResourceSource::Controller(digest.parse().map_err(with_source).explain(at)?),
+                None => ResourceSource::Local(ResourceFile::read(&directory.join(place)).explain(at)?),
+            };
+            all.entry(application.clone()).or_default().insert(name.clone(), source);
+        }
+    }
+    Ok(all)
 }
 
 /// Which of the model's machines stand for keys of the bundle.
@@ -203,7 +268,7 @@ struct Executor<'a> {
 impl Executor<'_> {
     async fn run(&mut self, step: Step) -> Result<()> {
         let command = match step {
-            Step::Deploy { application, charm, options, storage, trust } => Command::Deploy(Deploy {
+            Step::Deploy { application, charm, options, storage, trust, resources } => Command::Deploy(Deploy {
                 charm,
                 application: Some(application),
                 units: 0,
@@ -212,7 +277,11 @@ impl Executor<'_> {
                 storage,
                 trust,
                 bindings: Default::default(),
+                resources,
             }),
+            Step::Attach { application, resource, upload } => {
+                Command::AttachResource { application, resource, upload }
+            }
             Step::Refresh { application, charm } => Command::Refresh { application, charm, force: false },
             Step::Configure { application, options } => {
                 Command::SetConfig { application, set: options, reset: Vec::new() }

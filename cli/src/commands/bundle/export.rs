@@ -14,8 +14,8 @@ use crate::{
 
 /// Write a model as a bundle
 ///
-/// Deployed into an empty model of the same controller, the bundle makes the same again. It names charms by their
-/// digests; for another controller, put the charms' paths there.
+/// Deployed into an empty model of the same controller, the bundle makes the same again. It names charms and resources by
+/// their digests; for another controller, put the paths of files there.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt export-bundle\n  periapt export-bundle --filename shop.yaml")]
 pub(crate) struct ExportBundle {

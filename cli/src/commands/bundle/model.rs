@@ -1,5 +1,7 @@
 //! A model as bundles see it, asked of its controller.
 
+use std::collections::BTreeMap;
+
 use periapt_host_api::{
     ApplicationName, EndpointName, NameError,
     api::{ApplicationDetails, SettingSource},
@@ -21,7 +23,13 @@ pub(super) async fn read(model: &Model) -> Result<BundleModel> {
     for name in status.applications.keys() {
         let name = ApplicationName::new(name.as_str())?;
         let details = model.client().application(&model.selector, &name).await?;
-        read.applications.insert(name, existing(details, &status)?);
+        let resources = model.client().resources(&model.selector, &name).await?;
+        let attached = resources.into_iter().filter_map(|resource| {
+            let digest = resource.attached?.digest;
+            Some((resource.name, digest))
+        });
+        let existing = Existing { resources: attached.collect(), ..existing(details, &status)? };
+        read.applications.insert(name, existing);
     }
     Ok(read)
 }
@@ -49,6 +57,7 @@ fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing
         subordinate: details.subordinate,
         exposed: details.exposed,
         trust: details.trust,
+        resources: BTreeMap::new(),
     })
 }
 

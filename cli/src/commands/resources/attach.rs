@@ -1,0 +1,61 @@
+//! `attach-resource`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, ResourceName,
+    command::{Answer, Command},
+};
+
+use super::file::{ResourceFile, argument};
+use crate::{
+    context::{Context, ModelArg},
+    error::{Explain as _, Failure, Result},
+};
+
+/// Give a resource of an application new content
+///
+/// Its units run upgrade-charm, and hooks from then on read the new file. The same content again changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt attach-resource mysql data=./rows.sql
+  periapt attach-resource website bundle=/srv/build/site.tar.gz")]
+pub(crate) struct AttachResource {
+    /// The application
+    application: ApplicationName,
+    /// The resource, as the charm declares it, and a file on this machine
+    #[arg(value_name = "NAME=FILE", value_parser = argument)]
+    resource: (ResourceName, PathBuf),
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl AttachResource {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let (application, (name, path)) = (self.application, self.resource);
+        let declared = model.client().resources(&model.selector, &application).await?;
+        let file = ResourceFile::read(&path).explain(|| format!("resource \"{name}\""))?;
+        let upload = file.upload_of();
+        // What the controller would refuse is told before the content is on its way.
+        if let Some(declared) = declared.iter().find(|declared| declared.name == name) {
+            declared.meta.admits(&name, upload.filename.as_deref()).map_err(Failure::new)?;
+            file.upload(model.client()).await?;
+        }
+        let (shown, resource) = (application.clone(), name.clone());
+        let command = Command::AttachResource { application, resource, upload };
+        match model.command(command).await? {
+            Answer::Resource { revision, fresh: true } => context.say(format_args!(
+                "Attached {} to resource \"{name}\" of application \"{shown}\" as revision {revision}",
+                path.display()
+            )),
+            Answer::Resource { revision, fresh: false } => context.say(format_args!(
+                "Resource \"{name}\" of application \"{shown}\" has this content already, as revision {revision}"
+            )),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! A resource's file on its way from this machine to a controller.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{Read as _, Seek as _},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use periapt_client::Client;
+use periapt_host_api::{
+    CharmDigest, ResourceName,
+    resource::{MAX_RESOURCE_BYTES, ResourceUpload},
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    commands::charm::progress,
+    error::{Explain as _, Failure, Result},
+};
+
+/// How much is handed to the connection at a time.
+const PIECE: usize = 64 * 1024;
+
+/// A file that is to be a resource's content. It is read twice, and never held in memory.
+#[derive(Debug)]
+pub(crate) struct ResourceFile {
+    path: PathBuf,
+    file: File,
+    digest: CharmDigest,
+    size: u64,
+}
+
+impl ResourceFile {
+    /// Reads a file once, for its digest.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let at = || format!("cannot read {}", path.display());
+        let mut file = File::open(path).map_err(|error| {
+            let failure = Failure::new(format!("{}: {error}", path.display()));
+            match path.to_str().is_some_and(|text| text.parse::<u64>().is_ok()) {
+                true => failure.with_hint("there is no store whose revisions could be named; name a file"),
+                false => failure,
+            }
+        })?;
+        let metadata = file.metadata().explain(at)?;
+        if !metadata.is_file() {
+            return Err(Failure::new(format!("{} is no file", path.display())));
+        }
+        let (mut hasher, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        loop {
+            let read = file.read(&mut piece).explain(at)?;
+            if read == 0 {
+                break;
+            }
+            size += read as u64;
+            if size > MAX_RESOURCE_BYTES {
+                return Err(Failure::new(format!(
+                    "{} is larger than {MAX_RESOURCE_BYTES} bytes, which is the most that a resource may have",
+                    path.display()
+                )));
+            }
+            hasher.update(piece.get(..read).unwrap_or_default());
+        }
+        let digest = CharmDigest::from_bytes(hasher.finalize().into());
+        Ok(Self { path: path.to_owned(), file, digest, size })
+    }
+
+    /// What a command says of it, once it was uploaded.
+    pub(crate) fn upload_of(&self) -> ResourceUpload {
+        let filename = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        ResourceUpload { digest: self.digest, filename }
+    }
+
+    /// Brings it to the controller, unless it is there. Shows how far it is on a terminal.
+    pub(crate) async fn upload(&self, client: &Client) -> Result<()> {
+        if client.has_resource(&self.digest).await? {
+            tracing::info!(digest = %self.digest, "the controller has this content");
+            return Ok(());
+        }
+        let at = || format!("cannot read {}", self.path.display());
+        let mut file = self.file.try_clone().explain(at)?;
+        file.rewind().explain(at)?;
+        let shown = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let progress = progress(self.size, &shown);
+        let bar = progress.clone();
+        let pieces = std::iter::from_fn(move || {
+            let mut piece = vec![0; PIECE];
+            match file.read(&mut piece) {
+                Ok(0) => None,
+                Ok(read) => {
+                    bar.inc(read as u64);
+                    piece.truncate(read);
+                    Some(Ok(Bytes::from(piece)))
+                }
+                Err(error) => Some(Err(error)),
+            }
+        });
+        let uploaded = client.upload_resource(&self.digest, stream::iter(pieces)).await;
+        progress.finish_and_clear();
+        uploaded.explain(|| format!("{}", self.path.display()))?;
+        Ok(())
+    }
+}
+
+/// `NAME=FILE`.
+pub(crate) fn argument(text: &str) -> std::result::Result<(ResourceName, PathBuf), String> {
+    let expected = || format!("{text:?} is no resource: write NAME=FILE");
+    let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(expected)?;
+    Ok((ResourceName::new(name).map_err(|error| error.to_string())?, path.into()))
+}
+
+/// The files of all resources that were given, each once.
+pub(crate) fn given(arguments: &[(ResourceName, PathBuf)]) -> Result<BTreeMap<ResourceName, ResourceFile>> {
+    let mut files = BTreeMap::new();
+    for (name, path) in arguments {
+        let file = ResourceFile::read(path).explain(|| format!("resource \"{name}\""))?;
+        if files.insert(name.clone(), file).is_some() {
+            return Err(Failure::new(format!("resource \"{name}\" is given twice")));
+        }
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_a_name_and_a_path() {
+        let (name, path) = argument("data=./a=b.csv").unwrap();
+        assert_eq!((name.as_str(), path), ("data", "./a=b.csv".into()));
+        for bad in ["data", "data=", "=x", "../data=x"] {
+            assert!(argument(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_told_and_a_number_with_a_hint() {
+        let refused = |path: &Path| ResourceFile::read(path).unwrap_err().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        assert!(refused(directory.path()).ends_with("is no file"));
+        assert!(refused(Path::new("/nonexistent/rows")).starts_with("/nonexistent/rows: "));
+        let path = directory.path().join("rows.csv");
+        std::fs::write(&path, "a,b").unwrap();
+        let file = ResourceFile::read(&path).unwrap();
+        let upload = file.upload_of();
+        assert_eq!((upload.digest, upload.filename.as_deref()), (CharmDigest::of(b"a,b"), Some("rows.csv")));
+    }
+}
