@@ -201,7 +201,14 @@ fn application(
     let Some(existing) = existing else {
         let (digest, trust, storage) = (charm.digest, wanted.trust, wanted.storage.clone());
         let resources = charm.resources.clone();
-        steps.push(Step::Deploy { application, charm: digest, options: differing, storage, trust, resources });
+        steps.push(Step::Deploy {
+            application,
+            charm: digest,
+            options: differing,
+            storage,
+            trust,
+            resources,
+        });
         steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
         return Ok(());
     };

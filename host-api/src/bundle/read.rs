@@ -9,8 +9,8 @@ use super::{
     raw::{self, Document},
 };
 use crate::{
-    ApplicationName, ResourceName, StorageName, UnitName, command::EndpointSelector, storage::StorageDirective,
-    yaml,
+    ApplicationName, ResourceName, StorageName, UnitName, command::EndpointSelector,
+    storage::StorageDirective, yaml,
 };
 
 impl Bundle {

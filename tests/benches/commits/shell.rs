@@ -96,10 +96,9 @@ fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyho
     let (code, printed) = match context.run_tool(model::now(), name, &arguments, None) {
         Answer::Ready(output) if output.exit_code == 0 => (0, output.stdout),
         Answer::Ready(output) => (output.exit_code, output.stderr),
-        Answer::NeedsLease
-        | Answer::NeedsSecret(_)
-        | Answer::NeedsFile(_)
-        | Answer::NeedsResource(_) => (1, String::new()),
+        Answer::NeedsLease | Answer::NeedsSecret(_) | Answer::NeedsFile(_) | Answer::NeedsResource(_) => {
+            (1, String::new())
+        }
     };
     let mut answer = vec![code];
     answer.extend(printed.into_bytes());

@@ -268,17 +268,19 @@ struct Executor<'a> {
 impl Executor<'_> {
     async fn run(&mut self, step: Step) -> Result<()> {
         let command = match step {
-            Step::Deploy { application, charm, options, storage, trust, resources } => Command::Deploy(Deploy {
-                charm,
-                application: Some(application),
-                units: 0,
-                config: options,
-                placement: Vec::new(),
-                storage,
-                trust,
-                bindings: Default::default(),
-                resources,
-            }),
+            Step::Deploy { application, charm, options, storage, trust, resources } => {
+                Command::Deploy(Deploy {
+                    charm,
+                    application: Some(application),
+                    units: 0,
+                    config: options,
+                    placement: Vec::new(),
+                    storage,
+                    trust,
+                    bindings: Default::default(),
+                    resources,
+                })
+            }
             Step::Attach { application, resource, upload } => {
                 Command::AttachResource { application, resource, upload }
             }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use periapt_hook::{ActionGathered, Answer, CallError, ExecFailure, FileError, Gathered, HookContext, MAX_ASKED};
+use periapt_hook::{
+    ActionGathered, Answer, CallError, ExecFailure, FileError, Gathered, HookContext, MAX_ASKED,
+};
 use periapt_host_api::{
     TaskId, Timestamp,
     action::TaskResults,

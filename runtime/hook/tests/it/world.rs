@@ -21,8 +21,8 @@ use periapt_host_api::{
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     view::{
         ApplicationView, BagView, CharmView, Leader, MachineView, Membership, ModelView, OwnedRevisionView,
-        OwnedSecretView, RelationView, SecretConsumerView, SecretView, StateView, StorageAttachment,
-        StorageView, UnitOutline, UnitView, View,
+        OwnedSecretView, RelationView, ResourceView, SecretConsumerView, SecretView, StateView,
+        StorageAttachment, StorageView, UnitOutline, UnitView, View,
     },
 };
 
