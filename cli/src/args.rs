@@ -83,6 +83,16 @@ pub(crate) enum Command {
     #[command(visible_alias = "relate")]
     Integrate(commands::integrate::Integrate),
     RemoveRelation(commands::integrate::RemoveRelation),
+    SuspendRelation(commands::offers::SuspendRelation),
+    ResumeRelation(commands::offers::ResumeRelation),
+    Offer(commands::offers::Offer),
+    #[command(visible_alias = "list-offers")]
+    Offers(commands::offers::Offers),
+    ShowOffer(commands::offers::ShowOffer),
+    FindOffers(commands::offers::FindOffers),
+    RemoveOffer(commands::offers::RemoveOffer),
+    Consume(commands::offers::Consume),
+    RemoveSaas(commands::offers::RemoveSaas),
     Machines(commands::machines::Machines),
     RemoveMachine(commands::machines::RemoveMachine),
     #[command(visible_alias = "list-storage")]

@@ -17,6 +17,7 @@ pub(crate) mod integrate;
 pub(crate) mod machines;
 pub(crate) mod model;
 pub(crate) mod model_config;
+pub(crate) mod offers;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod resolved;
@@ -72,6 +73,15 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Bind(command) => command.run(context).await,
         Command::Integrate(command) => command.run(context).await,
         Command::RemoveRelation(command) => command.run(context).await,
+        Command::SuspendRelation(command) => command.run(context).await,
+        Command::ResumeRelation(command) => command.run(context).await,
+        Command::Offer(command) => command.run(context).await,
+        Command::Offers(command) => command.run(context).await,
+        Command::ShowOffer(command) => command.run(context).await,
+        Command::FindOffers(command) => command.run(context).await,
+        Command::RemoveOffer(command) => command.run(context).await,
+        Command::Consume(command) => command.run(context).await,
+        Command::RemoveSaas(command) => command.run(context).await,
         Command::AddSecret(command) => command.run(context).await,
         Command::UpdateSecret(command) => command.run(context).await,
         Command::GrantSecret(command) => command.run(context).await,

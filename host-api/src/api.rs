@@ -242,6 +242,9 @@ pub struct UnitRelation {
     pub local_unit: UnitBag,
     /// The units at the other end.
     pub related_units: BTreeMap<UnitName, UnitBag>,
+    /// Whether the other end stands in another model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cross_model: bool,
 }
 
 /// A unit's bag in a relation.

@@ -14,6 +14,7 @@ use crate::{
     RelationId, ResourceName, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     network::{Bindings, Subnet},
+    offer::OfferUrl,
     problem::Refusal,
     relation::Endpoint,
     resource::ResourceUpload,
@@ -238,6 +239,56 @@ pub enum Command {
     RemoveRelation {
         /// Which.
         relation: RelationSelector,
+        /// Do not wait for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Suspends a relation with an offer of this model: the units of both sides leave it, and it stays.
+    SuspendRelation {
+        /// Which.
+        relation: RelationId,
+        /// Why, for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
+    /// Takes that back.
+    ResumeRelation {
+        /// Which.
+        relation: RelationId,
+    },
+    /// Offers endpoints of an application to other models; an offer of that name offers these from now on.
+    Offer {
+        /// Which.
+        application: ApplicationName,
+        /// Its endpoints, at least one.
+        endpoints: BTreeSet<EndpointName>,
+        /// The offer's name; none: the application's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<ApplicationName>,
+        /// For people; none: the charm's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+    },
+    /// Removes an offer.
+    RemoveOffer {
+        /// Which.
+        offer: ApplicationName,
+        /// Also with relations, which are removed with it, without waiting for their units for ever.
+        #[serde(default)]
+        force: Option<Force>,
+    },
+    /// Makes an offer of another model known in this one, so that applications can be related to it.
+    Consume {
+        /// Which.
+        offer: OfferUrl,
+        /// Its name in this model; none: the offer's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        application: Option<ApplicationName>,
+    },
+    /// Removes a consumed offer with its relations.
+    RemoveSaas {
+        /// Its name in this model.
+        application: ApplicationName,
         /// Do not wait for ever.
         #[serde(default)]
         force: Option<Force>,
@@ -503,6 +554,18 @@ pub enum Answer {
         id: RelationId,
         /// Its ends.
         endpoints: Vec<Endpoint>,
+    },
+    /// Endpoints are offered.
+    Offer {
+        /// How other models name the offer.
+        url: OfferUrl,
+    },
+    /// An offer is known in this model.
+    Consumed {
+        /// By this name.
+        application: ApplicationName,
+        /// Which.
+        url: OfferUrl,
     },
     /// An action will run.
     Operation(EnqueuedOperation),

@@ -99,6 +99,10 @@ uuid_id! {
     ModelUuid
 }
 uuid_id! {
+    /// An offer, for ever.
+    OfferUuid
+}
+uuid_id! {
     /// One store's history. Revisions of different stores cannot be compared.
     StoreId
 }

@@ -21,6 +21,7 @@ pub mod journal;
 pub mod logs;
 pub mod name;
 pub mod network;
+pub mod offer;
 pub mod ports;
 pub mod problem;
 pub mod record;
@@ -37,8 +38,8 @@ pub mod view;
 pub mod yaml;
 
 pub use id::{
-    ActionOperationId, CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OperationId, RelationId,
-    Revision, StoreId, TaskId,
+    ActionOperationId, CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid, OperationId,
+    RelationId, Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;
 pub use name::{

@@ -116,6 +116,8 @@ pub enum RelationState {
     Joining,
     /// The leader of either side has.
     Joined,
+    /// Suspended by an operator, and not all units have left yet.
+    Suspending,
     /// Suspended by an operator.
     Suspended,
     /// On its way out.
@@ -128,6 +130,7 @@ impl RelationState {
         match self {
             Self::Joining => "joining",
             Self::Joined => "joined",
+            Self::Suspending => "suspending",
             Self::Suspended => "suspended",
             Self::Dying => "dying",
         }

@@ -1,31 +1,40 @@
 //! `integrate` and `remove-relation`.
 
+use std::str::FromStr;
+
 use clap::Args;
 use periapt_host_api::{
-    RelationId,
+    NameError, RelationId,
     command::{Answer, Command, EndpointSelector, RelationSelector},
 };
 
-use super::removal::{ForceArgs, report};
+use super::{
+    offers::{RemoteEnd, consume},
+    removal::{ForceArgs, report},
+};
 use crate::{
-    context::{Context, ModelArg},
+    context::{Context, Model, ModelArg},
     error::{Failure, Result},
 };
 
 /// Relate two applications
 ///
-/// An endpoint may be left out where only one fits.
+/// An endpoint may be left out where only one fits. One of the two may be what another model offers; it is consumed
+/// under the offer's name, unless that was done before.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  periapt integrate wordpress mysql\n  periapt integrate wordpress:db mysql:db"
-)]
+#[command(after_help = "\
+Examples:
+  periapt integrate wordpress mysql
+  periapt integrate wordpress:db mysql:db
+  periapt integrate wordpress admin/prod.mysql
+  periapt integrate wordpress:db prod.mysql:db")]
 pub(crate) struct Integrate {
     /// One application
     #[arg(value_name = "APPLICATION[:ENDPOINT]")]
-    first: EndpointSelector,
-    /// The other
-    #[arg(value_name = "APPLICATION[:ENDPOINT]")]
-    second: EndpointSelector,
+    first: End,
+    /// The other, or an offer
+    #[arg(value_name = "APPLICATION[:ENDPOINT]|[USER/]MODEL.OFFER[:ENDPOINT]")]
+    second: End,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -47,10 +56,43 @@ pub(crate) struct RemoveRelation {
     model: ModelArg,
 }
 
+/// One end of a relation that is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    Here(EndpointSelector),
+    Offered(RemoteEnd),
+}
+
+impl FromStr for End {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match RemoteEnd::parse(text)? {
+            Some(offered) => Ok(Self::Offered(offered)),
+            None => text.parse().map(Self::Here).map_err(|error: NameError| error.to_string()),
+        }
+    }
+}
+
+impl End {
+    /// The end by its name in the model; what is offered is consumed first.
+    async fn in_model(self, model: &Model) -> Result<EndpointSelector> {
+        match self {
+            Self::Here(end) => Ok(end),
+            Self::Offered(RemoteEnd { offer, endpoint }) => {
+                let (application, _) = consume(model, &offer, None).await?;
+                Ok(EndpointSelector { application, endpoint })
+            }
+        }
+    }
+}
+
 impl Integrate {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let command = Command::Integrate { first: self.first, second: self.second };
+        let first = self.first.in_model(&model).await?;
+        let second = self.second.in_model(&model).await?;
+        let command = Command::Integrate { first, second };
         match model.command(command).await? {
             Answer::Relation { id, endpoints } => {
                 let ends: Vec<_> = endpoints.iter().map(ToString::to_string).collect();

@@ -78,7 +78,8 @@ impl Status {
             return watch::redraw(context, &model, every, |status| self.render(status)).await;
         }
         let status = model.client().status(&model.selector).await?;
-        if status.applications.is_empty() && status.machines.is_empty() && self.format == Format::Tabular {
+        let empty = status.applications.is_empty() && status.remote_applications.is_empty();
+        if empty && status.machines.is_empty() && self.format == Format::Tabular {
             context.say(format_args!("Model \"{}\" is empty.", status.model.name));
         }
         let text = self.render(status)?;

@@ -1,8 +1,8 @@
 //! Who may ask what: the one access table, consulted before anything else.
 
-use periapt_host_api::{Refusal, command::Caller};
+use periapt_host_api::{Refusal, command::Caller, offer::OfferAccess};
 
-use crate::{input::Input, root::ModelState};
+use crate::{entity::Offer, input::Input, root::ModelState};
 
 /// What a user may do in a model; each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,15 @@ pub fn check_access(state: &ModelState, caller: &Caller, needed: ModelAccess) ->
     match model_access(state, caller) {
         Some(access) if access >= needed => Ok(()),
         _ => Err(denied()),
+    }
+}
+
+/// What a caller may do with an offer (`hook-model.md` 7.8). Who administers its model administers it; there are no
+/// grants of less yet.
+pub fn offer_access(state: &ModelState, _: &Offer, caller: &Caller) -> Option<OfferAccess> {
+    match model_access(state, caller)? {
+        ModelAccess::Admin => Some(OfferAccess::Admin),
+        ModelAccess::Read | ModelAccess::Write => None,
     }
 }
 

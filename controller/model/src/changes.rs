@@ -11,7 +11,7 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::entity::{Entity, EntityKey};
+use crate::entity::{CrossId, Entity, EntityKey};
 
 /// The most entities that one command writes.
 pub const MAX_KEYS: usize = 100;
@@ -116,6 +116,15 @@ pub enum VolatileChange {
         /// When it lapses, on the controller's monotonic clock; none: nobody holds it.
         expires_ms: Option<u64>,
     },
+    /// A model is to look again at a relation that another model has a part in, or has looked.
+    Crossing {
+        /// The model that looks.
+        model: ModelUuid,
+        /// Which relation.
+        relation: CrossId,
+        /// What is known of it.
+        news: CrossNews,
+    },
     /// An agent was heard of.
     Presence {
         /// Which.
@@ -125,4 +134,13 @@ pub enum VolatileChange {
         /// When.
         at: Timestamp,
     },
+}
+
+/// Whether a model knows what the other one did in their relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrossNews {
+    /// There may be something.
+    Some,
+    /// It has copied all.
+    None,
 }

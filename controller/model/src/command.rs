@@ -8,6 +8,7 @@ pub(crate) mod integrate;
 pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod network;
+pub(crate) mod offer;
 pub(crate) mod refresh;
 pub(crate) mod resource;
 pub(crate) mod secret;

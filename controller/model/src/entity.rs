@@ -17,6 +17,7 @@ mod charm;
 mod controller;
 mod machine;
 mod model;
+mod offer;
 mod relation;
 mod resource;
 mod secret;
@@ -33,7 +34,8 @@ pub use charm::{Charm, ModelCharm};
 pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
-pub use relation::{Bag, Member, Relation, RelationProgress};
+pub use offer::{Offer, RemoteApplication, RemoteSource};
+pub use relation::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
 pub use resource::{AttachedResource, FormerContent, ResourceContent};
 pub(crate) use secret::PART_BYTES;
 pub use secret::{Secret, SecretConsumer, SecretContent, SecretExpiry};
@@ -74,6 +76,10 @@ pub enum ModelKey {
     Runner(AgentName),
     /// An application.
     Application(ApplicationName),
+    /// What is offered to other models, by the offer's name.
+    Offer(ApplicationName),
+    /// An application of another model, by its name here.
+    RemoteApplication(ApplicationName),
     /// A machine.
     Machine(MachineId),
     /// A unit.
@@ -140,6 +146,10 @@ kinds! {
     Runner,
     /// An application.
     Application,
+    /// What is offered to other models.
+    Offer,
+    /// An application of another model.
+    RemoteApplication,
     /// A machine.
     Machine,
     /// A unit.
@@ -193,6 +203,8 @@ impl Entity {
             Self::Sequence(sequence) => ModelKey::Sequence(sequence.key.clone()),
             Self::Runner(runner) => ModelKey::Runner(runner.agent.clone()),
             Self::Application(application) => ModelKey::Application(application.name.clone()),
+            Self::Offer(offer) => ModelKey::Offer(offer.name.clone()),
+            Self::RemoteApplication(remote) => ModelKey::RemoteApplication(remote.name.clone()),
             Self::Machine(machine) => ModelKey::Machine(machine.id),
             Self::Unit(unit) => ModelKey::Unit(unit.name.clone()),
             Self::Relation(relation) => ModelKey::Relation(relation.id),

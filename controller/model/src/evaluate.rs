@@ -8,7 +8,7 @@ use periapt_host_api::{
 use crate::{
     access, agent,
     changes::Changes,
-    command, commit,
+    command, commit, cross,
     input::{Environment, Input, Output, WorkerCommand},
     resource,
     root::Root,
@@ -74,6 +74,17 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::RemoveRelation { relation, force } => {
             command::integrate::remove_relation(tx, relation, *force)
         }
+        Command::SuspendRelation { relation, message } => command::offer::suspend(tx, relation, message),
+        Command::ResumeRelation { relation } => command::offer::resume(tx, relation),
+        Command::Offer { application, endpoints, name, description } => {
+            let (name, description) = (name.as_ref(), description.as_deref());
+            command::offer::offer(tx, &command::offer::Wanted { application, endpoints, name, description })
+        }
+        Command::RemoveOffer { offer, force } => command::offer::remove_offer(tx, offer, *force),
+        Command::Consume { offer, application } => {
+            command::offer::consume(tx, caller, offer, application.as_ref())
+        }
+        Command::RemoveSaas { application, force } => command::offer::remove_saas(tx, application, *force),
         Command::RemoveMachine { machine, force } => command::machine::remove(tx, *machine, *force),
         Command::Expose { application, endpoints } => command::network::expose(tx, application, endpoints),
         Command::Unexpose { application, endpoints } => {
@@ -126,6 +137,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
+        | WorkerCommand::CopyFromOthers(model)
         | WorkerCommand::WindUpModel(model)
         | WorkerCommand::RingSecrets(model)
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
@@ -134,6 +146,7 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         WorkerCommand::AssignUnits(_) => worker::assign::assign_units(&mut tx)?,
         WorkerCommand::RunWork(_, id) => worker::work::run(&mut tx, *id),
         WorkerCommand::PruneTasks(_) => worker::tasks::prune(&mut tx),
+        WorkerCommand::CopyFromOthers(_) => cross::copy::run(&mut tx),
         WorkerCommand::WindUpModel(_) => worker::windup::wind_up(&mut tx),
         WorkerCommand::RingSecrets(_) => worker::secret::ring(&mut tx),
         WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),

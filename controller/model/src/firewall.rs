@@ -1,5 +1,5 @@
 //! The firewall of each machine as it is wanted (`hook-model.md` 7.3): what its units have open, as far as their
-//! applications are exposed.
+//! applications are exposed or consumed by other models.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,47 @@ use periapt_host_api::{
     firewall::IngressRules,
     network::{Spaces, Subnet},
     ports::OpenedPorts,
+    status::Life,
 };
 
-use crate::{entity::Application, root::ModelState};
+use crate::{
+    entity::{Application, CrossSide},
+    root::ModelState,
+};
 
 /// What a machine's firewall is to let in.
 pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
     let mut rules = IngressRules::new();
     for unit in state.units_on(machine) {
-        let Some(application) = state.application(unit.name.application()).filter(|it| it.exposed) else {
-            continue;
-        };
+        let Some(application) = state.application(unit.name.application()) else { continue };
         for opened in &unit.ports {
-            let from = sources(application, &state.model().spaces, opened);
+            let mut from = consumers(state, application, opened);
+            if application.exposed {
+                from.extend(sources(application, &state.model().spaces, opened));
+            }
             if !from.is_empty() {
                 rules.entry(opened.range).or_default().extend(from);
             }
         }
     }
     rules
+}
+
+/// Where the units of other models come from that are related to the endpoints which a range is open for, exposed or
+/// not.
+fn consumers(state: &ModelState, application: &Application, opened: &OpenedPorts) -> BTreeSet<Subnet> {
+    let mut subnets = BTreeSet::new();
+    for relation in state.relations_of(&application.name) {
+        let Some(CrossSide::Offerer { ingress }) = relation.cross.as_ref().map(|cross| &cross.side) else {
+            continue;
+        };
+        let own = relation.end_of(&application.name).map(|end| &end.name);
+        let is_for_it = opened.endpoints.is_empty() || own.is_some_and(|own| opened.endpoints.contains(own));
+        if relation.life == Life::Alive && !relation.suspended && is_for_it {
+            subnets.extend(ingress.iter().copied());
+        }
+    }
+    subnets
 }
 
 /// From where one range may be reached. Opened for all endpoints, it is for whomever any of them is exposed to; opened

@@ -91,6 +91,8 @@ pub enum WorkerCommand {
     RunWork(ModelUuid, WorkId),
     /// Forgets ended tasks that are kept no longer.
     PruneTasks(ModelUuid),
+    /// Copies what other models did in relations with this one.
+    CopyFromOthers(ModelUuid),
     /// Does the next step of a model's destruction.
     WindUpModel(ModelUuid),
     /// Marks rotations and expiries of secrets whose time has come.
@@ -106,6 +108,7 @@ impl WorkerCommand {
             Self::AssignUnits(model)
             | Self::RunWork(model, _)
             | Self::PruneTasks(model)
+            | Self::CopyFromOthers(model)
             | Self::WindUpModel(model)
             | Self::RingSecrets(model)
             | Self::ExpireLease(model, _) => Some(*model),

@@ -3,6 +3,7 @@
 pub(crate) mod application;
 pub(crate) mod charm;
 pub(crate) mod relation;
+pub(crate) mod remote;
 pub(crate) mod scope;
 pub(crate) mod secret;
 pub(crate) mod storage;

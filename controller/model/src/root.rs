@@ -5,13 +5,13 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, Revision, Timestamp, UserName,
-    command::Caller,
+    AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision,
+    Timestamp, UserName, command::Caller, relation::BagOwner,
 };
 
 use crate::{
-    changes::{Changes, VolatileChange},
-    entity::{Agent, Charm, Controller, Entity, EntityKey, ModelKey, ResourceContent},
+    changes::{Changes, CrossNews, VolatileChange},
+    entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent},
 };
 
 mod index;
@@ -37,6 +37,8 @@ pub struct Root {
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     /// Models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
+    /// Relations across models of which the model named first may not have copied all that the other one did.
+    behind: OrdSet<(ModelUuid, CrossId)>,
     leases: OrdMap<(ModelUuid, ApplicationName), u64>,
     lapses: OrdSet<(u64, ModelUuid, ApplicationName)>,
     presence: OrdMap<AgentName, Presence>,
@@ -69,10 +71,11 @@ impl Root {
         revision: Revision,
     ) -> Result<Self, LoadError> {
         let mut root = Self { revision, ..Self::default() };
-        let mut entities: Vec<_> = entities.into_iter().collect();
-        // Sorted, a model's own entity comes before all else of the model.
-        entities.sort_by(|(left, _), (right, _)| left.cmp(right));
-        for (key, entity) in entities {
+        let is_model = |key: &EntityKey| matches!(key, EntityKey::InModel(_, ModelKey::Model));
+        let (models, mut rest): (Vec<_>, Vec<_>) = entities.into_iter().partition(|(key, _)| is_model(key));
+        // Sorted, a relation comes before its members and bags.
+        rest.sort_by(|(left, _), (right, _)| left.cmp(right));
+        for (key, entity) in models.into_iter().chain(rest) {
             if !entity.stands_under(&key) {
                 return Err(LoadError::Misplaced(Box::new(key)));
             }
@@ -84,6 +87,7 @@ impl Root {
             }
             root.put(&key, Some(&entity));
         }
+        root.note_all_crossings();
         Ok(root)
     }
 
@@ -240,6 +244,13 @@ impl Root {
         behind.chain(self.busy.range(..=last)).filter_map(|uuid| self.models.get_key_value(uuid))
     }
 
+    /// The relations across models of which a model may not have copied all.
+    pub(crate) fn behind(&self, model: ModelUuid) -> impl Iterator<Item = CrossId> {
+        let first = CrossId { consumer: ModelUuid(uuid::Uuid::nil()), relation: RelationId(0) };
+        let all = self.behind.range((model, first)..).take_while(move |(of, _)| *of == model);
+        all.map(|(_, id)| *id)
+    }
+
     /// Leases in the order in which they lapse.
     pub(crate) fn lapses(&self) -> impl Iterator<Item = &(u64, ModelUuid, ApplicationName)> {
         self.lapses.iter()
@@ -279,6 +290,9 @@ impl Root {
     }
 
     fn put_in_model(&mut self, uuid: ModelUuid, key: &ModelKey, entity: Option<&Entity>) {
+        if let Some(news) = self.models.get(&uuid).and_then(|state| news_for(state, key, entity)) {
+            self.note_behind(news);
+        }
         match (key, entity) {
             (ModelKey::Model, Some(Entity::Model(model))) => match self.models.get_mut(&uuid) {
                 Some(state) => Arc::make_mut(state).set_model(Arc::clone(model)),
@@ -288,6 +302,11 @@ impl Root {
             },
             (ModelKey::Model, _) => {
                 self.models.remove(&uuid);
+                let left: Vec<_> = self.behind(uuid).collect();
+                for id in left {
+                    self.behind.remove(&(uuid, id));
+                    self.note_behind((uuid, id));
+                }
             }
             (key, entity) => {
                 if let Some(state) = self.models.get_mut(&uuid) {
@@ -295,7 +314,12 @@ impl Root {
                 }
             }
         }
-        if self.models.get(&uuid).is_some_and(|state| state.has_work()) {
+        self.note_work(uuid);
+    }
+
+    fn note_work(&mut self, uuid: ModelUuid) {
+        let has_work = self.models.get(&uuid).is_some_and(|state| state.has_work());
+        if has_work || self.behind(uuid).next().is_some() {
             self.busy.insert(uuid);
         } else {
             self.busy.remove(&uuid);
@@ -307,9 +331,37 @@ impl Root {
             VolatileChange::Lease { model, application, expires_ms } => {
                 self.set_lease(*model, application, *expires_ms);
             }
+            VolatileChange::Crossing { model, relation, news: CrossNews::Some } => {
+                self.note_behind((*model, *relation));
+            }
+            VolatileChange::Crossing { model, relation, news: CrossNews::None } => {
+                self.behind.remove(&(*model, *relation));
+                self.note_work(*model);
+            }
             VolatileChange::Presence { agent, connected, at } => {
                 self.presence.insert(agent.clone(), Presence { connected: *connected, last_seen: *at });
             }
+        }
+    }
+
+    /// Nobody remembers what was copied before a start: both sides look at all that they share.
+    fn note_all_crossings(&mut self) {
+        let models = self.models.iter();
+        let shared = models.flat_map(|(uuid, state)| {
+            let crosses = state.relations().filter_map(|relation| relation.cross.as_ref());
+            crosses.flat_map(|cross| [(*uuid, cross.id), (cross.other_model(), cross.id)])
+        });
+        for news in shared.collect::<Vec<_>>() {
+            self.note_behind(news);
+        }
+    }
+
+    /// A model is to look at a relation across models. If it is gone, the consumer is, which finds nothing there.
+    fn note_behind(&mut self, (model, id): (ModelUuid, CrossId)) {
+        let looks = [model, id.consumer].into_iter().find(|model| self.models.contains_key(model));
+        if let Some(looks) = looks {
+            self.behind.insert((looks, id));
+            self.busy.insert(looks);
         }
     }
 
@@ -323,4 +375,23 @@ impl Root {
             self.leases.insert(key, expires);
         }
     }
+}
+
+/// Who is to look at what because of a write in a relation across models: the other model. What is copied from there
+/// is no news to it.
+fn news_for(state: &ModelState, key: &ModelKey, entity: Option<&Entity>) -> Option<(ModelUuid, CrossId)> {
+    let (id, of) = match key {
+        ModelKey::Relation(id) => (id, None),
+        ModelKey::Member(id, unit) => (id, Some(unit.application())),
+        ModelKey::Bag(key) => match &key.owner {
+            BagOwner::Unit(unit) => (&key.relation, Some(unit.application())),
+            BagOwner::Application(application) => (&key.relation, Some(application)),
+        },
+        _ => return None,
+    };
+    let cross = match entity {
+        Some(Entity::Relation(relation)) => relation.cross.as_ref(),
+        _ => state.relation(id).and_then(|relation| relation.cross.as_ref()),
+    }?;
+    (of != Some(&cross.remote)).then(|| (cross.other_model(), cross.id))
 }

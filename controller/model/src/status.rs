@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ModelUuid, Timestamp,
+    CharmDigest, ModelUuid, Timestamp,
     status::{
         AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, StatusHistoryEntry,
         StatusInfo, StatusKind, StatusText, WorkloadStatus, derive_application_status,
@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod application;
+mod offer;
 mod relation;
 mod storage;
 
@@ -49,6 +50,8 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
         model: self::model(root, state, context),
         machines: machines.collect(),
         applications: applications.collect(),
+        remote_applications: offer::consumed(root, state, context.now),
+        offers: offer::offers(root, state),
         relations: state
             .relations()
             .filter(|relation| relation.life != Life::Dead)
@@ -207,6 +210,12 @@ pub fn shown_application_status(
     let units = state.units_of(&application.name);
     let shown: Vec<_> = units.map(|unit| shown_statuses(root, state, unit, now).0).collect();
     derive_application_status(&shown, application.created_at)
+}
+
+/// A charm as lists name it: `local:NAME-REV`.
+pub(crate) fn charm_url(root: &Root, state: &ModelState, digest: &CharmDigest) -> String {
+    let name = root.charm(digest).map(|charm| charm.meta.name.as_str()).unwrap_or_default();
+    format!("local:{name}-{}", state.charm(digest).map_or(0, |charm| charm.revision))
 }
 
 fn text<S: ToString>(status: StatusInfo<S>) -> StatusText {

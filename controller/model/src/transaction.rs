@@ -13,10 +13,12 @@ use periapt_host_api::{
 };
 
 use crate::{
-    changes::{Changes, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange},
+    changes::{
+        Changes, CrossNews, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange,
+    },
     entity::{
-        Application, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work, WorkId,
-        WorkItem,
+        Application, CrossId, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work,
+        WorkId, WorkItem,
     },
     input::Environment,
     life,
@@ -168,6 +170,11 @@ impl<'a> Transaction<'a> {
     pub(crate) fn set_lease(&mut self, application: &ApplicationName, expires_ms: Option<u64>) {
         let application = application.clone();
         self.changes.volatile.push(VolatileChange::Lease { model: self.uuid, application, expires_ms });
+    }
+
+    /// A model is to look at a relation across models again, or has looked.
+    pub(crate) fn crossing_news(&mut self, model: ModelUuid, relation: CrossId, news: CrossNews) {
+        self.changes.volatile.push(VolatileChange::Crossing { model, relation, news });
     }
 
     /// Sets a unit's workload status; the same again changes nothing, and is answered with false (ST-3).

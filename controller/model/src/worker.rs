@@ -123,6 +123,10 @@ impl Due<'_> {
     }
 
     fn add_model(&mut self, root: &Root, uuid: &ModelUuid, state: &ModelState) {
+        // What units did in other models that those of this one are to see.
+        if root.behind(*uuid).next().is_some() {
+            self.add(uuid, WorkerCommand::CopyFromOthers(*uuid));
+        }
         if assign::has_news(root, state, self.now) {
             self.add(uuid, WorkerCommand::AssignUnits(*uuid));
         }

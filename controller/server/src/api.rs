@@ -10,6 +10,7 @@ mod charms;
 mod controller;
 mod failure;
 mod models;
+mod offers;
 mod openapi;
 mod places;
 mod query;

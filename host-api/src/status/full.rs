@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::CombinedStorage;
-use crate::{Timestamp, firewall::IngressRules};
+use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint};
 
 /// `status --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,12 @@ pub struct FullStatus {
     pub machines: BTreeMap<String, MachineStatus>,
     /// By name.
     pub applications: BTreeMap<String, ApplicationStatus>,
+    /// Consumed offers of other models, by their names in this one.
+    #[serde(rename = "application-endpoints", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remote_applications: BTreeMap<String, RemoteApplicationStatus>,
+    /// What is offered to other models, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offers: BTreeMap<String, OfferStatus>,
     /// In order of their ids; shown by `--relations`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationStatus>,
@@ -220,9 +226,48 @@ pub struct RelationStatus {
     pub kind: String,
     /// `joining`, `joined`, ...
     pub status: String,
+    /// Why it is suspended.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
     /// What it waits for before it can go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+}
+
+/// A consumed offer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RemoteApplicationStatus {
+    /// `USER/MODEL.OFFER`
+    pub url: String,
+    /// By name.
+    pub endpoints: BTreeMap<String, RemoteEndpoint>,
+    /// `dying`, if it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub life: String,
+    /// The offered application's status; `terminated` once there is no such offer any more.
+    pub application_status: StatusText,
+    /// The related applications, by endpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub relations: BTreeMap<String, Vec<String>>,
+}
+
+/// An offer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct OfferStatus {
+    /// What is offered.
+    pub application: String,
+    /// `local:NAME-REV` of its charm.
+    pub charm: String,
+    /// Relations with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub total_connected_count: usize,
+    /// Those that are joined.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub active_connected_count: usize,
+    /// By name.
+    pub endpoints: BTreeMap<String, RemoteEndpoint>,
 }
 
 /// The controller's line.
@@ -236,6 +281,10 @@ pub struct ControllerStatus {
     /// What is wrong with the controller itself, such as a store that cannot be written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn is_false(truth: &bool) -> bool {

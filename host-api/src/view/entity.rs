@@ -14,6 +14,7 @@ use crate::{
     command::ResolveMode,
     firewall::IngressRules,
     network::{Bindings, HostInterface, HostNetwork, Spaces},
+    offer::OfferUrl,
     ports::OpenedPorts,
     record::{CharmRef, UnitRecord},
     relation::{BagKey, Endpoint, Scope, Settings},
@@ -182,6 +183,20 @@ pub struct RelationView {
     pub state_since: Timestamp,
     /// The units in scope that this runner may see.
     pub members: BTreeMap<UnitName, Membership>,
+    /// The model at the other end; none: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteEnd>,
+}
+
+/// The other end of a relation that stands in another model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct RemoteEnd {
+    /// The model.
+    pub model: ModelUuid,
+    /// The offer at that end; none: the offer is this model's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<OfferUrl>,
 }
 
 impl RelationView {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ApplicationName, EndpointName, Timestamp,
     status::Life,
-    view::{RelationView, UnitOutline},
+    view::{RelationView, RemoteEnd, UnitOutline},
 };
 use serde::Serialize;
 
@@ -45,8 +45,14 @@ impl HookRun {
         let relations = self.snapshot.view.relations.values();
         for relation in relations.filter(|relation| !relation.is_peer() && relation.life != Life::Dead) {
             let (Some(end), Some(other)) = (relation.end_of(own), relation.other_end(own)) else { continue };
+            let shown = match &relation.remote {
+                None => other.application.to_string(),
+                Some(RemoteEnd { offer: Some(url), .. }) => url.to_string(),
+                // Consumers of an own offer are not shown.
+                Some(RemoteEnd { offer: None, .. }) => continue,
+            };
             let related = goal.relations.entry(end.name.clone()).or_default();
-            related.insert(other.application.to_string(), of_relation(relation));
+            related.insert(shown, of_relation(relation));
             related.extend(self.goal_units(&other.application));
         }
         goal

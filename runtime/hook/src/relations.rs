@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, RelationId, UnitName, event::Event, record::RelationRecord,
+    ApplicationName, EndpointName, ModelUuid, RelationId, UnitName, event::Event, record::RelationRecord,
     relation::Scope, status::Life, view::RelationView,
 };
 
@@ -85,6 +85,12 @@ impl HookRun {
         let ends = view.into_iter().flat_map(|view| view.endpoints.iter().rev());
         let ends: Vec<String> = ends.map(|end| format!("{}.{}", end.application, end.name)).collect();
         format!("relation-{}", ends.join("#"))
+    }
+
+    /// The model at the other end of a relation.
+    pub(crate) fn relation_model(&self, id: RelationId) -> ModelUuid {
+        let remote = self.snapshot.view.relations.get(&id).and_then(|view| view.remote.as_ref());
+        remote.map_or(self.snapshot.model().uuid, |remote| remote.model)
     }
 
     /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only

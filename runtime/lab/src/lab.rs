@@ -99,7 +99,33 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Starts one more agent, on a host of its own.
+    /// Makes one more model, which is the one that is meant from then on. Applications of different models must have
+    /// different names, for hooks are told apart by their units.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn add_model(&mut self, name: &str) -> Result<ModelUuid, LabError> {
+        let name: ModelName = name.parse()?;
+        match self.control(&ControllerCommand::AddModel { name })? {
+            Answer::Model { uuid } => {
+                self.model = uuid;
+                Ok(uuid)
+            }
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// The model that is meant.
+    pub fn model(&self) -> ModelUuid {
+        self.model
+    }
+
+    /// Means another model from now on.
+    pub fn switch(&mut self, model: ModelUuid) {
+        self.model = model;
+    }
+
+    /// Starts one more agent, on a host of its own. It runs units of the model that is meant now.
     ///
     /// # Errors
     /// Not a name.

@@ -5,6 +5,7 @@ mod agents;
 mod bundles;
 mod changes;
 mod controllers;
+mod crossing;
 mod exec;
 mod failing;
 mod mistakes;

@@ -96,7 +96,7 @@ fn cases_of(text: &str) -> Vec<&str> {
 /// The ids with which a name begins: `f13_f16_suspension_...` shows two rows.
 fn ids(name: &str) -> Vec<String> {
     let parts = name.split(['_', ' ']);
-    let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'q', b'0'..=b'9', b'0'..=b'9']);
+    let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'q' | b'x', b'0'..=b'9', b'0'..=b'9']);
     parts.take_while(is_id).map(str::to_uppercase).collect()
 }
 

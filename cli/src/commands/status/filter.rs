@@ -9,7 +9,7 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
         return;
     }
     let fits = |name: &str| patterns.iter().any(|pattern| glob(pattern, name));
-    let FullStatus { applications, machines, relations, .. } = status;
+    let FullStatus { applications, remote_applications, offers, machines, relations, .. } = status;
     applications.retain(|name, application| {
         if !fits(name) {
             application.units.retain(|name, unit| {
@@ -19,6 +19,11 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
         }
         fits(name) || !application.units.is_empty()
     });
+    remote_applications.retain(|name, remote| {
+        let mut related = remote.relations.values().flatten();
+        fits(name) || related.any(|application| applications.contains_key(application))
+    });
+    offers.retain(|name, offer| fits(name) || applications.contains_key(&offer.application));
     let hosts = |machine: &str| {
         let mut units = applications.values().flat_map(|application| application.units.values());
         units.any(|unit| unit.machine == machine)

@@ -103,6 +103,8 @@ pub(crate) fn settled() -> FullStatus {
             ("wordpress".to_owned(), wordpress),
         ]),
         storage: None,
+        remote_applications: BTreeMap::new(),
+        offers: BTreeMap::new(),
         relations: vec![RelationStatus {
             id: 1,
             provider: "mysql:db".into(),
@@ -110,6 +112,7 @@ pub(crate) fn settled() -> FullStatus {
             interface: "mysql".into(),
             kind: "regular".into(),
             status: "joined".into(),
+            message: String::new(),
             waits_for: Vec::new(),
         }],
         controller: ControllerStatus {

@@ -13,7 +13,14 @@ const VERSION_WIDTH: usize = 15;
 
 /// All tables that hold something, with an empty line between them.
 pub(crate) fn render(status: &FullStatus, with_relations: bool) -> String {
-    let mut tables = vec![model(status), applications(status), units(status), machines(&status.machines)];
+    let mut tables = vec![
+        model(status),
+        consumed(status),
+        applications(status),
+        units(status),
+        machines(&status.machines),
+        offers(status),
+    ];
     if with_relations {
         tables.push(relations(&status.relations));
     }
@@ -48,6 +55,45 @@ fn model(status: &FullStatus) -> Table {
     let mut table = Table::new([name, controller, cloud, version, time_heading, "Notes"]);
     let [name, controller, cloud, version, time] = cells;
     table.row([name, controller, cloud, version, time, notes.into()]);
+    table
+}
+
+fn consumed(status: &FullStatus) -> Table {
+    let mut table = Table::new(["SAAS", "Status", "Store", "URL"]);
+    for (name, remote) in &status.remote_applications {
+        let word = remote.application_status.current.as_str();
+        table.row([
+            name.into(),
+            (word, tone_of_status(word)).into(),
+            (&status.model.controller).into(),
+            (&remote.url).into(),
+        ]);
+    }
+    table
+}
+
+fn offers(status: &FullStatus) -> Table {
+    let heading = ["Offer", "Application", "Charm", "Rev", "Connected", "Endpoint", "Interface", "Role"];
+    let mut table = Table::new(heading);
+    for (name, offer) in &status.offers {
+        let charm = offer.charm.strip_prefix("local:").unwrap_or(&offer.charm);
+        let (charm, revision) = charm.rsplit_once('-').unwrap_or((charm, ""));
+        let connected = format!("{}/{}", offer.active_connected_count, offer.total_connected_count);
+        let first = [name.as_str(), &offer.application, charm, revision, &connected];
+        for (index, (name, endpoint)) in offer.endpoints.iter().enumerate() {
+            let [offer, application, charm, revision, connected] = if index == 0 { first } else { [""; 5] };
+            table.row([
+                offer.into(),
+                application.into(),
+                charm.into(),
+                revision.into(),
+                connected.into(),
+                name.into(),
+                endpoint.interface.as_str().into(),
+                endpoint.role.to_string().into(),
+            ]);
+        }
+    }
     table
 }
 
@@ -199,10 +245,17 @@ fn relations(relations: &[RelationStatus]) -> Table {
             (&relation.requirer).into(),
             (&relation.interface).into(),
             (&relation.kind).into(),
-            message("", &[], &with_waits(text, &relation.waits_for)).into(),
+            message("", &[], &with_waits(&because(text, &relation.message), &relation.waits_for)).into(),
         ]);
     }
     table
+}
+
+fn because(text: &str, reason: &str) -> String {
+    match reason {
+        "" => text.to_owned(),
+        reason => format!("{text} - {reason}"),
+    }
 }
 
 fn with_waits(text: &str, waits_for: &[String]) -> String {

@@ -46,6 +46,16 @@ pub(crate) fn remove(
     storage: UnitStorage,
 ) -> Result<Answer, Refusal> {
     let application = tx.application(name)?;
+    let consumers = life::remote::connection_count(&tx.state, name);
+    if consumers > 0 && force.is_none() {
+        // L-3
+        let plural = if consumers == 1 { "" } else { "s" };
+        let text = format!(
+            "cannot destroy application {:?}: application is used by {consumers} consumer{plural}",
+            name.as_str()
+        );
+        return Err(Refusal::conflict(text).about(format!("application {name}")));
+    }
     life::application::destroy(tx, &application, force, storage);
     Ok(match tx.state.application(name) {
         None => Answer::Removal { gone: true, waits_for: Vec::new() },

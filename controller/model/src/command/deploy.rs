@@ -15,7 +15,7 @@ use periapt_host_api::{
 
 use super::{model::require_alive, network, resource, unit};
 use crate::{
-    config,
+    config, cross,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
     life,
     transaction::Transaction,
@@ -38,6 +38,12 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     if life::secret::remain(&tx.state, &name) {
         let reason = "secrets of the application that had this name are still being removed; try again";
         return Err(cannot(ErrorCode::TryAgain, reason));
+    }
+    if cross::is_consumer_name(&name) {
+        return Err(cannot(ErrorCode::BadRequest, "consumers of offers are called so"));
+    }
+    if tx.state.remote_application(&name).is_some() {
+        return Err(cannot(ErrorCode::AlreadyExists, "saas application with same name already exists"));
     }
     if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
         return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
@@ -142,6 +148,8 @@ pub(crate) fn add_peers(
             scope: endpoint.scope,
             life: Life::Alive,
             suspended: false,
+            suspended_reason: String::new(),
+            cross: None,
             progress: RelationProgress::Joining,
             state_since: None,
             created_at: tx.now(),

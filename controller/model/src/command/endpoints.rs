@@ -7,7 +7,10 @@ use periapt_host_api::{
     relation::{Endpoint, Role, Scope},
 };
 
-use crate::{entity::Application, transaction::Transaction};
+use crate::{
+    entity::{Application, RemoteApplication, RemoteSource},
+    transaction::Transaction,
+};
 
 /// The endpoint, and its interface, that each application has without declaring it.
 pub(crate) const JUJU_INFO: &str = "juju-info";
@@ -117,6 +120,9 @@ struct Candidate {
 }
 
 fn candidates(tx: &Transaction<'_>, selector: &EndpointSelector) -> Result<Vec<Candidate>, Refusal> {
+    if let Some(remote) = consumed(tx, &selector.application) {
+        return of_consumed(remote, selector);
+    }
     let application = tx.application(&selector.application)?;
     let meta = tx.charm_meta(&application)?;
     let mut found: Vec<Candidate> = meta
@@ -150,6 +156,51 @@ fn candidates(tx: &Transaction<'_>, selector: &EndpointSelector) -> Result<Vec<C
         }
         _ => Ok(found),
     }
+}
+
+/// An offer that this model consumes under a name.
+pub(crate) fn consumed<'a>(
+    tx: &'a Transaction<'_>,
+    application: &ApplicationName,
+) -> Option<&'a RemoteApplication> {
+    let found = tx.state.remote_application(application)?;
+    matches!(found.source, RemoteSource::Offer { .. }).then_some(found.as_ref())
+}
+
+fn of_consumed(remote: &RemoteApplication, selector: &EndpointSelector) -> Result<Vec<Candidate>, Refusal> {
+    let wanted = |name: &EndpointName| selector.endpoint.as_ref().is_none_or(|wanted| wanted == name);
+    let offered = remote.endpoints.iter().filter(|(name, _)| wanted(name));
+    let found: Vec<Candidate> = offered
+        .map(|(name, endpoint)| Candidate {
+            end: endpoint.of(&remote.name, name),
+            scope: Scope::Global,
+            implicit: name.as_str() == JUJU_INFO,
+        })
+        .collect();
+    match &selector.endpoint {
+        Some(name) if found.is_empty() => {
+            let names: Vec<&str> = remote.endpoints.keys().take(NAMED).map(EndpointName::as_str).collect();
+            Err(Refusal::not_found(format!(
+                "saas application {:?} offers no {:?} relation; it offers {}",
+                remote.name.as_str(),
+                name.as_str(),
+                names.join(", ")
+            ))
+            .about(format!("application {}", remote.name)))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// All endpoints of an application with their scopes, the implicit one included.
+pub(crate) fn all(application: &Application, meta: &CharmMeta) -> Vec<(Endpoint, Scope)> {
+    let declared = meta.endpoints.iter();
+    let mut all: Vec<(Endpoint, Scope)> =
+        declared.map(|(name, endpoint)| (end(&application.name, name, endpoint), endpoint.scope)).collect();
+    if !all.iter().any(|(end, _)| end.name.as_str() == JUJU_INFO) {
+        all.extend(implicit(application).map(|end| (end, Scope::Global)));
+    }
+    all
 }
 
 fn end(application: &ApplicationName, name: &EndpointName, meta: &EndpointMeta) -> Endpoint {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId,
     command::{Answer, EndpointSelector, Force, RelationSelector},
-    relation::Scope,
+    relation::{Endpoint, Scope},
     status::Life,
 };
 
@@ -14,7 +14,8 @@ use super::{
     model::require_alive,
 };
 use crate::{
-    entity::{Relation, RelationProgress, SequenceKey},
+    cross,
+    entity::{Cross, CrossId, CrossSide, Relation, RelationProgress, RemoteSource, SequenceKey},
     life,
     transaction::Transaction,
 };
@@ -32,12 +33,15 @@ pub(crate) fn integrate(
     };
     check_ends(tx, &pair).map_err(|(code, reason)| cannot(code, reason))?;
     let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
+    let cross = crossing(tx, &pair, id).map_err(|(code, reason)| cannot(code, reason))?;
     tx.put(Relation {
         id,
         endpoints: pair.ends.clone(),
         scope: pair.scope,
         life: Life::Alive,
         suspended: false,
+        suspended_reason: String::new(),
+        cross,
         progress: RelationProgress::Joining,
         state_since: None,
         created_at: tx.now(),
@@ -49,6 +53,9 @@ fn check_ends(tx: &Transaction<'_>, pair: &Pair) -> Result<(), (ErrorCode, Strin
     let internal = |refusal: Refusal| (refusal.code, refusal.message);
     let mut subordinates = 0;
     for end in &pair.ends {
+        if endpoints::consumed(tx, &end.application).is_some() {
+            continue;
+        }
         let application = tx.application(&end.application).map_err(internal)?;
         if application.life != Life::Alive {
             //
@@ -77,6 +84,9 @@ fn check_ends(tx: &Transaction<'_>, pair: &Pair) -> Result<(), (ErrorCode, Strin
         return Err((ErrorCode::AlreadyExists, format!("relation {} {state}", twin.describe())));
     }
     for end in &pair.ends {
+        if endpoints::consumed(tx, &end.application).is_some() {
+            continue;
+        }
         let application = tx.application(&end.application).map_err(internal)?;
         let meta = tx.charm_meta(&application).map_err(internal)?;
         let Some(limit) = endpoints::limit(meta, &end.name) else { continue };
@@ -96,6 +106,40 @@ fn check_ends(tx: &Transaction<'_>, pair: &Pair) -> Result<(), (ErrorCode, Strin
         }
     }
     Ok(())
+}
+
+/// What a relation of a pair has to do with the model that offers one of its ends; none if both stand in this one.
+fn crossing(
+    tx: &Transaction<'_>,
+    pair: &Pair,
+    relation: RelationId,
+) -> Result<Option<Cross>, (ErrorCode, String)> {
+    let offered = |end: &&Endpoint| endpoints::consumed(tx, &end.application).is_some();
+    let (there, here): (Vec<&Endpoint>, Vec<&Endpoint>) = pair.ends.iter().partition(offered);
+    let (there, here) = match (there.as_slice(), here.as_slice()) {
+        ([], _) => return Ok(None),
+        ([there], [here]) => (there, here),
+        _ => {
+            let text = "both ends are offers of other models; one must be an application of this one";
+            return Err((ErrorCode::BadRequest, text.to_owned()));
+        }
+    };
+    let Some(remote) = endpoints::consumed(tx, &there.application) else { return Ok(None) };
+    if remote.life != Life::Alive {
+        let text = format!("saas application {:?} is not alive", remote.name.as_str());
+        return Err((ErrorCode::NotAlive, text));
+    }
+    if pair.scope != Scope::Global {
+        let text = "local endpoint must be globally scoped for remote relations";
+        return Err((ErrorCode::BadRequest, text.to_owned()));
+    }
+    let RemoteSource::Offer { url, offer, model } = &remote.source else { return Ok(None) };
+    let gone = || (ErrorCode::NotFound, "the offering model is gone".to_owned());
+    let offering = tx.root.model(model).ok_or_else(gone)?;
+    cross::check_connection(tx.root, offering, offering.offer_with(offer), here, &there.name)?;
+    let side = CrossSide::Consumer { model: *model, url: url.clone(), met: false };
+    let id = CrossId { consumer: tx.uuid, relation };
+    Ok(Some(Cross { id, offer: *offer, remote: remote.name.clone(), side }))
 }
 
 pub(crate) fn remove_relation(
@@ -124,8 +168,11 @@ fn select(tx: &Transaction<'_>, selector: &RelationSelector) -> Result<Arc<Relat
         RelationSelector::Id(id) => return tx.relation(id),
         RelationSelector::Endpoints(first, second) => (first, second),
     };
-    tx.application(&first.application)?;
-    tx.application(&second.application)?;
+    for end in [first, second] {
+        if tx.state.remote_application(&end.application).is_none() {
+            tx.application(&end.application)?;
+        }
+    }
     let names = |relation: &Relation, selector: &EndpointSelector| {
         relation.endpoints.iter().any(|end| {
             end.application == selector.application

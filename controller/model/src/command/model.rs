@@ -72,6 +72,16 @@ pub(crate) fn destroy(
         );
         return Err(Refusal::conflict(text).about(format!("model {}", model.name)));
     }
+    let connected = tx.state.offers().filter(|offer| tx.state.connections(offer).next().is_some()).count();
+    if connected > 0 && force.is_none() && model.life == Life::Alive {
+        let plural = if connected == 1 { "" } else { "s" };
+        let text = format!(
+            "cannot destroy model {:?}: it hosts {connected} application offer{plural} that other models consume; \
+             remove their relations first, or use --force",
+            model.name.as_str()
+        );
+        return Err(Refusal::conflict(text).about(format!("model {}", model.name)));
+    }
     if model.life == Life::Alive {
         model.life = Life::Dying;
         model.life_since = tx.now();

@@ -56,6 +56,7 @@ pub(crate) fn refresh(
         return Err(cannot(ErrorCode::BadRequest, text));
     }
     check_relations(tx, name, meta, force).map_err(|(code, text)| cannot(code, text))?;
+    check_offers(tx, &application, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
     check_storage(tx, name, old, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
 
     let before = application.charm;
@@ -77,6 +78,18 @@ pub(crate) fn refresh(
     add_peers(tx, name, meta)?;
     life::charm::release(tx, &before.digest);
     Ok(Answer::Done)
+}
+
+/// Endpoints that are offered must remain: consumers count on them.
+fn check_offers(tx: &Transaction<'_>, application: &Application, new: &CharmMeta) -> Result<(), String> {
+    let there = endpoints::all(application, new);
+    for offer in tx.state.offers_of(&application.name) {
+        let lost = offer.endpoints.iter().find(|name| !there.iter().any(|(end, _)| end.name == **name));
+        if let Some(lost) = lost {
+            return Err(format!("would take endpoint {lost} from offer {:?}", offer.name.as_str()));
+        }
+    }
+    Ok(())
 }
 
 /// U-37: storage in use must remain what it is to its units. The reason names the storage that is in the way.

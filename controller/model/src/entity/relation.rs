@@ -1,7 +1,11 @@
 //! Relations, their scopes and bags.
 
+use std::collections::BTreeSet;
+
 use periapt_host_api::{
-    ApplicationName, RelationId, Timestamp, UnitName,
+    ApplicationName, ModelUuid, OfferUuid, RelationId, Timestamp, UnitName,
+    network::Subnet,
+    offer::OfferUrl,
     relation::{BagKey, Endpoint, Scope, Settings},
     status::{Life, RelationState},
     view::Membership,
@@ -23,8 +27,14 @@ pub struct Relation {
     pub life: Life,
     /// Suspended by an operator.
     pub suspended: bool,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suspended_reason: String,
     /// Whether a leader of either side has entered.
     pub progress: RelationProgress,
+    /// What it has to do with another model; none: both ends stand in this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross: Option<Cross>,
     /// Since when its state is what it is; none: since it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_since: Option<Timestamp>,
@@ -32,11 +42,68 @@ pub struct Relation {
     pub created_at: Timestamp,
 }
 
+/// A relation across models stands in both, in each under a number of its own; each model has a copy of what the
+/// other's units do in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Cross {
+    /// Which relation it is, in both models.
+    pub id: CrossId,
+    /// The offer that is consumed.
+    pub offer: OfferUuid,
+    /// The name here of the application at the other end.
+    pub remote: ApplicationName,
+    /// Which side this model is.
+    pub side: CrossSide,
+}
+
+/// What names a relation across models: the consuming model, in which it was made, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CrossId {
+    /// The consuming model.
+    pub consumer: ModelUuid,
+    /// The relation's number in it.
+    pub relation: RelationId,
+}
+
+/// The two sides of a relation across models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CrossSide {
+    /// This model consumes.
+    Consumer {
+        /// The offering model.
+        model: ModelUuid,
+        /// The offer, as it was consumed.
+        url: OfferUrl,
+        /// Whether the relation was seen in the offering model. One that was, and is no longer there, was removed there;
+        /// one that was not has yet to be made there.
+        met: bool,
+    },
+    /// This model offers.
+    Offerer {
+        /// Where the consuming units come from.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        ingress: BTreeSet<Subnet>,
+    },
+}
+
+impl Cross {
+    /// The model at the other end.
+    pub fn other_model(&self) -> ModelUuid {
+        match &self.side {
+            CrossSide::Consumer { model, .. } => *model,
+            CrossSide::Offerer { .. } => self.id.consumer,
+        }
+    }
+}
+
 /// How far an alive relation has come (`hook-model.md` 2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationProgress {
-    /// No leader has entered its scope yet.
+    /// No leader has entered its scope yet, or since all have left one that was suspended.
     #[default]
     Joining,
     /// The leader of either side has.
@@ -48,7 +115,8 @@ impl Relation {
     pub fn state(&self) -> RelationState {
         match (self.life, self.suspended, self.progress) {
             (Life::Dying | Life::Dead, ..) => RelationState::Dying,
-            (Life::Alive, true, _) => RelationState::Suspended,
+            (Life::Alive, true, RelationProgress::Joined) => RelationState::Suspending,
+            (Life::Alive, true, RelationProgress::Joining) => RelationState::Suspended,
             (Life::Alive, false, RelationProgress::Joining) => RelationState::Joining,
             (Life::Alive, false, RelationProgress::Joined) => RelationState::Joined,
         }
@@ -65,6 +133,16 @@ impl Relation {
             [only] => Some(only),
             ends => ends.iter().find(|end| end.application != *application),
         }
+    }
+
+    /// Whether a unit of this name belongs to the application of another model.
+    pub fn is_remote(&self, application: &ApplicationName) -> bool {
+        self.cross.as_ref().is_some_and(|cross| cross.remote == *application)
+    }
+
+    /// Its end in this model, of a relation across models.
+    pub fn own_end(&self) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|end| !self.is_remote(&end.application))
     }
 
     /// Whether it joins the units of one application.

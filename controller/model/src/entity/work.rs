@@ -93,6 +93,13 @@ pub enum Work {
         /// Which.
         relation: RelationId,
     },
+    /// Destroy some relations.
+    DestroyRelations {
+        /// Which.
+        relations: Vec<RelationId>,
+        /// How their units are forced.
+        force: Option<Force>,
+    },
     /// Take storage from its unit without asking it, and remove it if that is wanted.
     ForceStorage {
         /// Which.

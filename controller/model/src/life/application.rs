@@ -31,6 +31,7 @@ pub(crate) fn destroy(
     if application.life == Life::Alive {
         tx.put(Application { life: Life::Dying, ..Application::clone(application) });
         drop_planned_units(tx, name);
+        super::remote::withdraw_offers(tx, name);
     }
     if remove_if_done(tx, name) {
         return;

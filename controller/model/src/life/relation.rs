@@ -9,15 +9,18 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::application;
+use super::{application, remote};
 use crate::{
-    entity::{ModelKey, Relation, Work},
+    entity::{CrossSide, ModelKey, Relation, RelationProgress, Work},
     root::ModelState,
     transaction::Transaction,
 };
 
 /// How many bags are removed at once.
 const BAGS_PER_STEP: usize = 50;
+
+/// How many units of another model go in the commit that ends their relation.
+const REMOTE_MEMBERS_AT_ONCE: usize = 10;
 
 /// How many units a forced removal takes out of a scope in one commit.
 const MEMBERS_PER_STEP: usize = 50;
@@ -31,7 +34,7 @@ pub(crate) fn destroy(tx: &mut Transaction<'_>, relation: &Arc<Relation>, force:
             orphan_subordinates(tx, relation);
         }
     }
-    if relation.life != Life::Dead && tx.state.member_count(&relation.id) == 0 {
+    if relation.life != Life::Dead && tx.state.own_member_count(relation) == 0 {
         remove(tx, &relation.id);
     } else if let Some(force) = force {
         let due = tx.force_due(force);
@@ -49,18 +52,46 @@ fn orphan_subordinates(tx: &mut Transaction<'_>, relation: &Relation) {
     }
 }
 
-/// After somebody left its scope: a dying relation goes with the last.
+/// After somebody left its scope: a dying relation goes with the last unit of this model, and one that is suspended
+/// is so from then on. Units of another model hold nothing up: they have a copy of their own to leave.
 pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
-    let dying = tx.state.relation(id).is_some_and(|relation| relation.life == Life::Dying);
-    if dying && tx.state.member_count(id) == 0 {
-        remove(tx, id);
+    let Some(relation) = tx.state.relation(id).cloned() else { return };
+    if tx.state.own_member_count(&relation) > 0 {
+        return;
     }
+    match relation.life {
+        Life::Dying => remove(tx, id),
+        Life::Alive if relation.suspended && relation.progress == RelationProgress::Joined => {
+            let state_since = Some(tx.now());
+            let progress = RelationProgress::Joining;
+            tx.put(Relation { progress, state_since, ..Relation::clone(&relation) });
+        }
+        Life::Alive | Life::Dead => {}
+    }
+}
+
+/// Whether the consumer has yet to learn of a relation with an offer: it is not forgotten before, for it would be made
+/// again.
+fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
+    let Some(cross) = relation.cross.as_ref().filter(|cross| matches!(cross.side, CrossSide::Offerer { .. }))
+    else {
+        return false;
+    };
+    let theirs = tx.root.model(&cross.id.consumer).and_then(|state| state.crossing(&cross.id));
+    theirs.is_some_and(|theirs| {
+        let unmet =
+            |cross: &crate::entity::Cross| matches!(cross.side, CrossSide::Consumer { met: false, .. });
+        theirs.life == Life::Alive && theirs.cross.as_ref().is_some_and(unmet)
+    })
 }
 
 /// Takes a relation away. Units that were in it and have not run their last hooks of it keep it, dead, for
 /// themselves (`hook-model.md` section 0).
 fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
+    if is_unmet(tx, &relation) || !forget_remote_members(tx, &relation) {
+        return;
+    }
     if is_remembered(&tx.state, &relation) {
         tx.put(Relation { life: Life::Dead, ..Relation::clone(&relation) });
     } else {
@@ -68,7 +99,24 @@ fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     }
     for application in applications(&relation) {
         application::remove_if_done(tx, &application);
+        remote::remove_if_done(tx, &application);
     }
+}
+
+/// Takes the copies of another model's units out of a scope: true if none is left. Many are left to the worker.
+fn forget_remote_members(tx: &mut Transaction<'_>, relation: &Relation) -> bool {
+    let members: Vec<UnitName> =
+        tx.state.members(&relation.id).take(REMOTE_MEMBERS_AT_ONCE).map(|(unit, _)| unit.clone()).collect();
+    for unit in members {
+        tx.delete(ModelKey::Member(relation.id, unit));
+    }
+    let work = Work::ForceRelation { relation: relation.id };
+    let none_left = tx.state.member_count(&relation.id) == 0;
+    let at_once = |item: &Arc<crate::entity::WorkItem>| item.due.is_none() && item.work == work;
+    if !none_left && !tx.state.work().any(at_once) {
+        tx.add_work(work, None);
+    }
+    none_left
 }
 
 /// After a unit forgot relations or went: a dead relation goes with the last unit that remembers it.
@@ -134,7 +182,8 @@ pub(crate) fn waits_for(state: &ModelState, relation: &Relation) -> Vec<String> 
     if relation.life == Life::Alive {
         return Vec::new();
     }
-    let mut members = state.members(&relation.id).map(|(unit, _)| unit);
+    let members = state.members(&relation.id).map(|(unit, _)| unit);
+    let mut members = members.filter(|unit| !relation.is_remote(unit.application()));
     let mut waits: Vec<String> =
         members.by_ref().take(5).map(|unit| format!("unit {unit} to leave its scope")).collect();
     match members.count() {

@@ -13,6 +13,7 @@ use periapt_host_api::{
 };
 
 mod diff;
+mod offers;
 mod secrets;
 mod write;
 
@@ -43,6 +44,7 @@ pub struct ModelState {
     tasks: OrdMap<TaskId, Arc<Task>>,
     storages: OrdMap<StorageId, Arc<Storage>>,
     secrets: secrets::Secrets,
+    offers: offers::Offers,
     work: OrdMap<WorkId, Arc<WorkItem>>,
 
     units_on: Index<MachineId, UnitName>,
@@ -77,6 +79,7 @@ impl ModelState {
             tasks: OrdMap::new(),
             storages: OrdMap::new(),
             secrets: secrets::Secrets::default(),
+            offers: offers::Offers::default(),
             work: OrdMap::new(),
             units_on: Index::default(),
             machines_of: Index::default(),

@@ -20,6 +20,7 @@ pub(super) fn status(state: &ModelState, relation: &Relation) -> RelationStatus 
         interface: relation.endpoints.first().map(|end| end.interface.to_string()).unwrap_or_default(),
         kind: kind.to_owned(),
         status: relation.state().as_str().to_owned(),
+        message: relation.suspended_reason.clone(),
         waits_for: life::relation::waits_for(state, relation),
     }
 }

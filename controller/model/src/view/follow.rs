@@ -37,6 +37,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow_units(root, new, agent, &touched, &mut next);
     follow_states(&touched, &mut next);
     follow_relations(new, agent, &touched, &mut next);
+    follow_consumers(root, new, agent, &touched, &mut next);
     follow_tasks(&touched, &mut next);
     follow_storages(new, agent, &touched, &mut next);
     follow_secrets(new, agent, &touched, &mut next);
@@ -95,6 +96,25 @@ fn follow_units(root: &Root, state: &ModelState, agent: &AgentName, touched: &To
             let found = project::application(state.model(), application);
             next.applications.insert(application.name.clone(), found);
         }
+    }
+}
+
+/// The firewalls of machines follow relations across models.
+fn follow_consumers(
+    root: &Root,
+    state: &ModelState,
+    agent: &AgentName,
+    touched: &Touched<'_>,
+    next: &mut View,
+) {
+    let crosses = |id: &RelationId| state.relation(id).is_some_and(|relation| relation.cross.is_some());
+    if !touched.relations.iter().any(crosses) {
+        return;
+    }
+    let host = project::Host::of(root, agent);
+    let machines: Vec<_> = next.machines.keys().filter_map(|id| state.machine(id)).cloned().collect();
+    for machine in machines {
+        next.machines.insert(machine.id, host.machine(state, &machine));
     }
 }
 

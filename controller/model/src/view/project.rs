@@ -8,13 +8,16 @@ use periapt_host_api::{
     hash,
     resource::ResourceRevision,
     view::{
-        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, ResourceView,
-        StateView, StorageView, TaskView, UnitOutline, UnitView,
+        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, RemoteEnd,
+        ResourceView, StateView, StorageView, TaskView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{Application, AttachedResource, Bag, Machine, Model, Relation, StateEntry, Storage, Task, Unit},
+    entity::{
+        Application, AttachedResource, Bag, CrossSide, Machine, Model, Relation, StateEntry, Storage, Task,
+        Unit,
+    },
     firewall::ingress_rules,
     root::{ModelState, Root},
     status,
@@ -112,6 +115,13 @@ pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membersh
         state: relation.state(),
         state_since: relation.state_since.unwrap_or(relation.created_at),
         members,
+        remote: relation.cross.as_ref().map(|cross| RemoteEnd {
+            model: cross.other_model(),
+            offer: match &cross.side {
+                CrossSide::Consumer { url, .. } => Some(url.clone()),
+                CrossSide::Offerer { .. } => None,
+            },
+        }),
     }
 }
 

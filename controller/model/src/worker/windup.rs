@@ -8,7 +8,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{ModelKey, Storage},
+    entity::{ModelKey, RemoteApplication, RemoteSource, Storage},
     life,
     root::ModelState,
     transaction::Transaction,
@@ -23,6 +23,7 @@ pub(crate) fn has_step(state: &ModelState) -> bool {
     model.life != Life::Alive
         && (is_empty(state)
             || state.applications().any(|application| application.life == Life::Alive)
+            || state.remote_applications().any(|remote| is_consumed(remote))
             || leftovers(state).next().is_some())
 }
 
@@ -33,6 +34,12 @@ fn is_empty(state: &ModelState) -> bool {
         && state.machines().next().is_none()
         && state.relations().next().is_none()
         && state.storages().next().is_none()
+        && state.remote_applications().next().is_none()
+}
+
+/// An alive one; consumers of this model's offers go with their relations.
+fn is_consumed(remote: &RemoteApplication) -> bool {
+    remote.life == Life::Alive && matches!(remote.source, RemoteSource::Offer { .. })
 }
 
 /// Storage that no unit has, and that nobody has sent on its way yet.
@@ -55,6 +62,14 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
         if let Some(application) = tx.state.application(&application.name).cloned() {
             life::application::destroy(tx, &application, None, UnitStorage::Detach);
         }
+    }
+    let consumed: Vec<Arc<RemoteApplication>> =
+        tx.state.remote_applications().filter(|remote| is_consumed(remote)).cloned().collect();
+    for remote in consumed {
+        if !tx.has_room(50) {
+            return;
+        }
+        life::remote::destroy(tx, &remote, None);
     }
     let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
     let leftovers: Vec<Arc<Storage>> = leftovers(&tx.state).take(tx.room()).cloned().collect();
@@ -114,6 +129,7 @@ fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
         .chain(state.charms().map(|charm| ModelKey::Charm(charm.digest)))
         .chain(state.tasks().map(|task| ModelKey::Task(task.id)))
         .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
+        .chain(state.offers().map(|offer| ModelKey::Offer(offer.name.clone())))
         .chain(state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())))
         .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
 }
@@ -128,6 +144,7 @@ pub(crate) fn waits_for(state: &ModelState) -> Vec<String> {
         (state.unit_count(), "unit"),
         (state.machines().count(), "machine"),
         (state.storages().count(), "storage instance"),
+        (state.remote_applications().count(), "saas application"),
     ];
     counts
         .into_iter()

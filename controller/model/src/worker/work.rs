@@ -43,6 +43,10 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
         Work::CancelTasks { unit } => tasks::cancel_all(tx, unit),
         Work::ForceUnit { unit } => life::unit::force_step(tx, unit),
         Work::ForceRelation { relation } => life::relation::force_step(tx, relation),
+        Work::DestroyRelations { relations, force } => {
+            life::remote::destroy_relations_step(tx, relations, *force);
+            true
+        }
         Work::ForceStorage { storage } => {
             life::storage::force_step(tx, storage);
             true

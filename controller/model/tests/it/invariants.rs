@@ -3,9 +3,17 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    AgentName, ModelUuid, StoreId, command::Caller, relation::BagOwner, status::Life, view::View,
+    AgentName, ModelUuid, StoreId,
+    command::Caller,
+    relation::{BagKey, BagOwner, Settings},
+    status::Life,
+    view::{Membership, View},
 };
-use periapt_model::{ModelState, Root, entity::Work, follow, view};
+use periapt_model::{
+    ModelState, Root,
+    entity::{CrossSide, Relation, RemoteSource, Work},
+    follow, view,
+};
 
 use crate::world::World;
 
@@ -51,10 +59,31 @@ fn references(state: &ModelState) {
     }
     for relation in state.relations() {
         for (unit, _) in state.members(&relation.id) {
+            assert!(relation.end_of(unit.application()).is_some());
+            if relation.is_remote(unit.application()) {
+                continue;
+            }
             let unit = state.unit(unit).unwrap_or_else(|| panic!("{unit} is a member and gone"));
-            assert!(relation.end_of(unit.name.application()).is_some());
             assert!(state.scopes_of(&unit.name).any(|id| *id == relation.id));
         }
+    }
+    for relation in state.relations().filter(|relation| relation.life != Life::Dead) {
+        for end in &relation.endpoints {
+            let there = state.application(&end.application).is_some();
+            let remote = relation.is_remote(&end.application);
+            assert!(there != remote, "{} has no end {end}", relation.id);
+            assert!(!remote || state.remote_application(&end.application).is_some(), "{end} is unknown");
+        }
+    }
+    for remote in state.remote_applications() {
+        assert!(state.application(&remote.name).is_none(), "two are called {}", remote.name);
+        let mut relations = state.relations_of(&remote.name).filter(|relation| relation.life != Life::Dead);
+        let consumed = matches!(remote.source, RemoteSource::Offer { .. });
+        let wanted = consumed && remote.life == Life::Alive;
+        assert!(wanted || relations.next().is_some(), "{} is left over", remote.name);
+    }
+    for offer in state.offers() {
+        assert!(state.application(&offer.application).is_some(), "{} offers nothing", offer.name);
     }
     let being_removed: BTreeSet<_> = state
         .work()
@@ -90,6 +119,8 @@ fn lives(state: &ModelState) {
     for relation in state.relations() {
         match relation.life {
             Life::Alive => {}
+            // One across models may wait for the other model to hear of it.
+            Life::Dying if relation.cross.is_some() => {}
             Life::Dying => assert!(state.member_count(&relation.id) > 0, "{} waits for nobody", relation.id),
             Life::Dead => {
                 assert_eq!(state.member_count(&relation.id), 0);
@@ -154,8 +185,65 @@ pub(crate) fn callers(root: &Root, world: &World) -> Vec<Caller> {
     let elsewhere = ModelUuid(Default::default());
     let of_agent = |agent: &AgentName| {
         let runner = |model| Caller::Runner { agent: agent.clone(), model };
-        [runner(world.model), runner(elsewhere), Caller::Agent(agent.clone())]
+        let models = root.models().map(|(model, _)| *model).chain([world.model, elsewhere]);
+        let models: BTreeSet<_> = models.collect();
+        models.into_iter().map(runner).chain([Caller::Agent(agent.clone())]).collect::<Vec<_>>()
     };
     let agents = root.agents().flat_map(|agent| of_agent(&agent.name));
     agents.chain([Caller::Worker, world.user()]).collect()
+}
+
+/// Nothing is left to be copied: both sides of each relation across models tell the same.
+pub(crate) fn copied(root: &Root) {
+    for (uuid, state) in root.models() {
+        for relation in state.relations().filter(|relation| relation.life != Life::Dead) {
+            let Some(cross) = &relation.cross else { continue };
+            let other = root.model(&cross.other_model());
+            let theirs = other.and_then(|other| {
+                let same = |found: &Relation| found.cross.as_ref().is_some_and(|it| it.id == cross.id);
+                let mut relations = other.relations().filter(|found| found.life != Life::Dead);
+                Some((other, relations.find(|found| same(found))?))
+            });
+            let Some((other, theirs)) = theirs else {
+                assert_eq!(relation.life, Life::Dying, "{uuid}: {} has no other side", relation.id);
+                continue;
+            };
+            if (relation.life, theirs.life) != (Life::Alive, Life::Alive) {
+                assert_eq!(
+                    (relation.life, theirs.life),
+                    (Life::Dying, Life::Dying),
+                    "one side goes on alone"
+                );
+                continue;
+            }
+            assert_eq!(
+                (relation.suspended, &relation.suspended_reason),
+                (theirs.suspended, &theirs.suspended_reason)
+            );
+            if let CrossSide::Consumer { met, .. } = &cross.side {
+                assert!(met, "the other side is there");
+            }
+            assert_eq!(parts(state, relation, true), parts(other, theirs, false), "{uuid}: {}", relation.id);
+        }
+    }
+}
+
+/// Numbers of units in scope with their place and bag, and the application's bag: of a relation's remote end, or of its
+/// own.
+fn parts(
+    state: &ModelState,
+    relation: &Relation,
+    remote: bool,
+) -> (Vec<(u32, Membership, Settings)>, Settings) {
+    let mut ends = relation.endpoints.iter().map(|end| &end.application);
+    let application = ends.find(|name| relation.is_remote(name) == remote).unwrap();
+    let bag = |owner| {
+        let key = BagKey { relation: relation.id, owner };
+        state.bag(&key).map(|bag| bag.settings.clone()).unwrap_or_default()
+    };
+    let members = state.members(&relation.id).filter(|(unit, _)| unit.application() == application);
+    let members = members
+        .map(|(unit, membership)| (unit.number(), *membership, bag(BagOwner::Unit(unit.clone()))))
+        .collect();
+    (members, bag(BagOwner::Application(application.clone())))
 }

@@ -10,6 +10,7 @@
 mod actions;
 mod commits;
 mod config;
+mod crossing;
 mod deploy;
 mod firewall;
 mod invariants;

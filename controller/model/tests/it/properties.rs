@@ -43,6 +43,14 @@ enum Step {
     Claim(u8),
     Connect(bool, bool),
     Attach(bool),
+    /// Acts in the other model from now on.
+    Switch,
+    Offer(u8),
+    Consume(u8, bool),
+    IntegrateAcross(u8, bool),
+    Suspend(u8, bool),
+    RemoveOffer(u8, Option<u8>),
+    RemoveSaas(bool, Option<u8>),
     Advance(u8),
     Settle,
 }
@@ -72,6 +80,13 @@ fn step() -> impl Strategy<Value = Step> {
         2 => n().prop_map(Step::Claim),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Connect(a, b)),
         1 => any::<bool>().prop_map(Step::Attach),
+        2 => Just(Step::Switch),
+        1 => n().prop_map(Step::Offer),
+        1 => (n(), any::<bool>()).prop_map(|(a, b)| Step::Consume(a, b)),
+        3 => (n(), any::<bool>()).prop_map(|(a, b)| Step::IntegrateAcross(a, b)),
+        1 => (n(), any::<bool>()).prop_map(|(a, b)| Step::Suspend(a, b)),
+        1 => (n(), force()).prop_map(|(a, b)| Step::RemoveOffer(a, b)),
+        1 => (any::<bool>(), force()).prop_map(|(a, b)| Step::RemoveSaas(a, b)),
         2 => (1..90_u8).prop_map(Step::Advance),
         3 => Just(Step::Settle),
     ]
@@ -81,6 +96,11 @@ const NAMES: [&str; 4] = ["app", "db", "logging", "other"];
 
 fn name(pick: u8) -> &'static str {
     NAMES[usize::from(pick) % NAMES.len()]
+}
+
+/// What consumed offers are called.
+fn consumed(first: bool) -> &'static str {
+    if first { "theirs" } else { "others" }
 }
 
 fn agent(first: bool) -> &'static str {
@@ -235,6 +255,40 @@ fn take(world: &mut World, step: Step) -> Option<()> {
         Step::Attach(first) => {
             world.attach(agent(first));
         }
+        Step::Switch => {
+            let others = world.root.models().map(|(model, _)| *model).filter(|model| *model != world.model);
+            world.model = pick(others.collect(), 0)?;
+        }
+        Step::Offer(by) => {
+            let endpoint = if name(by) == "db" { "server" } else { "web" };
+            world.offer(name(by), &[endpoint]).ok()?;
+        }
+        Step::Consume(by, first) => {
+            let others = world.root.models().filter(|(model, _)| **model != world.model);
+            let urls: Vec<String> = others
+                .flat_map(|(_, state)| state.offers().map(|it| format!("{}.{}", state.model().name, it.name)))
+                .collect();
+            world.consume(&pick(urls, by)?, Some(consumed(first))).ok()?;
+        }
+        Step::IntegrateAcross(by, first) => {
+            world.integrate(name(by), consumed(first)).ok()?;
+        }
+        Step::Suspend(by, on) => {
+            let relation = pick(world.state().relations().map(|relation| relation.id).collect(), by)?;
+            let command = match on {
+                true => Command::SuspendRelation { relation, message: "unpaid".into() },
+                false => Command::ResumeRelation { relation },
+            };
+            world.run(command).ok()?;
+        }
+        Step::RemoveOffer(by, force) => {
+            let offer = pick(world.state().offers().map(|offer| offer.name.clone()).collect(), by)?;
+            world.run(Command::RemoveOffer { offer, force: forced(force) }).ok()?;
+        }
+        Step::RemoveSaas(first, force) => {
+            let application = consumed(first).parse().unwrap();
+            world.run(Command::RemoveSaas { application, force: forced(force) }).ok()?;
+        }
         Step::Advance(seconds) => world.advance(u32::from(seconds)),
         Step::Settle => world.settle(),
     }
@@ -254,6 +308,16 @@ fn populated() -> World {
     let (application, placement) = ("app".parse().unwrap(), vec![Placement::Agent("a3".parse().unwrap())]);
     world.run(Command::AddUnits { application, count: 1, placement }).unwrap();
     world.agent("idle");
+    // The other model offers its `db` to this one, and the other way round.
+    let other = world.other_model("n", &["a1", "a2", "a3", "idle"]);
+    world.offer("db", &["server"]).unwrap();
+    world.within(other, |world| {
+        world.deploy_app("app", 1);
+        world.deploy_db("db", 1);
+        world.offer("db", &["server"]).unwrap();
+        world.consume("m.db", Some("theirs")).unwrap();
+    });
+    world.consume("n.db", Some("theirs")).unwrap();
     world
 }
 
@@ -322,13 +386,16 @@ proptest! {
             world.status();
         }
         // A way on from everywhere: whatever hangs can be removed by force.
-        let model = world.model;
-        let force = Some(Force { max_wait: 5 });
-        world.control(ControllerCommand::DestroyModel { model, force, storage: None }).unwrap();
         world.settle();
-        world.advance(90);
-        world.settle();
-        prop_assert!(world.root.model(&model).is_none(), "the model did not go");
+        let models: Vec<_> = world.root.models().map(|(model, _)| *model).collect();
+        for model in models {
+            let force = Some(Force { max_wait: 5 });
+            world.control(ControllerCommand::DestroyModel { model, force, storage: None }).unwrap();
+            world.settle();
+            world.advance(90);
+            world.settle();
+            prop_assert!(world.root.model(&model).is_none(), "the model did not go");
+        }
     }
 
     /// A slow reader's frame tells of all that happened since the last one.

@@ -74,7 +74,7 @@ pub(crate) struct World {
     /// What a store would hold.
     pub(crate) stored: BTreeMap<EntityKey, Entity>,
     pub(crate) records: Vec<RecordAppend>,
-    incarnations: BTreeMap<AgentName, Incarnation>,
+    incarnations: BTreeMap<(ModelUuid, AgentName), Incarnation>,
     asked: u64,
 }
 
@@ -164,6 +164,7 @@ impl World {
         for _ in 0..1000 {
             let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &Agenda::default());
             if commands.is_empty() {
+                invariants::copied(&self.root);
                 return;
             }
             for command in commands {
@@ -182,7 +183,7 @@ impl World {
     /// Registers an agent and attaches its runner.
     pub(crate) fn agent(&mut self, name: &str) {
         let agent: AgentName = name.parse().unwrap();
-        let number = self.incarnations.len() + 1;
+        let number = self.root.agents().count() + 1;
         let register = Register {
             addresses: vec![format!("10.0.0.{number}")],
             interfaces: Vec::new(),
@@ -199,7 +200,7 @@ impl World {
     pub(crate) fn attach(&mut self, agent: &str) -> Incarnation {
         match self.runner_call(agent, RunnerCommand::Attach).unwrap() {
             RunnerAnswer::Attached { incarnation } => {
-                self.incarnations.insert(agent.parse().unwrap(), incarnation);
+                self.incarnations.insert((self.model, agent.parse().unwrap()), incarnation);
                 incarnation
             }
             other => panic!("{other:?}"),
@@ -271,6 +272,40 @@ impl World {
         }
     }
 
+    /// Does something in another model.
+    pub(crate) fn within<T>(&mut self, model: ModelUuid, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.model, model);
+        let done = act(self);
+        self.model = before;
+        done
+    }
+
+    /// One more model, in which agents that are there have runners.
+    pub(crate) fn other_model(&mut self, name: &str, agents: &[&str]) -> ModelUuid {
+        let model = self.add_model(name);
+        self.within(model, |world| {
+            for agent in agents {
+                world.attach(agent);
+            }
+        });
+        model
+    }
+
+    /// Offers endpoints of an application under its own name.
+    pub(crate) fn offer(&mut self, application: &str, endpoints: &[&str]) -> Result<Answer, Refusal> {
+        self.run(Command::Offer {
+            application: application.parse().unwrap(),
+            endpoints: endpoints.iter().map(|name| name.parse().unwrap()).collect(),
+            name: None,
+            description: None,
+        })
+    }
+
+    pub(crate) fn consume(&mut self, offer: &str, name: Option<&str>) -> Result<Answer, Refusal> {
+        let application = name.map(|name| name.parse().unwrap());
+        self.run(Command::Consume { offer: offer.parse().unwrap(), application })
+    }
+
     pub(crate) fn state(&self) -> &ModelState {
         self.root.model(&self.model).unwrap()
     }
@@ -317,7 +352,7 @@ impl World {
         UnitCommit {
             unit: found.name.clone(),
             seq: found.record.seq,
-            incarnation: self.incarnations[agent],
+            incarnation: self.incarnations[&(self.model, agent.clone())],
             record,
             effects: Default::default(),
             transitions: Default::default(),

@@ -17,6 +17,7 @@ use periapt_host_api::{
         ControllerInfo, ModelSummary, ResourceUploaded,
     },
     logs::LogLine,
+    offer::OfferDetails,
     secret::SecretData,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
@@ -26,7 +27,7 @@ use periapt_host_api::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
-    api::{actions, agents, charms, controller, failure, models, records, resources, secrets},
+    api::{actions, agents, charms, controller, failure, models, offers, records, resources, secrets},
     engine::Engine,
 };
 
@@ -180,6 +181,14 @@ const OPERATIONS_QUERY: &[Parameter] = &[
 const TASK_QUERY: &[Parameter] =
     &[Parameter { name: "after", kind: "string", description: "where the page before ended" }];
 
+const OFFERS_QUERY: &[Parameter] = &[
+    Parameter { name: "url", kind: "string", description: "this one alone: [USER/]MODEL.OFFER" },
+    Parameter { name: "owner", kind: "string", description: "only of this user's models" },
+    Parameter { name: "model", kind: "string", description: "only of models of this name" },
+    Parameter { name: "offer", kind: "string", description: "only offers of this name" },
+    Parameter { name: "interface", kind: "string", description: "only with an endpoint of this interface" },
+];
+
 const SECRETS_QUERY: &[Parameter] = &[
     Parameter { name: "secret", kind: "string", description: "this one alone, by name, id or URI" },
     Parameter { name: "reveal", kind: "boolean", description: "with its content" },
@@ -212,6 +221,15 @@ fn for_controller() -> Vec<Route> {
             )
             .request(json::<Commands<ControllerCommand>>()),
             controller::commands,
+        ),
+        Route::new("/v1/offers").on(
+            Operation::get(
+                "offers",
+                "What models offer to others, as far as the caller may know of it.",
+                json::<Vec<OfferDetails>>(),
+            )
+            .query(OFFERS_QUERY),
+            offers::find,
         ),
         Route::new("/v1/agents")
             .on(Operation::get("agents", "All agents.", json::<Vec<AgentSummary>>()), controller::agents),
@@ -284,6 +302,14 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/spaces").on(
             Operation::get("spaces", "A model's spaces with their subnets.", json::<SpaceList>()),
             models::spaces,
+        ),
+        Route::new("/v1/models/{model}/offers").on(
+            Operation::get(
+                "modelOffers",
+                "What a model offers to others, with the relations that they have with it.",
+                json::<Vec<OfferDetails>>(),
+            ),
+            offers::of_model,
         ),
         Route::new("/v1/models/{model}/logs").on(
             Operation::get("logs", "Log lines, the oldest first.", lines::<LogLine>()).query(LOG_QUERY),

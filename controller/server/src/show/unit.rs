@@ -59,11 +59,13 @@ fn relation(state: &ModelState, unit: &Unit, relation: &Relation) -> Option<Unit
     let own: &Endpoint = relation.end_of(unit.name.application())?;
     let other = relation.other_end(unit.name.application())?;
     let endpoint_of = |end: &Endpoint| -> EndpointName { end.name.clone() };
-    let related = state
-        .units_of(&other.application)
-        .filter(|candidate| candidate.name != unit.name && sees(relation, unit, candidate))
-        .map(|candidate| (candidate.name.clone(), unit_bag(state, relation, &candidate.name)))
-        .collect();
+    let here = state.units_of(&other.application);
+    let here = here.filter(|candidate| candidate.name != unit.name && sees(relation, unit, candidate));
+    // Of another model's units only those are known that are in the relation.
+    let remote = state.members(&relation.id).map(|(name, _)| name);
+    let remote = remote.filter(|name| relation.is_remote(name.application()));
+    let related = here.map(|candidate| &candidate.name).chain(remote);
+    let related = related.map(|name| (name.clone(), unit_bag(state, relation, name))).collect();
     Some(UnitRelation {
         relation_id: relation.id,
         endpoint: endpoint_of(own),
@@ -73,6 +75,7 @@ fn relation(state: &ModelState, unit: &Unit, relation: &Relation) -> Option<Unit
         application_data: bag(state, relation, BagOwner::Application(other.application.clone())),
         local_unit: unit_bag(state, relation, &unit.name),
         related_units: related,
+        cross_model: relation.cross.is_some(),
     })
 }
 

@@ -6,6 +6,7 @@
 mod application;
 mod charm;
 mod infrastructure;
+mod offer;
 mod record;
 mod relation;
 mod resource;
@@ -111,6 +112,8 @@ entities! {
     Relation("relation") => relation::relations,
     Member("member") => relation::members,
     Bag("bag") => relation::bags,
+    Offer("offer") => offer::offers,
+    RemoteApplication("remote-application") => offer::remote_applications,
     Storage("storage") => storage::storages,
     StateEntry("state-entry") => unit::state_entries,
     ActionOperation("action-operation") => task::operations,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use periapt_host_api::{
-    ActionOperationId, ApplicationName, Revision, TaskId, UnitName,
+    ActionOperationId, ApplicationName, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
         ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, SecretDetails, SecretQuery,
@@ -16,6 +16,7 @@ use periapt_host_api::{
         ModelSummary,
     },
     logs::LogLine,
+    offer::{OfferDetails, OfferUrl},
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
     usage::ModelUsage,
@@ -139,6 +140,33 @@ impl Client {
     /// A model's spaces with their subnets.
     pub async fn spaces(&self, model: &ModelSelector) -> Result<SpaceList> {
         self.get(format!("/v1/models/{model}/spaces")).value().await
+    }
+
+    /// What a model offers, with the relations that other models have with it.
+    pub async fn offers(&self, model: &ModelSelector) -> Result<Vec<OfferDetails>> {
+        self.get(format!("/v1/models/{model}/offers")).value().await
+    }
+
+    /// One offer of any model.
+    pub async fn offer(&self, url: &OfferUrl) -> Result<OfferDetails> {
+        let found: Vec<OfferDetails> = self.get("/v1/offers").query("url", url).value().await?;
+        found.into_iter().next().ok_or_else(|| self.protocol(format!("the answer has no offer {url}")))
+    }
+
+    /// Offers of all models, of those of a user, or of those of a name.
+    pub async fn find_offers(
+        &self,
+        owner: Option<&UserName>,
+        model: Option<&ModelName>,
+    ) -> Result<Vec<OfferDetails>> {
+        let mut call = self.get("/v1/offers");
+        if let Some(owner) = owner {
+            call = call.query("owner", owner);
+        }
+        if let Some(model) = model {
+            call = call.query("model", model);
+        }
+        call.value().await
     }
 
     /// Log lines of a model, the oldest first; ends unless `follow` is asked for.

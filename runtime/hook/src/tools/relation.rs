@@ -61,11 +61,10 @@ fn relation_list(call: Call<'_>) -> Result<Output, Halt> {
     Ok(format.print(&value).into())
 }
 
-/// Both ends of a relation stand in one model, until offers come.
 fn relation_model_get(call: Call<'_>) -> Result<Output, Halt> {
     let format = call.format()?;
-    call.relation()?;
+    let relation = call.relation()?;
     let [] = call.at_most()?;
-    let value = json!({"uuid": call.run.snapshot.model().uuid.to_string()});
+    let value = json!({"uuid": call.run.relation_model(relation).to_string()});
     Ok(format.print(&value).into())
 }

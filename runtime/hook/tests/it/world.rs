@@ -434,6 +434,7 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
         suspended: false,
         state: periapt_host_api::status::RelationState::Joined,
         state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
+        remote: None,
         members: BTreeMap::from([(unit("a/0"), Membership::Joined)]),
     }
 }

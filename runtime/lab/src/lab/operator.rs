@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     AgentName, CharmDigest, RelationId, UnitName,
-    command::{Answer, Caller, Command, Deploy, EndpointSelector, Placement, RelationSelector, ResolveMode},
+    command::{
+        Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RelationSelector,
+        ResolveMode,
+    },
     resource::ResourceUpload,
     storage::UnitStorage,
 };
@@ -24,6 +27,37 @@ impl Lab {
             Output::Answer(answer) => Ok(answer),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }
+    }
+
+    /// Submits a command about a whole model.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn control(&mut self, command: &ControllerCommand) -> Result<Answer, LabError> {
+        let input = Input::Controller(travelled("a command", command)?);
+        match self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)? {
+            Output::Answer(answer) => Ok(answer),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
+    }
+
+    /// Offers endpoints of an application to other models, under its own name.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn offer(&mut self, application: &str, endpoints: &[&str]) -> Result<(), LabError> {
+        let endpoints = endpoints.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+        let application = application.parse()?;
+        self.command(&Command::Offer { application, endpoints, name: None, description: None }).map(|_| ())
+    }
+
+    /// Consumes an offer, `[USER/]MODEL.OFFER`.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn consume(&mut self, offer: &str) -> Result<(), LabError> {
+        let offer = offer.parse().map_err(|error| LabError::OtherAnswer(format!("{error}")))?;
+        self.command(&Command::Consume { offer, application: None }).map(|_| ())
     }
 
     /// Uploads a charm; again, it replaces the code, as if the agents' copies were exchanged.

@@ -13,6 +13,7 @@ mod actions;
 mod bench;
 mod commits;
 mod configuration;
+mod crossing;
 mod day;
 mod exec;
 mod exhaustive;

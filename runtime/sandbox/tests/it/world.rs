@@ -334,6 +334,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
             suspended: false,
             state: periapt_host_api::status::RelationState::Joined,
             state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
+            remote: None,
         };
         view.relations.insert(relation.id, relation);
     }

@@ -18,6 +18,10 @@ impl ModelState {
             ModelKey::Sequence(key) => Entity::Sequence(Arc::clone(self.sequences.get(key)?)),
             ModelKey::Runner(agent) => Entity::Runner(Arc::clone(self.runners.get(agent)?)),
             ModelKey::Application(name) => Entity::Application(Arc::clone(self.applications.get(name)?)),
+            ModelKey::Offer(name) => Entity::Offer(Arc::clone(self.offer(name)?)),
+            ModelKey::RemoteApplication(name) => {
+                Entity::RemoteApplication(Arc::clone(self.remote_application(name)?))
+            }
             ModelKey::Machine(id) => Entity::Machine(Arc::clone(self.machines.get(id)?)),
             ModelKey::Unit(name) => Entity::Unit(Arc::clone(self.units.get(name)?)),
             ModelKey::Relation(id) => Entity::Relation(Arc::clone(self.relations.get(id)?)),
@@ -61,6 +65,12 @@ impl ModelState {
             (ModelKey::Application(name), Some(Entity::Application(application))) => {
                 self.applications.insert(name.clone(), Arc::clone(application));
             }
+            (ModelKey::Offer(name), Some(Entity::Offer(offer))) => {
+                self.offers.offers.insert(name.clone(), Arc::clone(offer));
+            }
+            (ModelKey::RemoteApplication(name), Some(Entity::RemoteApplication(remote))) => {
+                self.offers.remotes.insert(name.clone(), Arc::clone(remote));
+            }
             (ModelKey::Machine(id), Some(Entity::Machine(machine))) => {
                 if let Some(old) = self.machines.insert(*id, Arc::clone(machine)) {
                     self.machines_of.remove(&old.agent, id);
@@ -79,6 +89,7 @@ impl ModelState {
             (ModelKey::Relation(id), Some(Entity::Relation(relation))) => {
                 // The ends of a relation never change.
                 self.relations.insert(*id, Arc::clone(relation));
+                self.offers.note_relation(relation);
                 for end in &relation.endpoints {
                     self.relations_of.insert(end.application.clone(), *id);
                 }
@@ -148,6 +159,12 @@ impl ModelState {
             ModelKey::Application(name) => {
                 self.applications.remove(name);
             }
+            ModelKey::Offer(name) => {
+                self.offers.offers.remove(name);
+            }
+            ModelKey::RemoteApplication(name) => {
+                self.offers.remotes.remove(name);
+            }
             ModelKey::Machine(id) => {
                 if let Some(old) = self.machines.remove(id) {
                     self.machines_of.remove(&old.agent, id);
@@ -160,6 +177,7 @@ impl ModelState {
             }
             ModelKey::Relation(id) => {
                 if let Some(old) = self.relations.remove(id) {
+                    self.offers.forget_relation(&old);
                     for end in &old.endpoints {
                         self.relations_of.remove(&end.application, id);
                     }

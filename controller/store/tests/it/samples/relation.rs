@@ -1,14 +1,14 @@
 //! Relations, their members and bags.
 
 use periapt_host_api::{
-    RelationId,
+    OfferUuid, RelationId,
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
     status::Life,
     view::Membership,
 };
-use periapt_model::entity::{Bag, Member, Relation, RelationProgress};
+use periapt_model::entity::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
 
-use super::{Named, awkward_text, every, parse, time};
+use super::{MODEL, Named, awkward_text, every, offer::OTHER_MODEL, parse, time};
 
 pub(crate) fn relations() -> Named<Relation> {
     let endpoint = |application, name, role| Endpoint {
@@ -26,6 +26,8 @@ pub(crate) fn relations() -> Named<Relation> {
         scope,
         life,
         suspended,
+        suspended_reason: String::new(),
+        cross: None,
         progress,
         state_since: Some(time(42)),
         created_at: time(40),
@@ -36,6 +38,8 @@ pub(crate) fn relations() -> Named<Relation> {
         scope: Scope::Global,
         life: Life::Alive,
         suspended: false,
+        suspended_reason: String::new(),
+        cross: None,
         progress: RelationProgress::Joining,
         state_since: None,
         created_at: time(41),
@@ -49,6 +53,26 @@ pub(crate) fn relations() -> Named<Relation> {
         ("suspended-in-container", between(Scope::Container, Life::Alive, true, RelationProgress::Joined)),
         ("removed-by-force", between(Scope::Global, Life::Dead, false, RelationProgress::Joined)),
     ];
+    let sides = every!(CrossSide {
+        "consumer-of-another-model": CrossSide::Consumer { .. } => CrossSide::Consumer {
+            model: OTHER_MODEL,
+            url: parse("admin/prod.mysql"),
+            met: true,
+        },
+        "offered-to-another-model": CrossSide::Offerer { .. } => CrossSide::Offerer {
+            ingress: [parse("10.0.0.7/32")].into(),
+        },
+    });
+    relations.extend(sides.into_iter().map(|(name, side)| {
+        let cross = Cross {
+            id: CrossId { consumer: MODEL, relation: RelationId(2) },
+            offer: OfferUuid(OTHER_MODEL.0),
+            remote: parse("mysql"),
+            side,
+        };
+        let between = between(Scope::Global, Life::Alive, true, RelationProgress::Joined);
+        (name, Relation { cross: Some(cross), suspended_reason: awkward_text(), ..between })
+    }));
     relations.extend(
         progress
             .into_iter()

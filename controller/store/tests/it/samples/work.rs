@@ -29,6 +29,8 @@ pub(crate) fn items() -> Named<WorkItem> {
         "cancel-tasks": Work::CancelTasks { .. } => Work::CancelTasks { unit: parse("wordpress/10") },
         "force-unit": Work::ForceUnit { .. } => Work::ForceUnit { unit: parse("wordpress/10") },
         "force-relation": Work::ForceRelation { .. } => Work::ForceRelation { relation: RelationId(2) },
+        "destroy-relations": Work::DestroyRelations { .. } =>
+            Work::DestroyRelations { relations: vec![RelationId(2), RelationId(5)], force },
         "force-storage": Work::ForceStorage { .. } => Work::ForceStorage { storage: parse("data/3") },
         "provide-storage": Work::ProvideStorage { .. } => Work::ProvideStorage { application: parse("mysql") },
         "force-model": Work::ForceModel => Work::ForceModel,

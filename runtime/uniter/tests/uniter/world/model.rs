@@ -162,6 +162,7 @@ impl World {
                 suspended: false,
                 state: periapt_host_api::status::RelationState::Joined,
                 state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
+                remote: None,
                 members: BTreeMap::new(),
             },
         );

@@ -1,0 +1,163 @@
+//! `offer` and `remove-offer`.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, EndpointName, ModelName,
+    api::ModelSelector,
+    command::{Answer, Command},
+};
+
+use super::OfferRef;
+use crate::{
+    commands::removal::{ForceArgs, report},
+    context::{Context, ModelArg, ModelRef},
+    error::Result,
+    prompt::PromptArg,
+};
+
+/// Offer endpoints of an application to other models
+///
+/// The offer is named after the application, unless another name is given. Offered again, it offers the new endpoints
+/// from then on.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt offer mysql:db
+  periapt offer mymodel.mysql:db
+  periapt offer mysql:db,logs hosted-mysql
+
+See also: offers, consume, integrate, remove-offer")]
+pub(crate) struct Offer {
+    /// The application and its endpoints
+    #[arg(value_name = "[MODEL.]APPLICATION:ENDPOINT[,...]")]
+    endpoints: Endpoints,
+    /// The offer's name
+    name: Option<ApplicationName>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// `[MODEL.]APPLICATION:ENDPOINT[,...]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Endpoints {
+    model: Option<ModelName>,
+    application: ApplicationName,
+    endpoints: BTreeSet<EndpointName>,
+}
+
+impl FromStr for Endpoints {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (model, rest) = match text.split_once('.') {
+            Some((model, rest)) => (Some(ModelName::new(model).map_err(|error| error.to_string())?), rest),
+            None => (None, text),
+        };
+        let (application, endpoints) = rest.split_once(':').ok_or(
+            "endpoints must conform to format \"<application-name>:<endpoint-name>[,...]\"".to_owned(),
+        )?;
+        let endpoints = endpoints.split(',').map(EndpointName::new).collect::<Result<_, _>>();
+        Ok(Self {
+            model,
+            application: ApplicationName::new(application).map_err(|error| error.to_string())?,
+            endpoints: endpoints.map_err(|error| error.to_string())?,
+        })
+    }
+}
+
+impl Offer {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Endpoints { model, application, endpoints } = self.endpoints;
+        let mut arg = self.model;
+        if let Some(name) = model {
+            let controller = arg.model.and_then(|named| named.controller);
+            arg.model = Some(ModelRef { controller, model: ModelSelector::Name(name) });
+        }
+        let model = context.model(&arg)?;
+        let shown: Vec<&str> = endpoints.iter().map(EndpointName::as_str).collect();
+        let shown = shown.join(", ");
+        let command = Command::Offer {
+            application: application.clone(),
+            endpoints: endpoints.clone(),
+            name: self.name,
+            description: None,
+        };
+        if let Answer::Offer { url } = model.command(command).await? {
+            context.say(format_args!(
+                "Application \"{application}\" endpoints [{shown}] available at \"{url}\""
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Remove offers
+///
+/// An offer that is given by its name alone is one of the current model. One with relations is removed by --force alone,
+/// and its relations with it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt remove-offer admin/prod.hosted-mysql
+  periapt remove-offer hosted-mysql --force --no-prompt")]
+pub(crate) struct RemoveOffer {
+    /// The offers
+    #[arg(value_name = "[USER/]MODEL.OFFER|OFFER", required = true)]
+    offers: Vec<String>,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    prompt: PromptArg,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl RemoveOffer {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let force = self.force.force();
+        if force.is_some() {
+            self.prompt.confirm(&format!(
+                "This command will remove offers: {}\nThis includes all relations to those offers.",
+                self.offers.join(", ")
+            ))?;
+        }
+        for text in &self.offers {
+            let (offer, answer) = match ApplicationName::new(text) {
+                Ok(offer) => {
+                    let model = context.model(&self.model)?;
+                    let command = Command::RemoveOffer { offer: offer.clone(), force };
+                    (offer, model.command(command).await?)
+                }
+                Err(_) => {
+                    let named: OfferRef = text.parse().map_err(crate::error::Failure::new)?;
+                    let controller = context.controller(named.controller.as_ref())?;
+                    let model = named.model(&controller).await?;
+                    let offer = named.url.offer.clone();
+                    let command = Command::RemoveOffer { offer: offer.clone(), force };
+                    (offer, controller.client.command(&model, command).await?)
+                }
+            };
+            report(context, &format!("offer {offer}"), &answer);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_offered_is_an_application_with_endpoints() {
+        let read: Endpoints = "prod.mysql:db,logs".parse().unwrap();
+        assert_eq!(read.model.unwrap().as_str(), "prod");
+        assert_eq!(read.application.as_str(), "mysql");
+        assert_eq!(read.endpoints.len(), 2);
+        assert_eq!("mysql:db".parse::<Endpoints>().unwrap().model, None);
+        for bad in ["mysql", "mysql:", "mysql:db,", ".mysql:db", "a/b.mysql:db"] {
+            assert!(bad.parse::<Endpoints>().is_err(), "{bad}");
+        }
+    }
+}

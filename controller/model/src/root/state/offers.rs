@@ -1,0 +1,89 @@
+//! What has to do with other models.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use periapt_host_api::{ApplicationName, OfferUuid, RelationId, status::Life};
+
+use super::ModelState;
+use crate::entity::{CrossId, Offer, Relation, RemoteApplication};
+
+/// Offers, remote applications, and the relations that other models have a part in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Offers {
+    pub(super) offers: OrdMap<ApplicationName, Arc<Offer>>,
+    pub(super) remotes: OrdMap<ApplicationName, Arc<RemoteApplication>>,
+    crossings: OrdMap<CrossId, RelationId>,
+}
+
+impl Offers {
+    pub(super) fn note_relation(&mut self, relation: &Relation) {
+        if let Some(cross) = &relation.cross {
+            self.crossings.insert(cross.id, relation.id);
+        }
+    }
+
+    pub(super) fn forget_relation(&mut self, relation: &Relation) {
+        if let Some(cross) = &relation.cross {
+            self.crossings.remove(&cross.id);
+        }
+    }
+}
+
+impl ModelState {
+    /// An offer.
+    pub fn offer(&self, name: &ApplicationName) -> Option<&Arc<Offer>> {
+        self.offers.offers.get(name)
+    }
+
+    /// An offer, whatever its name.
+    pub fn offer_with(&self, uuid: &OfferUuid) -> Option<&Arc<Offer>> {
+        self.offers().find(|offer| offer.uuid == *uuid)
+    }
+
+    /// The offers, by name.
+    pub fn offers(&self) -> impl Iterator<Item = &Arc<Offer>> {
+        self.offers.offers.values()
+    }
+
+    /// The offers of an application.
+    pub fn offers_of<'a>(&'a self, application: &'a ApplicationName) -> impl Iterator<Item = &'a Arc<Offer>> {
+        self.offers().filter(move |offer| offer.application == *application)
+    }
+
+    /// The relations with an offer of this model, by number.
+    pub fn connections<'a>(&'a self, offer: &'a Offer) -> impl Iterator<Item = &'a Arc<Relation>> {
+        self.relations_of(&offer.application).filter(move |relation| {
+            relation.life != Life::Dead
+                && relation.cross.as_ref().is_some_and(|cross| cross.offer == offer.uuid)
+        })
+    }
+
+    /// An application of another model.
+    pub fn remote_application(&self, name: &ApplicationName) -> Option<&Arc<RemoteApplication>> {
+        self.offers.remotes.get(name)
+    }
+
+    /// The applications of other models that are known here, by name.
+    pub fn remote_applications(&self) -> impl Iterator<Item = &Arc<RemoteApplication>> {
+        self.offers.remotes.values()
+    }
+
+    /// The relation that is the one across models here; none if it is gone, but for units that have yet to run its
+    /// last hooks.
+    pub(crate) fn crossing(&self, id: &CrossId) -> Option<&Arc<Relation>> {
+        let relation = self.relation(self.offers.crossings.get(id)?)?;
+        (relation.life != Life::Dead).then_some(relation)
+    }
+
+    /// How many units of this model are in a relation's scope.
+    pub fn own_member_count(&self, relation: &Relation) -> usize {
+        match &relation.cross {
+            None => self.member_count(&relation.id),
+            Some(cross) => {
+                let members = self.members(&relation.id);
+                members.filter(|(unit, _)| *unit.application() != cross.remote).count()
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `/v1/offers`, `/v1/models/MODEL/offers`: what models offer to others.
+
+use axum::{
+    Json,
+    extract::{Path, RawQuery, State},
+};
+use periapt_host_api::{
+    ApplicationName, InterfaceName, ModelName, UserName,
+    offer::{OfferDetails, OfferUrl},
+};
+use periapt_model::{offer_details, offers_of_model};
+
+use crate::{
+    api::{caller::Who, failure::Answer, models::readable, query::Query},
+    engine::Engine,
+};
+
+/// Offers of all models that the caller may know of.
+pub(crate) async fn find(
+    State(engine): State<Engine>,
+    who: Who,
+    RawQuery(query): RawQuery,
+) -> Answer<Json<Vec<OfferDetails>>> {
+    let caller = who.user()?;
+    let mut query = Query::parse(query.as_deref())?;
+    let url: Option<OfferUrl> = query.one("url")?;
+    let owner: Option<UserName> = query.one("owner")?;
+    let model: Option<ModelName> = query.one("model")?;
+    let offer: Option<ApplicationName> = query.one("offer")?;
+    let interface: Option<InterfaceName> = query.one("interface")?;
+    query.end()?;
+    let published = engine.current();
+    let root = &published.root;
+    let found = match url {
+        Some(url) => vec![offer_details(root, caller, &url)?],
+        None => {
+            let models = root.models().map(|(_, state)| state).filter(|state| {
+                let it = state.model();
+                owner.as_ref().is_none_or(|owner| it.owner == *owner)
+                    && model.as_ref().is_none_or(|model| it.name == *model)
+            });
+            models.flat_map(|state| offers_of_model(root, state, caller)).collect()
+        }
+    };
+    let fits = |found: &OfferDetails| {
+        let mut endpoints = found.endpoints.values();
+        offer.as_ref().is_none_or(|offer| found.name == *offer)
+            && interface.as_ref().is_none_or(|wanted| endpoints.any(|it| it.interface == *wanted))
+    };
+    Ok(Json(found.into_iter().filter(fits).collect()))
+}
+
+/// The offers of one model.
+pub(crate) async fn of_model(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<Vec<OfferDetails>>> {
+    let (published, state) = readable(&engine, &who, &model)?;
+    Ok(Json(offers_of_model(&published.root, &state, who.user()?)))
+}
