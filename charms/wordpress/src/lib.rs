@@ -5,6 +5,7 @@ mod journal;
 mod posts;
 mod settings;
 mod site;
+mod tls;
 
 use database::Database;
 use periapt_sdk::{
@@ -12,6 +13,7 @@ use periapt_sdk::{
 };
 use settings::Settings;
 use site::Site;
+use tls::Tls;
 
 periapt_sdk::export!(Wordpress);
 
@@ -61,7 +63,7 @@ fn converge(unit: &Unit) -> Result {
         posts::mirror(unit)?;
     }
     match gather(unit) {
-        Ok((site, peers)) => serve(unit, &site, &peers),
+        Ok((site, tls, peers)) => serve(unit, &site, tls.as_ref(), &peers),
         Err(error) => {
             if error.status().is_some() {
                 withdraw(unit)?;
@@ -72,16 +74,16 @@ fn converge(unit: &Unit) -> Result {
 }
 
 /// Everything that the site needs, or the status that says what it waits for.
-fn gather(unit: &Unit) -> Result<(Site, Relation)> {
+fn gather(unit: &Unit) -> Result<(Site, Option<Tls>, Relation)> {
     let settings: Settings = unit.config().map_err(|error| Status::blocked(error.to_string()))?;
     let db = unit.relation("db").ok_or(Status::blocked("needs a database: integrate with mysql"))?;
     let database = Database::given_by(&db)?.ok_or(Status::waiting("for the database"))?;
     let peers = unit.relation("loadbalancer").ok_or(Status::waiting("for the peer relation"))?;
     let salt = site::salt(unit, &peers)?.ok_or(Status::waiting("for the leader's salt"))?;
-    Ok((Site { settings, database, salt }, peers))
+    Ok((Site { settings, database, salt }, tls::converge(unit)?, peers))
 }
 
-fn serve(unit: &Unit, site: &Site, peers: &Relation) -> Result {
+fn serve(unit: &Unit, site: &Site, tls: Option<&Tls>, peers: &Relation) -> Result {
     let port = site.settings.port;
     let digest = site.digest();
     let before = peers.unit_bag().get::<String>("config-digest")?;
@@ -89,7 +91,7 @@ fn serve(unit: &Unit, site: &Site, peers: &Relation) -> Result {
         journal::tell(unit, &format!("rendered wp-config.php, sha256 {digest}"))?;
     }
     peers.unit_bag().set_all([("config-digest", digest), ("port", port.to_string())])?;
-    unit.set_ports([Ports::tcp(port)])?;
+    unit.set_ports([Ports::tcp(port)].into_iter().chain(tls.map(|_| Ports::tcp(tls::PORT))))?;
     for website in unit.relations("website") {
         let hostname = hostname(unit, &website)?;
         website.unit_bag().set_all([("hostname", hostname), ("port", port.to_string())])?;
@@ -97,7 +99,11 @@ fn serve(unit: &Unit, site: &Site, peers: &Relation) -> Result {
     let units = peers.members()?.len() + 1;
     let plural = if units == 1 { "" } else { "s" };
     let title = &site.settings.title;
-    unit.set_status(&Status::active(format!("serving \"{title}\" on port {port}, {units} unit{plural}")))
+    let mut message = format!("serving \"{title}\" on port {port}, {units} unit{plural}");
+    if let Some(tls) = tls {
+        message += &format!(", certificate {}", tls.serial);
+    }
+    unit.set_status(&Status::active(message))
 }
 
 /// Sends nobody here any more.

@@ -174,3 +174,33 @@ fn what_a_unit_did_can_be_followed_in_its_bag() {
     assert_eq!((bag["log-last"].as_str(), bag["log"].lines().count()), ("31", 20));
     assert!(bag["log"].ends_with("published post 30, \"Post 29\""), "{}", bag["log"]);
 }
+
+#[test]
+fn where_there_is_an_authority_it_waits_for_a_certificate_and_takes_each_new_one() {
+    let (mut unit, _, _) = serving();
+    let authority = unit.relate("certificates", "authority");
+    unit.join(&authority, "authority/0", &[]).unwrap();
+    assert_eq!(unit.unit_bag(&authority)["common_name"], "wordpress-0");
+    assert_eq!(unit.status(), Some(Status::waiting("for a certificate")));
+    assert!(ports(&unit).is_empty());
+
+    let key = unit.grant_secret(&[("private-key", "one")]);
+    let given = [("cert", "a"), ("key-secret", key.uri()), ("serial", "4f")];
+    let given = given.map(|(part, value)| (format!("wordpress_0.server.{part}"), value));
+    let given: Vec<_> = given.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    unit.change_app(&authority, &given).unwrap();
+    let serving = "serving \"Cats\" on port 80, 1 unit, certificate";
+    assert_eq!(unit.status(), Some(Status::active(format!("{serving} 4f"))));
+    assert_eq!(ports(&unit), [Ports::tcp(80), Ports::tcp(443)]);
+
+    unit.revise_secret(&key, &[("private-key", "another")]);
+    unit.change_app(&authority, &[("wordpress_0.server.serial", "50")]).unwrap();
+    assert_eq!(unit.status(), Some(Status::active(format!("{serving} 50"))));
+    let told = unit.log().last().unwrap().1.clone();
+    assert_eq!(told, "took certificate 50 and its key, 8 bytes");
+
+    unit.change_app(&authority, &[("wordpress_0.server.error", "no name")]).unwrap();
+    assert_eq!(unit.status(), Some(Status::blocked("no certificate: no name")));
+    unit.end(&authority).unwrap();
+    assert_eq!(ports(&unit), [Ports::tcp(80)]);
+}

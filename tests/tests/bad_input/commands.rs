@@ -98,7 +98,7 @@ fn relations_that_cannot_be_are_refused_with_what_could_be_meant() -> anyhow::Re
             ),
             (
                 vec!["integrate", "wordpress:sessions", "mysql"],
-                vec!["sessions", "it has content, db, loadbalancer, logs, website"],
+                vec!["sessions", "it has certificates, content, db, loadbalancer, logs, website"],
             ),
             (vec!["integrate", "mysql", "mysql"], vec!["mysql"]),
             (
