@@ -16,6 +16,10 @@ help: ## List the targets
 demo: setup ## Deploy, relate and scale two charms in a temporary place, and kill things
 	tools/demo
 
+.PHONY: demo-bundle
+demo-bundle: setup ## Deploy a bundle, back up and restore, replace certificates, gather logs
+	tools/demo-bundle
+
 .PHONY: test
 test: setup ## Build the charms and run every test
 	tools/test

@@ -3,6 +3,7 @@
 mod actions;
 mod agents;
 mod bundles;
+mod catalogue;
 mod changes;
 mod controllers;
 mod crossing;
