@@ -2,8 +2,8 @@
 
 use crate::bindings::periapt::charm::status as wit;
 use crate::{
-    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation, Resource,
-    Result, Secret, State, Status, Storage, Workload, host, secret,
+    Config, Error, FromConfig, GoalState, NetworkInfo, NewSecret, OpenedPorts, Owner, Ports, Relation,
+    Resource, Result, Secret, State, Status, Storage, Workload, host, secret,
 };
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What a charm declares, as far as a harness has to know it: the names of its options, endpoints, storage and actions.
+//! What a charm declares, as far as a harness has to know it: the names of its options, endpoints, storage,
+//! resources and actions.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +9,7 @@ pub(crate) struct Declared {
     pub(crate) options: Names,
     pub(crate) endpoints: Names,
     pub(crate) storage: Names,
+    pub(crate) resources: Names,
     pub(crate) actions: Names,
 }
 
@@ -23,6 +25,7 @@ impl Declared {
             options: names(charmcraft, &["config", "options"]),
             endpoints: all.map(|all| all.into_iter().flatten().chain(["juju-info".to_owned()]).collect()),
             storage: names(charmcraft, &["storage"]),
+            resources: names(charmcraft, &["resources"]),
             actions: names(charmcraft, &["actions"]),
         }
     }
@@ -70,13 +73,14 @@ mod tests {
         let declared = Declared::read(
             "name: x\ndescription: |\n  storage:\n    none: of it\nconfig:\n  options:\n    title:\n      type: string\n\
              \x20   size: {type: int}\nprovides:\n  web:\n    interface: http\nrequires:\n  # a comment\n  db: {interface: sql}\n\
-             actions: {go: {}}\n",
+             resources:\n  data: {type: file, filename: x}\nactions: {go: {}}\n",
         );
         let named =
             |names: &Names| names.as_ref().map(|names| names.iter().cloned().collect::<Vec<_>>().join(" "));
         assert_eq!(named(&declared.options).as_deref(), Some("size title"));
         assert_eq!(named(&declared.endpoints).as_deref(), Some("db juju-info web"));
         assert_eq!(named(&declared.storage).as_deref(), Some(""));
+        assert_eq!(named(&declared.resources).as_deref(), Some("data"));
         assert_eq!(named(&declared.actions), None, "hidden in one line");
         assert!(Declared::has(&declared.actions, "anything") && !Declared::has(&declared.storage, "data"));
     }

@@ -27,7 +27,7 @@ impl<C: Charm> Harness<C> {
     }
 
     /// Says what the charm declares, as the text of its `charmcraft.yaml` (`include_str!`). From then on a test that sets
-    /// up an option, a relation, storage or an action that is not declared there panics: it would show nothing.
+    /// up an option, a relation, storage, a resource or an action that is not declared there panics: it would show nothing.
     pub fn declares(&mut self, charmcraft: &str) -> &mut Self {
         self.state_mut().declared = Declared::read(charmcraft);
         self
@@ -98,6 +98,7 @@ impl<C: Charm> Harness<C> {
     /// Attaches a file of the test's own as the content of a resource, without an event; again, it is the next revision.
     /// Its SHA-256 is what the test says: the harness computes none.
     pub fn resource(&mut self, name: &str, file: &std::path::Path, sha256: &str) -> &mut Self {
+        declared("resource", name, &self.state().declared.resources);
         let resources = &mut self.state_mut().resources;
         let revision = resources.get(name).map_or(1, |before| before.revision + 1);
         let attached = Attached { path: file.to_owned(), revision, sha256: sha256.to_owned() };
