@@ -116,7 +116,10 @@ mod tests {
 
     use periapt_host_api::Timestamp;
 
-    use super::{super::CharmFiles, *};
+    use super::{
+        super::{Bounds, CharmFiles, Filesystem, StorageMount},
+        *,
+    };
     use crate::clock::HookClock;
 
     /// A hook's files over a charm with `files/note` and a link that leads out of it; 100 bytes of `/tmp`.
@@ -170,6 +173,30 @@ mod tests {
         assert_eq!(write(&mut files, "/tmp/b", &"x".repeat(200)), Err(FileError::NoSpace));
         write(&mut files, "/tmp/long", &"x".repeat(90)).unwrap();
         assert_eq!(read(&mut files, "/tmp/long"), Err(FileError::TooLarge));
+    }
+
+    #[test]
+    fn storage_is_found_where_the_charm_wants_it() {
+        let (outside, files) = files();
+        let mount = |name: &str, location: &str, read_only: bool| {
+            let directory = outside.path().join(name);
+            fs::create_dir(&directory).unwrap();
+            fs::write(directory.join("note"), name).unwrap();
+            symlink(outside.path().join("secret"), directory.join("link")).unwrap();
+            let filesystem = Filesystem::open(&directory, Bounds { bytes: 1 << 20, files: 10 }).unwrap();
+            StorageMount { filesystem: Arc::new(filesystem), location: location.to_owned(), read_only }
+        };
+        let mounts = vec![mount("outer", "/srv/data", false), mount("inner", "/srv/data/inner", true)];
+        let mut files = files.with_storage(mounts);
+        assert_eq!(read(&mut files, "/srv/data/note").as_deref(), Ok("outer"));
+        assert_eq!(read(&mut files, "/srv/data/inner/note").as_deref(), Ok("inner"));
+        write(&mut files, "/srv/data/new", "kept").unwrap();
+        assert_eq!(fs::read_to_string(outside.path().join("outer/new")).unwrap(), "kept");
+        assert_eq!(write(&mut files, "/srv/data/inner/new", "x"), Err(FileError::ReadOnly));
+        assert_eq!(read(&mut files, "/srv/data"), Err(FileError::Directory));
+        for path in ["/srv/data/link", "/srv/data/../note", "/srv/database/note"] {
+            assert!(read(&mut files, path).is_err(), "{path}");
+        }
     }
 
     #[test]
