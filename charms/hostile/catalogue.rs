@@ -23,6 +23,7 @@ macro_rules! hostile_modes {
             storage_files
             storage_deep
             storage_unnamed
+            storage_listings
             // Say too much.
             log_flood
             stdout_flood

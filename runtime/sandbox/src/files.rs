@@ -10,6 +10,7 @@ mod charm;
 mod disk;
 mod handle;
 mod host;
+mod listing;
 mod path;
 mod resources;
 mod stored;

@@ -20,6 +20,9 @@ pub(crate) const HOST_CALL_FUEL: u64 = 500;
 /// the journal and hashed, some 3 ns in all.
 pub(crate) const BYTE_FUEL: u64 = 10;
 
+/// What each name of a listing costs: it is read from a directory, checked and sorted, some 500 ns in all.
+pub(crate) const LISTED_NAME_FUEL: u64 = 1_500;
+
 /// Fuel as nanoseconds of CPU time.
 pub(crate) fn nanoseconds(fuel: u64) -> u64 {
     let nanoseconds = u128::from(fuel) * 1_000_000_000 / u128::from(FUEL_PER_SECOND);

@@ -41,11 +41,14 @@ pub(crate) fn bound_store<T>(store: &mut Store<T>) {
     store.set_max_component_handles(MAX_HANDLES);
 }
 
-/// Counts linear memory over all memories of an instance and refuses what is beyond the budget.
+/// Counts linear memory over all memories of an instance, and what the host holds for the hook beside it, and refuses
+/// what is beyond the budget.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: u64,
     used: u64,
+    /// What the host holds for the hook, in bytes.
+    held: u64,
     /// What the last growth added, should the engine fail to carry it out.
     last: u64,
     refused: bool,
@@ -53,7 +56,7 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, last: 0, refused: false }
+        Self { limit, used: 0, held: 0, last: 0, refused: false }
     }
 
     /// The limit, in bytes.
@@ -61,9 +64,24 @@ impl Limiter {
         self.limit
     }
 
-    /// The high-water mark, in bytes; memory never shrinks.
+    /// The high-water mark of linear memory, in bytes; it never shrinks.
     pub(crate) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// What is left, in bytes.
+    pub(crate) fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.used).saturating_sub(self.held)
+    }
+
+    /// Counts what the host holds for the hook; the caller has looked at [`Self::room`].
+    pub(crate) fn hold(&mut self, bytes: u64) {
+        self.held = self.held.saturating_add(bytes);
+    }
+
+    /// The host holds it no more.
+    pub(crate) fn let_go(&mut self, bytes: u64) {
+        self.held = self.held.saturating_sub(bytes);
     }
 
     /// Whether an allocation was refused; a trap after that is most likely because of it.
@@ -80,12 +98,11 @@ impl ResourceLimiter for Limiter {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let more = u64::try_from(desired.saturating_sub(current)).unwrap_or(u64::MAX);
-        let total = self.used.saturating_add(more);
-        if total > self.limit {
+        if more > self.room() {
             self.refused = true;
             return Ok(false);
         }
-        self.used = total;
+        self.used = self.used.saturating_add(more);
         self.last = more;
         Ok(true)
     }
@@ -141,6 +158,16 @@ mod tests {
         limiter.memory_grow_failed(wasmtime::Error::msg("no pages")).unwrap();
         assert_eq!(limiter.used(), 0);
         assert!(limiter.memory_growing(0, 100, None).unwrap());
+    }
+
+    #[test]
+    fn what_the_host_holds_is_no_memory_to_grow_into() {
+        let mut limiter = Limiter::new(100);
+        limiter.hold(60);
+        assert!(!limiter.memory_growing(0, 41, None).unwrap());
+        assert!(limiter.memory_growing(0, 40, None).unwrap());
+        limiter.let_go(60);
+        assert_eq!((limiter.room(), limiter.used()), (60, 40));
     }
 
     #[test]

@@ -46,10 +46,21 @@ impl Meter {
         self.debt.fetch_add(fuel, Ordering::Relaxed);
     }
 
+    /// Charges for work of the host's that neither calls nor bytes tell of.
+    pub(crate) fn work(&self, fuel: u64) {
+        self.debt.fetch_add(fuel, Ordering::Relaxed);
+    }
+
     /// Charges for lines of output beyond their bytes: each is timed and logged like a call of its own, and one
     /// write may bring 65,536 that are empty.
     pub(crate) fn lines(&self, lines: u64) {
         self.debt.fetch_add(lines.saturating_mul(HOST_CALL_FUEL), Ordering::Relaxed);
+    }
+
+    /// What is owed.
+    #[cfg(test)]
+    pub(crate) fn owed(&self) -> u64 {
+        self.debt.load(Ordering::Relaxed)
     }
 
     /// Host calls so far.
@@ -93,13 +104,13 @@ mod tests {
     fn a_call_owes_its_crossing_and_its_bytes() {
         let meter = Meter::new(10);
         meter.call(1000).unwrap();
-        assert_eq!(meter.debt.load(Ordering::Relaxed), HOST_CALL_FUEL + 1000 * BYTE_FUEL);
+        assert_eq!(meter.owed(), HOST_CALL_FUEL + 1000 * BYTE_FUEL);
     }
 
     #[test]
     fn a_line_owes_as_much_as_a_call() {
         let meter = Meter::new(10);
         meter.lines(3);
-        assert_eq!((meter.debt.load(Ordering::Relaxed), meter.calls()), (3 * HOST_CALL_FUEL, 0));
+        assert_eq!((meter.owed(), meter.calls()), (3 * HOST_CALL_FUEL, 0));
     }
 }

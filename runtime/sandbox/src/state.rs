@@ -29,7 +29,12 @@ pub(crate) struct HookState {
 impl HookState {
     /// For the linker of `wasi:filesystem`.
     pub(crate) fn files(&mut self) -> FilesView<'_> {
-        FilesView { files: &mut self.files, table: &mut self.table, meter: &self.meter }
+        FilesView {
+            files: &mut self.files,
+            table: &mut self.table,
+            meter: &self.meter,
+            limiter: &mut self.limiter,
+        }
     }
 }
 

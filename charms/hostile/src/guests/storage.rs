@@ -80,6 +80,45 @@ pub(crate) fn storage_unnamed(_: &Unit) -> Result {
     Err(Error::new("escaped: holds 10000 files without a name"))
 }
 
+/// How many listings of a thousand long names no hook of 8 MiB may hold.
+#[cfg(target_arch = "wasm32")]
+const TOO_MANY_LISTINGS: usize = 40;
+
+/// Lists one large directory again and again and keeps all listings, which lie in the host's memory. When they are
+/// closed, there must be room again.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn storage_listings(_: &Unit) -> Result {
+    for number in 0..1_000 {
+        File::create(format!("{PLACE}/{number:0>200}")).context("creating a file")?;
+    }
+    let directory = storage()?;
+    let mut held = Vec::new();
+    while let Ok(listing) = directory.read_directory() {
+        held.push(listing);
+        if held.len() >= TOO_MANY_LISTINGS {
+            return Err(Error::new(format!("escaped: holds {TOO_MANY_LISTINGS} large listings")));
+        }
+    }
+    drop(held);
+    match directory.read_directory() {
+        Ok(_) => Ok(()),
+        Err(code) => Err(Error::new(format!("closed listings were not given back: {code:?}"))),
+    }
+}
+
+/// The storage by WASI's own handle.
+#[cfg(target_arch = "wasm32")]
+fn storage() -> Result<wasip2::filesystem::types::Descriptor> {
+    let found = wasip2::filesystem::preopens::get_directories().into_iter().find(|(_, path)| path == PLACE);
+    found.map(|(directory, _)| directory).ok_or_else(|| Error::new(format!("no {PLACE}")))
+}
+
+/// Natively there are no handles to hold.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn storage_listings(_: &Unit) -> Result {
+    Ok(())
+}
+
 /// Looks for a way out: by names, and by links that are there or that it makes.
 pub(crate) fn storage_wander(_: &Unit) -> Result {
     for path in ["..", "../secret", "../../etc/passwd", "link-to-secret", "link-out/secret", "./../secret"] {

@@ -60,8 +60,11 @@ mod tests {
     use periapt_host_api::Timestamp;
     use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
-    use super::{super::Files, *};
-    use crate::clock::HookClock;
+    use super::{
+        super::{Files, listing::Gathering},
+        *,
+    };
+    use crate::{clock::HookClock, meter::Meter};
 
     /// A hook's files over a charm with `files/note` and two links that lead out of it.
     fn files() -> (tempfile::TempDir, Files) {
@@ -87,7 +90,8 @@ mod tests {
             let opened = files.open_at(root, link, OpenFlags::empty(), DescriptorFlags::READ);
             assert_eq!(opened, Err(ErrorCode::NoEntry), "{link}");
         }
-        let names: Vec<_> = files.list(root).unwrap().map(|(_, name)| name).collect();
+        let gathering = Gathering::new(&Arc::new(Meter::new(0)), u64::MAX);
+        let names: Vec<_> = files.list(root, gathering).unwrap().map(|(_, name)| name).collect();
         assert_eq!(names, ["files".into()]);
     }
 

@@ -9,6 +9,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 
 use super::{
     CharmFiles, StorageMount, disk,
+    listing::{Gathering, Listing},
     path::{self, Place},
     stored,
     stream::{OpenFile, Source},
@@ -63,10 +64,6 @@ pub(crate) struct Files {
     next_file: u64,
     pub(super) clock: Arc<HookClock>,
 }
-
-/// A directory's listing as it was when it was asked for, read to some point. It shares the names: a hook may hold
-/// many of them.
-pub(super) type Listing = std::vec::IntoIter<(DescriptorType, Arc<str>)>;
 
 impl Files {
     pub(crate) fn new(charm: CharmFiles, bytes: u64, files: u64, clock: Arc<HookClock>) -> Self {
@@ -129,17 +126,27 @@ impl Files {
         Ok(number)
     }
 
-    fn number(&mut self) -> Result<u32, ErrorCode> {
-        if self.handles.len() + self.listings.len() >= MAX_HANDLES {
-            return Err(ErrorCode::InsufficientMemory);
+    /// Whether one more thing may be open.
+    pub(super) fn has_room(&self) -> Result<(), ErrorCode> {
+        match self.handles.len() + self.listings.len() < MAX_HANDLES {
+            true => Ok(()),
+            false => Err(ErrorCode::InsufficientMemory),
         }
+    }
+
+    fn number(&mut self) -> Result<u32, ErrorCode> {
+        self.has_room()?;
         self.next = self.next.checked_add(1).ok_or(ErrorCode::InsufficientMemory)?;
         Ok(self.next)
     }
 
     pub(super) fn close(&mut self, number: u32) {
         self.handles.remove(&number);
-        self.listings.remove(&number);
+    }
+
+    /// Closes a listing; what it took of the host's memory, in bytes.
+    pub(super) fn close_listing(&mut self, number: u32) -> u64 {
+        self.listings.remove(&number).map_or(0, |listing| listing.bytes())
     }
 
     pub(super) fn handle(&self, number: u32) -> Result<&Handle, ErrorCode> {
@@ -366,15 +373,13 @@ impl Files {
         self.tmp.rename((from, &old), (to, &new), now)
     }
 
-    /// A listing, sorted by name.
-    pub(super) fn list(&self, number: u32) -> Result<Listing, ErrorCode> {
-        if let Some(directory) = self.stored(number)? {
-            return Ok(directory.list()?.into_iter());
-        }
+    /// What a directory holds that is no storage.
+    pub(super) fn list(&self, number: u32, mut gathering: Gathering) -> Result<Listing, ErrorCode> {
         let (mount, id) = self.directory(number)?;
-        let entries = &self.tree(mount).directory(id)?.entries;
-        let listing: Vec<_> = entries.iter().map(|(name, entry)| (kind(entry), name.clone())).collect();
-        Ok(listing.into_iter())
+        for (name, entry) in &self.tree(mount).directory(id)?.entries {
+            gathering.add(kind(entry), Arc::clone(name))?;
+        }
+        Ok(gathering.sorted())
     }
 
     /// What `stat` says of an entry.

@@ -21,11 +21,12 @@ use wasmtime_wasi::p2::{
 use super::{
     Files,
     handle::{Handle, Mount},
+    listing::Gathering,
     stored,
     stream::{FileReader, FileWriter, Position, Source},
     tree::Entry,
 };
-use crate::{meter::Meter, state::HookState};
+use crate::{limits::Limiter, meter::Meter, state::HookState};
 
 /// A hook's files, with what their calls need. Handles are numbers in [`Files`]; the types that the generated
 /// code gives them are never looked into.
@@ -33,6 +34,7 @@ pub(crate) struct FilesView<'a> {
     pub(crate) files: &'a mut Files,
     pub(crate) table: &'a mut ResourceTable,
     pub(crate) meter: &'a Arc<Meter>,
+    pub(crate) limiter: &'a mut Limiter,
 }
 
 /// Leads the linker from a store to its files.
@@ -235,9 +237,21 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DirectoryEntryStream>> {
-        let listing = self.files.list(fd.rep())?;
-        self.call(listing.as_slice().iter().map(|(_, name)| name.len()).sum())?;
-        Ok(Resource::new_own(self.files.open_listing(listing)?))
+        self.call(0)?;
+        self.files.has_room()?;
+        let gathering = Gathering::new(self.meter, self.limiter.room());
+        let listing = match self.files.stored(fd.rep())? {
+            Some(directory) => {
+                // Storage may have a great many names, and other hooks run on this thread.
+                let listed = tokio::task::spawn_blocking(move || directory.list(gathering)).await;
+                listed.map_err(|_| ErrorCode::Io)??
+            }
+            None => self.files.list(fd.rep(), gathering)?,
+        };
+        let bytes = listing.bytes();
+        let number = self.files.open_listing(listing)?;
+        self.limiter.hold(bytes);
+        Ok(Resource::new_own(number))
     }
 
     async fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
@@ -412,7 +426,8 @@ impl types::HostDirectoryEntryStream for FilesView<'_> {
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.files.close(stream.rep());
+        let bytes = self.files.close_listing(stream.rep());
+        self.limiter.let_go(bytes);
         Ok(())
     }
 }

@@ -69,8 +69,12 @@ async fn floods_the_log(hook: Hook) {
 
 /// A guest with storage of 64 blocks and 32 files beside a secret, with ways out that only the host can have laid:
 /// it is contained, the bound holds, what is counted is what is there, and the secret is as it was.
-async fn stays_in_its_storage(mut hook: Hook) {
-    let bounds = Bounds { bytes: 64 * 4096, files: 32 };
+async fn stays_in_its_storage(hook: Hook) {
+    stays_within(hook, Bounds { bytes: 64 * 4096, files: 32 }).await;
+}
+
+/// The same with other bounds.
+async fn stays_within(mut hook: Hook, bounds: Bounds) {
     let outside = tempfile::tempdir().unwrap();
     let inside = outside.path().join("data-0");
     std::fs::create_dir(&inside).unwrap();
@@ -157,6 +161,11 @@ mod endings {
 
     pub(super) async fn storage_unnamed(hook: Hook) {
         stays_in_its_storage(hook).await;
+    }
+
+    pub(super) async fn storage_listings(hook: Hook) {
+        let hook = hook.budgets(|budgets| budgets.memory = 8 << 20);
+        stays_within(hook, Bounds { bytes: 1_100 * 4096, files: 1_100 }).await;
     }
 
     pub(super) async fn storage_wander(hook: Hook) {

@@ -6,6 +6,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, ren
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, OpenFlags};
 
 use super::{
+    super::listing::{Gathering, Listing},
     BLOCK, StorageMount, StoredFile,
     beneath::{self, Place, code},
     file::identity,
@@ -201,11 +202,10 @@ impl Directory {
         Ok(())
     }
 
-    /// What it holds, sorted by name. What is neither file nor directory, or has no name as text, is left out.
-    pub(in crate::files) fn list(&self) -> Result<Vec<(DescriptorType, Arc<str>)>, ErrorCode> {
+    /// What it holds. What is neither file nor directory, or has no name as text, is left out.
+    pub(in crate::files) fn list(&self, mut gathering: Gathering) -> Result<Listing, ErrorCode> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOATIME;
         let open = beneath::open(&self.fd, ".", flags, Mode::empty())?;
-        let mut listing: Vec<(DescriptorType, Arc<str>)> = Vec::new();
         for entry in Dir::read_from(open).map_err(code)? {
             let entry = entry.map_err(code)?;
             let Ok(name) = entry.file_name().to_str() else { continue };
@@ -218,10 +218,11 @@ impl Directory {
                 FileType::Unknown => stat_name(&self.fd, name).ok().and_then(|stat| kind(&stat)),
                 _ => None,
             };
-            listing.extend(found.map(|kind| (kind, Arc::from(name))));
+            if let Some(kind) = found {
+                gathering.add(kind, name)?;
+            }
         }
-        listing.sort_by(|(_, one), (_, other)| one.cmp(other));
-        Ok(listing)
+        Ok(gathering.sorted())
     }
 
     pub(in crate::files) fn stat(&self) -> Result<Stat, ErrorCode> {
