@@ -24,6 +24,7 @@ macro_rules! hostile_modes {
             storage_deep
             storage_unnamed
             storage_listings
+            storage_nothing
             // Say too much.
             log_flood
             stdout_flood

@@ -106,6 +106,19 @@ pub(crate) fn storage_listings(_: &Unit) -> Result {
     }
 }
 
+/// Writes nothing, far behind the end: no byte is there, so none may be counted.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn storage_nothing(_: &Unit) -> Result {
+    use wasip2::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
+    let file = storage()?
+        .open_at(PathFlags::empty(), "nothing", OpenFlags::CREATE, DescriptorFlags::WRITE)
+        .map_err(|code| Error::new(format!("creating a file: {code:?}")))?;
+    for _ in 0..100 {
+        file.write(&[], TOO_MUCH / 8).map_err(|code| Error::new(format!("writing nothing: {code:?}")))?;
+    }
+    Ok(())
+}
+
 /// The storage by WASI's own handle.
 #[cfg(target_arch = "wasm32")]
 fn storage() -> Result<wasip2::filesystem::types::Descriptor> {
@@ -116,6 +129,12 @@ fn storage() -> Result<wasip2::filesystem::types::Descriptor> {
 /// Natively there are no handles to hold.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn storage_listings(_: &Unit) -> Result {
+    Ok(())
+}
+
+/// Natively there is nobody to ask.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn storage_nothing(_: &Unit) -> Result {
     Ok(())
 }
 

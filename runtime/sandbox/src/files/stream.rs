@@ -59,8 +59,10 @@ impl Source {
     /// Writes, if it is a file of the hook's own or of storage.
     pub(super) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
         match self {
-            Self::Memory(file) => file.write(offset, bytes, now),
             Self::Disk(_) => Err(ErrorCode::ReadOnly),
+            // As POSIX has it: no file grows by nothing, wherever it is written.
+            Self::Memory(_) | Self::Stored(_) if bytes.is_empty() => Ok(()),
+            Self::Memory(file) => file.write(offset, bytes, now),
             // As for reading: it goes to the host's memory, and to its disk later.
             Self::Stored(file) => file.write(offset, bytes, now),
         }

@@ -168,6 +168,10 @@ mod endings {
         stays_within(hook, Bounds { bytes: 1_100 * 4096, files: 1_100 }).await;
     }
 
+    pub(super) async fn storage_nothing(hook: Hook) {
+        stays_in_its_storage(hook).await;
+    }
+
     pub(super) async fn storage_wander(hook: Hook) {
         stays_in_its_storage(hook).await;
     }

@@ -6,7 +6,7 @@ use periapt_host_api::Timestamp;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
-    super::{CharmFiles, Files, listing::Gathering},
+    super::{CharmFiles, Files, listing::Gathering, stream::Source},
     *,
 };
 use crate::{clock::HookClock, meter::Meter};
@@ -104,6 +104,18 @@ fn bytes_are_counted_in_blocks_and_holes_count_as_bytes() {
     files.writable(file).unwrap().resize(1, Duration::ZERO).unwrap();
     bench.write("other", 1).unwrap();
     assert_eq!(bench.filesystem.used().bytes, 4 * BLOCK);
+}
+
+#[test]
+fn writing_nothing_far_behind_the_end_takes_nothing() {
+    let bench = Bench::new(bounds(4, 100));
+    let (mut files, root) = bench.hook(false);
+    let file = files.open_at(root, "a", MAKE, WRITE).unwrap();
+    files.writable(file).unwrap().write(2 * 4096, b"", Duration::ZERO).unwrap();
+    let Source::Stored(stored) = files.writable(file).unwrap() else { panic!("it is in storage") };
+    stored.write(2 * 4096, b"", Duration::ZERO).unwrap();
+    assert_eq!(bench.filesystem.used(), Used { bytes: BLOCK, files: 1 });
+    assert_eq!(stored.size(), Ok(0));
 }
 
 #[test]
