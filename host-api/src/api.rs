@@ -32,8 +32,13 @@ use crate::{
 /// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// The longest line of an NDJSON stream: a full replacement of a large view is one line.
+/// The longest line of an NDJSON stream that is read. Views have lines of their own ([`FRAME_LINE_BYTES`]); a status is
+/// one line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+
+/// How much of a frame goes into one line of a watch: what a view takes has no bound of its own, as units, what charms
+/// stored and tasks add up. One entry alone may be longer; none comes near to [`MAX_LINE_BYTES`].
+pub const FRAME_LINE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The largest body of one request for commands: a commit is at most 1 MiB, and its journal, its early effects
 /// and the JSON around them come on top.

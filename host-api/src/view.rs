@@ -1,6 +1,6 @@
 //! What a runner may see of the model, as a value: the mirror that hooks read and the resolver resolves from.
 //!
-//! A view is sent as [`Frame`]s. Property: any frames, applied in order, give the view of the revision that the
+//! A view is sent as [`Frame`]s, each in one [`FrameLine`] or, if it is large, in several. Property: any frames, applied in order, give the view of the revision that the
 //! last one is complete to.
 
 use imbl::OrdMap;
@@ -13,9 +13,11 @@ use crate::{
 };
 
 mod entity;
+mod line;
 mod secret;
 
 pub use entity::*;
+pub use line::*;
 pub use secret::*;
 
 /// One caller's view of one model at one revision. Cloning is cheap.
@@ -110,6 +112,11 @@ macro_rules! entities {
                         self.$map.remove(key);
                     })*
                 }
+            }
+
+            /// How many entries it has.
+            pub fn entries(&self) -> usize {
+                usize::from(self.model.is_some()) $(+ self.$map.len())*
             }
 
             /// What must be put and deleted to turn `self` into `newer`. Shared parts are passed over unseen.

@@ -16,7 +16,7 @@ use periapt_host_api::{
     commit::EarlyItem,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
-    view::Frame,
+    view::FrameLine,
 };
 use periapt_sandbox::SealedArtifact;
 use periapt_uniter::Timeline;
@@ -54,8 +54,8 @@ pub(crate) struct CallId(pub(crate) u64);
 pub(crate) enum ToRunner {
     /// The first message: all that the runner must know.
     Start(Box<Start>),
-    /// A step of the watch.
-    Frame(Box<Frame>),
+    /// A line of the watch.
+    Frame(Box<FrameLine>),
     /// The answer to one call.
     Answer {
         /// Which.

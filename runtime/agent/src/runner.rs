@@ -5,6 +5,7 @@ use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc, t
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
+    view::FrameLines,
 };
 use periapt_sandbox::Sandbox;
 use rustix::process::Signal;
@@ -178,11 +179,17 @@ async fn listen(
     mirror: Mirror,
     leases: Arc<LeaseBook>,
 ) -> Result<(), RunnerError> {
+    let mut lines = FrameLines::default();
     loop {
         match incoming.next().await? {
             None | Some((ToRunner::Exit, _)) => return Ok(()),
-            Some((ToRunner::Frame(frame), _)) => {
-                if let Err(gap) = mirror.apply(*frame) {
+            Some((ToRunner::Frame(line), _)) => {
+                let applied = match lines.take(*line) {
+                    Ok(Some(frame)) => mirror.apply(frame).map_err(|gap| gap.to_string()),
+                    Ok(None) => Ok(()),
+                    Err(lost) => Err(lost.to_string()),
+                };
+                if let Err(gap) = applied {
                     tracing::warn!(%gap, "asking for the whole view");
                     link.tell(ToKeeper::Resync).await;
                 }

@@ -22,7 +22,7 @@ use periapt_host_api::{
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
-    view::Frame,
+    view::FrameLine,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -475,8 +475,8 @@ fn for_agents() -> Vec<Route> {
         Route::new("/v1/agents/{agent}/models/{uuid}/watch").on(
             Operation::get(
                 "watch",
-                "The frames of a runner's view, from a position on; one without content is the heartbeat.",
-                lines::<Frame>(),
+                "The frames of a runner's view, from a position on, large ones in several lines; one without content is the heartbeat.",
+                lines::<FrameLine>(),
             )
             .query(WATCH_QUERY),
             agents::watch,

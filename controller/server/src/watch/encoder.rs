@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use periapt_host_api::{api::FRAME_LINE_BYTES, view::Frame};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
@@ -42,14 +43,23 @@ impl Encoder {
     /// A value as a line of its own.
     pub(crate) fn line<T: Serialize>(&self, value: &T) -> Bytes {
         self.0.encoded.fetch_add(1, Ordering::Relaxed);
-        let mut line = BytesMut::new().writer();
-        if let Err(error) = serde_json::to_writer(&mut line, value) {
-            tracing::error!(%error, "a value of a stream cannot be written");
-            return Bytes::new();
-        }
-        let mut line = line.into_inner();
-        line.put_u8(b'\n');
+        let mut line = BytesMut::new();
+        write(&mut line, value);
         line.freeze()
+    }
+
+    /// A frame as a line, or as lines if it is too large for one.
+    pub(crate) fn frame(&self, frame: Frame) -> Bytes {
+        self.0.encoded.fetch_add(1, Ordering::Relaxed);
+        let mut lines = BytesMut::new();
+        write(&mut lines, &frame);
+        if lines.len() > FRAME_LINE_BYTES {
+            lines.clear();
+            for line in frame.into_lines(FRAME_LINE_BYTES) {
+                write(&mut lines, &line);
+            }
+        }
+        lines.freeze()
     }
 
     /// How many values were encoded so far.
@@ -57,4 +67,15 @@ impl Encoder {
     pub(crate) fn encoded(&self) -> u64 {
         self.0.encoded.load(Ordering::Relaxed)
     }
+}
+
+/// Adds a value as a line.
+fn write<T: Serialize>(lines: &mut BytesMut, value: &T) {
+    let before = lines.len();
+    if let Err(error) = serde_json::to_writer((&mut *lines).writer(), value) {
+        tracing::error!(%error, "a value of a stream cannot be written");
+        lines.truncate(before);
+        return;
+    }
+    lines.put_u8(b'\n');
 }

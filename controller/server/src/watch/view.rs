@@ -17,7 +17,7 @@ const HEARTBEAT: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 /// How many views that somebody came back with are remembered, and how many frames to the newest: after a restart, a
 /// whole host's watchers come back with the same few.
 const REMEMBERED: usize = 4;
-/// A view of more entries is worked on apart: a smaller one takes less time than to hand it over.
+/// A view of more entries is worked on apart: one step of a smaller one takes less time than to hand it over.
 const LARGE: usize = 256;
 
 /// One runner's view of its model: who watches it sees alike.
@@ -65,8 +65,7 @@ impl Seen {
     }
 
     fn is_large(&self) -> bool {
-        let view = &self.view;
-        view.units.len() + view.outlines.len() + view.relations.len() + view.bags.len() > LARGE
+        self.view.entries() > LARGE
     }
 }
 
@@ -100,6 +99,12 @@ impl Frames {
     pub(crate) async fn to(&self, from: Option<&Arc<Seen>>, to: &Arc<Published>) -> Option<Sent> {
         // Held while a frame is made: whoever wants the same waits for it.
         let mut memory = self.memory.lock().await;
+        // What changed since the last step fits a commit or a few; all that there is, or was missed, may be anything.
+        let is_step = memory
+            .newest
+            .as_ref()
+            .zip(from)
+            .is_some_and(|((at, seen), from)| !Arc::ptr_eq(at, to) && Arc::ptr_eq(seen, from));
         let (base, ready) = match memory.newest.take() {
             Some((at, seen)) if Arc::ptr_eq(&at, to) => {
                 let known = memory.frame_from(from);
@@ -113,7 +118,7 @@ impl Frames {
             Some((_, seen)) if seen.continues_to(to) => (Some(seen), None),
             _ => (from.cloned(), None),
         };
-        let large = ready.as_ref().or(base.as_ref()).is_none_or(|seen| seen.is_large());
+        let large = !is_step || base.as_ref().is_none_or(|seen| seen.is_large());
         let made = {
             let (caller, encoder) = (self.caller.clone(), self.encoder.clone());
             let (from, to) = (from.cloned(), Arc::clone(to));
@@ -192,5 +197,5 @@ fn make(
         Some(from) => from.view.frame_to(&seen.view, to.store),
         None => seen.view.full_frame(to.store),
     };
-    (encoder.line(&frame), seen)
+    (encoder.frame(frame), seen)
 }

@@ -5,12 +5,15 @@ use std::time::Duration;
 use periapt_host_api::{
     ErrorCode, Incarnation,
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
+    api::FRAME_LINE_BYTES,
     command::{Command, CommandResult},
     commit::UnitCommit,
     record::UnitRecord,
+    state::MAX_VALUE_BYTES,
+    view::{FrameLines, View},
 };
 
-use crate::fixture::{Deployed, Fixture, application, code_of, deploy, next_where, unit};
+use crate::fixture::{Deployed, Fixture, application, code_of, deploy, next, next_where, unit};
 
 impl Deployed {
     async fn attach(&self) -> Incarnation {
@@ -36,6 +39,43 @@ impl Deployed {
             uncommitted_usage: Default::default(),
         }
     }
+}
+
+#[tokio::test]
+async fn a_view_that_is_too_large_for_a_line_comes_in_lines_and_is_whole() {
+    let fixture = Fixture::start().await;
+    let mut deployed = fixture.deployed(1).await;
+    deployed.placed().await;
+    let incarnation = deployed.attach().await;
+    for seq in 0..12 {
+        let mut commit = deployed.commit(incarnation, seq);
+        for half in ["a", "b"] {
+            // Each of these takes six bytes of a line.
+            let value = "\u{1}".repeat(MAX_VALUE_BYTES);
+            commit.effects.state.insert(format!("{half}{seq}"), Some(value));
+        }
+        let command = RunnerCommand::Commit(Box::new(commit));
+        let committed =
+            deployed.agent.client.runner_command(&deployed.agent.name, &deployed.model.uuid, command).await;
+        committed.unwrap();
+    }
+    let client = &deployed.agent.client;
+    let mut lines = client.watch_lines(&deployed.agent.name, &deployed.model.uuid, None).await.unwrap();
+    let (mut gathered, mut count) = (FrameLines::default(), 0);
+    let frame = loop {
+        let line = next(&mut lines).await;
+        count += 1;
+        assert!(serde_json::to_vec(&line).unwrap().len() < FRAME_LINE_BYTES + 1_000);
+        if let Some(frame) = gathered.take(line).unwrap() {
+            break frame;
+        }
+    };
+    assert!(count > 2, "{count}");
+    let mut view = View::default();
+    view.apply(frame).unwrap();
+    assert_eq!(view.states.len(), 24);
+    assert_eq!(view, deployed.view().await);
+    fixture.stop().await;
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What an agent's keeper calls, for itself and for its runners.
 
+use futures_util::{StreamExt as _, stream};
 use http::Method;
 use periapt_host_api::{
     AgentName, ModelUuid, Revision, UnitName,
@@ -7,7 +8,7 @@ use periapt_host_api::{
     api::{Registered, WatchPosition},
     command::{CommandResults, Commands},
     secret::{SecretData, SecretKey},
-    view::Frame,
+    view::{Frame, FrameLine, FrameLines},
 };
 
 use crate::{Client, NdJson, Result};
@@ -31,6 +32,28 @@ impl Client {
         model: &ModelUuid,
         position: Option<WatchPosition>,
     ) -> Result<NdJson<Frame>> {
+        let lines = self.watch_lines(agent, model, position).await?;
+        let state = (lines, FrameLines::default(), self.clone());
+        Ok(Box::pin(stream::unfold(state, |(mut lines, mut begun, client)| async move {
+            loop {
+                let frame = match lines.next().await? {
+                    Ok(line) => begun.take(line).map_err(|lost| client.protocol(lost.to_string())),
+                    Err(error) => Err(error),
+                };
+                if let Some(frame) = frame.transpose() {
+                    return Some((frame, (lines, begun, client)));
+                }
+            }
+        })))
+    }
+
+    /// The same as it comes: frames that are too large for one line are in parts.
+    pub async fn watch_lines(
+        &self,
+        agent: &AgentName,
+        model: &ModelUuid,
+        position: Option<WatchPosition>,
+    ) -> Result<NdJson<FrameLine>> {
         let call = self.get(format!("/v1/agents/{agent}/models/{model}/watch"));
         let call = match position {
             Some(WatchPosition { store, revision }) => call.query("store", store).query("revision", revision),

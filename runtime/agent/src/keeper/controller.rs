@@ -10,7 +10,7 @@ use periapt_host_api::{
     command::CommandResults,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
-    view::Frame,
+    view::FrameLine,
 };
 
 mod http;
@@ -39,12 +39,12 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
     /// What the agent must run, whole whenever it differs.
     fn assignments(&self) -> impl Future<Output = Result<Answers<AgentAssignments>, ControllerError>> + Send;
 
-    /// The view of one model's runner, from a position on.
+    /// The view of one model's runner, from a position on, line by line.
     fn watch(
         &self,
         model: ModelUuid,
         position: Option<WatchPosition>,
-    ) -> impl Future<Output = Result<Answers<Frame>, ControllerError>> + Send;
+    ) -> impl Future<Output = Result<Answers<FrameLine>, ControllerError>> + Send;
 
     /// Commands of one model's runner, in one call.
     fn commands(

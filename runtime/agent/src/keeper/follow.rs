@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use periapt_host_api::{
-    ModelUuid, agent::AgentAssignments, api::HEARTBEAT_SECONDS, api::WatchPosition, view::Frame,
+    ModelUuid, agent::AgentAssignments, api::HEARTBEAT_SECONDS, api::WatchPosition, view::FrameLine,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -157,15 +157,18 @@ impl<C: Controller> Watch<C> {
 }
 
 impl<C: Controller> Source for Watch<C> {
-    type Item = Frame;
+    type Item = FrameLine;
 
-    fn open(&self) -> BoxFuture<'static, Result<Answers<Frame>, ControllerError>> {
+    fn open(&self) -> BoxFuture<'static, Result<Answers<FrameLine>, ControllerError>> {
         let (controller, model, position) = (self.controller.clone(), self.model, self.position);
         async move { controller.watch(model, position).await }.boxed()
     }
 
-    fn passed(&mut self, frame: &Frame) {
-        self.position = Some(WatchPosition { store: frame.store, revision: frame.to });
+    /// A frame that broke off comes again as a whole.
+    fn passed(&mut self, line: &FrameLine) {
+        if line.is_last() {
+            self.position = Some(WatchPosition { store: line.store, revision: line.to });
+        }
     }
 
     fn silence(&self) -> Option<Duration> {

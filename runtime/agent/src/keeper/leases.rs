@@ -11,7 +11,7 @@ use periapt_host_api::{
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
     api::MAX_COMMANDS,
     command::CommandResult,
-    view::Frame,
+    view::FrameLine,
 };
 use tokio::sync::{Notify, watch};
 
@@ -43,9 +43,9 @@ impl Leases {
     }
 
     /// Takes note of what a frame tells of units and leaders.
-    pub(crate) fn observe(&self, frame: &Frame) {
+    pub(crate) fn observe(&self, line: &FrameLine) {
         let mut roster = self.roster.lock().unwrap_or_else(PoisonError::into_inner);
-        if roster.observe(frame) == Urgency::Claim {
+        if roster.observe(line) == Urgency::Claim {
             self.wake.notify_one();
         }
     }

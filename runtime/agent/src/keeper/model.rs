@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_host_api::{AgentName, Incarnation, ModelUuid, Timestamp, agent::RunnerCommand, view::Frame};
+use periapt_host_api::{AgentName, Incarnation, ModelUuid, Timestamp, agent::RunnerCommand, view::FrameLine};
 use periapt_uniter::Timeline;
 use tokio::{
     task::JoinSet,
@@ -148,9 +148,9 @@ impl<C: Controller> ModelKeeper<C> {
         }
     }
 
-    fn observe(&self, frame: &Frame) {
-        self.leases.observe(frame);
-        self.resources.observe(frame);
+    fn observe(&self, line: &FrameLine) {
+        self.leases.observe(line);
+        self.resources.observe(line);
     }
 
     /// Waits until something is due.
@@ -164,9 +164,9 @@ impl<C: Controller> ModelKeeper<C> {
             tokio::select! {
                 () = self.ended.cancelled() => return,
                 () = sleep(wait) => {}
-                frame = self.watch.next() => {
-                    self.observe(&frame);
-                    if !is_heartbeat(&frame) {
+                line = self.watch.next() => {
+                    self.observe(&line);
+                    if !line.is_heartbeat() {
                         return;
                     }
                 }
@@ -201,9 +201,4 @@ impl<C: Controller> ModelKeeper<C> {
             }
         }
     }
-}
-
-/// Whether a frame tells nothing but that all is as it was.
-fn is_heartbeat(frame: &Frame) -> bool {
-    frame.from.is_some() && frame.puts.is_empty() && frame.deletes.is_empty()
 }

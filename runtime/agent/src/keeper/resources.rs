@@ -18,7 +18,7 @@ use std::{
 use periapt_host_api::{
     ApplicationName, CharmDigest, ModelUuid, UnitName,
     resource::ResourceKey,
-    view::{Frame, ViewEntity, ViewKey},
+    view::{FrameLine, ViewEntity, ViewKey},
 };
 use tokio::task::spawn_blocking;
 
@@ -103,26 +103,26 @@ impl<C: Controller> Resources<C> {
         .await
     }
 
-    /// Takes note of what a frame tells of applications, and deletes what none of them has any more.
-    pub(crate) fn observe(&self, frame: &Frame) {
+    /// Takes note of what a line of a frame tells of applications, and deletes what none of them has any more.
+    pub(crate) fn observe(&self, line: &FrameLine) {
         let of_application = |key: &ViewKey| matches!(key, ViewKey::Application(_));
-        let told = frame.puts.iter().any(|entity| matches!(entity, ViewEntity::Application(_)))
-            || frame.deletes.iter().any(of_application);
-        if frame.from.is_some() && !told {
+        let told = line.puts.iter().any(|entity| matches!(entity, ViewEntity::Application(_)))
+            || line.deletes.iter().any(of_application);
+        if line.from.is_some() && !told {
             return;
         }
         let kept = {
             let mut state = self.state();
             let before = state.shown.clone();
-            if frame.from.is_none() {
+            if line.from.is_none() && line.is_first() {
                 state.shown.clear();
             }
-            for key in &frame.deletes {
+            for key in &line.deletes {
                 if let ViewKey::Application(name) = key {
                     state.shown.remove(name);
                 }
             }
-            for entity in &frame.puts {
+            for entity in &line.puts {
                 if let ViewEntity::Application(application) = entity {
                     let digests = application.resources.values().map(|content| content.digest);
                     state.shown.insert(application.name.clone(), digests.collect());
@@ -131,9 +131,13 @@ impl<C: Controller> Resources<C> {
             let all = |shown: &BTreeMap<ApplicationName, BTreeSet<CharmDigest>>| {
                 shown.values().flatten().copied().collect::<BTreeSet<_>>()
             };
+            if !line.is_last() {
+                // Half a view is no reason to delete anything.
+                return;
+            }
             let kept = all(&state.shown);
             // A full view is the first of a new runner: what an earlier agent left is looked through then.
-            if frame.from.is_some() && all(&before).is_subset(&kept) {
+            if line.from.is_some() && all(&before).is_subset(&kept) {
                 return;
             }
             kept

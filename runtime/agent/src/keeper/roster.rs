@@ -6,7 +6,7 @@ use periapt_host_api::{
     ApplicationName, UnitName,
     agent::LeaseClaim,
     status::Life,
-    view::{Frame, ViewEntity, ViewKey},
+    view::{FrameLine, ViewEntity, ViewKey},
 };
 
 /// For how long leadership is asked, in seconds (`hook-model.md` 7.4).
@@ -17,23 +17,42 @@ pub(crate) const LEASE_SECONDS: u32 = 60;
 pub(crate) struct Roster {
     units: BTreeMap<UnitName, Life>,
     leaders: BTreeMap<ApplicationName, UnitName>,
+    /// What is to replace it, while lines of the replacement are still to come.
+    coming: Option<(Box<Roster>, Urgency)>,
 }
 
 /// Whether a frame calls for claims before the next round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
-    /// A unit is new, or an application without a leader.
-    Claim,
     /// Renewals do.
     Renew,
+    /// A unit is new, or an application without a leader.
+    Claim,
 }
 
 impl Roster {
-    /// Takes note of what a frame tells.
-    pub(crate) fn observe(&mut self, frame: &Frame) -> Urgency {
+    /// Takes note of what a line of a frame tells.
+    pub(crate) fn observe(&mut self, line: &FrameLine) -> Urgency {
+        let coming = self.coming.take();
+        if line.from.is_some() {
+            return self.note(line, &BTreeMap::new());
+        }
+        let begun = coming.filter(|_| !line.is_first());
+        let (mut coming, before) = begun.unwrap_or_else(|| (Box::default(), Urgency::Renew));
+        let urgency = coming.note(line, &self.units).max(before);
+        if line.is_last() {
+            *self = *coming;
+            return urgency;
+        }
+        // Nobody is claimed for by half a roster.
+        self.coming = Some((coming, urgency));
+        Urgency::Renew
+    }
+
+    /// Takes note beside units that were known before.
+    fn note(&mut self, line: &FrameLine, before: &BTreeMap<UnitName, Life>) -> Urgency {
         let mut urgency = Urgency::Renew;
-        let before = if frame.from.is_none() { std::mem::take(self) } else { Self::default() };
-        for key in &frame.deletes {
+        for key in &line.deletes {
             match key {
                 ViewKey::Unit(unit) => {
                     self.units.remove(unit);
@@ -44,10 +63,10 @@ impl Roster {
                 _ => {}
             }
         }
-        for entity in &frame.puts {
+        for entity in &line.puts {
             match entity {
                 ViewEntity::Unit(unit) => {
-                    let known = before.units.contains_key(&unit.name);
+                    let known = before.contains_key(&unit.name);
                     if self.units.insert(unit.name.clone(), unit.life).is_none() && !known {
                         urgency = Urgency::Claim;
                     }
@@ -93,5 +112,33 @@ impl Roster {
                 seconds: LEASE_SECONDS,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::view::LineNumber;
+
+    use super::*;
+    use crate::keeper::tests::fake::{frame, unit};
+
+    #[test]
+    fn a_replacement_in_lines_counts_once_it_is_whole() {
+        let mut roster = Roster::default();
+        roster.observe(&frame(None, 5, vec![unit("app/0", Life::Alive)]));
+        let mut first = frame(None, 9, vec![unit("app/1", Life::Alive)]);
+        first.line = Some(LineNumber { number: 1, of: 2 });
+        let last = FrameLine {
+            line: Some(LineNumber { number: 2, of: 2 }),
+            ..frame(None, 9, vec![unit("app/0", Life::Dying)])
+        };
+        assert_eq!(roster.observe(&first), Urgency::Renew);
+        assert_eq!(roster.units(), BTreeSet::from(["app/0".parse().unwrap()]));
+        assert_eq!(roster.observe(&last), Urgency::Claim, "the first line brought a unit");
+        assert_eq!(roster.units().len(), 2);
+        assert_eq!(roster.observe(&first), Urgency::Renew);
+        // It broke off, and comes again.
+        assert_eq!(roster.observe(&first), Urgency::Renew);
+        assert_eq!(roster.observe(&last), Urgency::Renew, "all are known");
     }
 }

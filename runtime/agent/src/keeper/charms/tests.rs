@@ -17,7 +17,7 @@ use periapt_host_api::{
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
-    view::Frame,
+    view::FrameLine,
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, artifact};
 use tokio::time::{Duration, advance};
@@ -52,7 +52,11 @@ impl Controller for Archives {
         away()
     }
 
-    async fn watch(&self, _: ModelUuid, _: Option<WatchPosition>) -> Result<Answers<Frame>, ControllerError> {
+    async fn watch(
+        &self,
+        _: ModelUuid,
+        _: Option<WatchPosition>,
+    ) -> Result<Answers<FrameLine>, ControllerError> {
         away()
     }
 

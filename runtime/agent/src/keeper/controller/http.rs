@@ -11,7 +11,7 @@ use periapt_host_api::{
     command::CommandResults,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
-    view::Frame,
+    view::FrameLine,
 };
 
 use super::{Answers, Controller, ControllerError};
@@ -64,8 +64,8 @@ impl Controller for HttpController {
         &self,
         model: ModelUuid,
         position: Option<WatchPosition>,
-    ) -> Result<Answers<Frame>, ControllerError> {
-        Ok(answers(self.client.watch(&self.agent, &model, position).await?))
+    ) -> Result<Answers<FrameLine>, ControllerError> {
+        Ok(answers(self.client.watch_lines(&self.agent, &model, position).await?))
     }
 
     async fn commands(

@@ -2,14 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use periapt_host_api::{Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::Frame};
+use periapt_host_api::{
+    Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::FrameLine,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{Ending, ModelKeeper, is_heartbeat};
+use super::{Ending, ModelKeeper};
 use crate::{
     keeper::{
         calls::{About, Calls, Settled, incarnation},
@@ -22,8 +24,8 @@ use crate::{
     },
 };
 
-/// Frames on their way to a runner. One that is this far behind gets its stream ended; it resumes, merged into
-/// one frame, when there is room.
+/// Lines of frames on their way to a runner. One that is this far behind gets its stream ended after the frame; it
+/// resumes, merged into one frame, when there is room.
 const FRAMES: usize = 32;
 
 /// Messages on their way to a runner: frames, an answer to each call it may have open, grants and the last word.
@@ -40,7 +42,7 @@ enum Wake {
     Ended,
     Message(Result<Option<(ToKeeper, usize)>, LinkError>),
     Room(OwnedSemaphorePermit),
-    Frame(Box<Frame>),
+    Frame(Box<FrameLine>),
     Settled(Vec<Settled>),
     Grants,
     Silent,
@@ -112,7 +114,7 @@ impl<C: Controller> ModelKeeper<C> {
                 settled = calls.next() => Wake::Settled(settled),
                 Ok(()) = life.grants.changed() => Wake::Grants,
                 Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
-                frame = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(frame)),
+                line = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(line)),
                 message = incoming.next(), if calls.has_room() => Wake::Message(message),
                 () = sleep_until(heard_at + SILENCE) => Wake::Silent,
             };
@@ -146,14 +148,16 @@ impl<C: Controller> ModelKeeper<C> {
                     self.told(message, life);
                 }
                 Wake::Room(permit) => room = Some(permit),
-                Wake::Frame(frame) => {
-                    self.observe(&frame);
-                    if !is_heartbeat(&frame) {
-                        life.changed_to = Some(frame.to);
+                Wake::Frame(line) => {
+                    self.observe(&line);
+                    if !line.is_heartbeat() {
+                        life.changed_to = Some(line.to);
                     }
-                    life.pass(*frame, room.take());
+                    let whole = line.is_last();
+                    life.pass(*line, room.take());
                     room = Arc::clone(&frames).try_acquire_owned().ok();
-                    if room.is_none() {
+                    // Within a frame all that came of it would have to come again, and might never be whole.
+                    if room.is_none() && whole {
                         // The connection's window is for those who read.
                         self.watch.close();
                     }
@@ -272,9 +276,9 @@ impl Life {
         self.queue_up((message, None));
     }
 
-    /// Sends a frame, which keeps its place until it is written.
-    fn pass(&self, frame: Frame, room: Option<OwnedSemaphorePermit>) {
-        self.queue_up((ToRunner::Frame(Box::new(frame)), room));
+    /// Sends a line of a frame, which keeps its place until it is written.
+    fn pass(&self, line: FrameLine, room: Option<OwnedSemaphorePermit>) {
+        self.queue_up((ToRunner::Frame(Box::new(line)), room));
     }
 
     fn queue_up(&self, message: Queued) {

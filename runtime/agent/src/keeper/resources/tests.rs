@@ -20,7 +20,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     status::Life,
-    view::{ApplicationView, Frame, ResourceView, ViewEntity, ViewKey},
+    view::{ApplicationView, FrameLine, ResourceView, ViewEntity, ViewKey},
 };
 
 use super::Resources;
@@ -49,7 +49,11 @@ impl Controller for Contents {
         away()
     }
 
-    async fn watch(&self, _: ModelUuid, _: Option<WatchPosition>) -> Result<Answers<Frame>, ControllerError> {
+    async fn watch(
+        &self,
+        _: ModelUuid,
+        _: Option<WatchPosition>,
+    ) -> Result<Answers<FrameLine>, ControllerError> {
         away()
     }
 
@@ -146,7 +150,7 @@ async fn read(resources: &Resources<Contents>, content: &str) -> Result<String, 
 }
 
 /// A frame in which `app` has some content.
-fn frame(from: Option<u64>, contents: &[&str]) -> Frame {
+fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
     let resource = |(number, content): (usize, &&str)| {
         let view = ResourceView { revision: 1, digest: digest(content), size: content.len() as u64 };
         (format!("data{number}").parse().unwrap(), view)
@@ -173,7 +177,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> Frame {
     };
     let store = StoreId(uuid::Uuid::from_u128(7));
     let puts = vec![ViewEntity::Application(application)];
-    Frame { store, from: from.map(Revision), to: Revision(9), puts, deletes: Vec::new() }
+    FrameLine { store, from: from.map(Revision), to: Revision(9), line: None, puts, deletes: Vec::new() }
 }
 
 #[tokio::test]
@@ -227,7 +231,7 @@ async fn content_goes_when_nobody_has_it_and_stays_for_who_reads_it() {
     assert_eq!(read(&resources, "one").await.unwrap(), "one");
     assert_eq!((bench.files("resources"), bench.files("incoming")), (1, 0));
 
-    let gone = Frame {
+    let gone = FrameLine {
         puts: Vec::new(),
         deletes: vec![ViewKey::Application("app".parse().unwrap())],
         ..frame(Some(9), &[])

@@ -16,7 +16,7 @@ use periapt_host_api::{
     command::{CommandResult, CommandResults},
     record::UnitRecord,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
-    view::{Frame, UnitView, ViewEntity},
+    view::{FrameLine, UnitView, ViewEntity},
 };
 use periapt_sandbox::{Options as SandboxOptions, Sandbox};
 use periapt_uniter::Timeline;
@@ -64,7 +64,7 @@ mod tokio_stream_of_channel {
 /// A stream that the keeper opened, and from where.
 pub(crate) struct OpenedWatch {
     pub(crate) position: Option<WatchPosition>,
-    pub(crate) frames: mpsc::Sender<Result<Frame, ControllerError>>,
+    pub(crate) frames: mpsc::Sender<Result<FrameLine, ControllerError>>,
 }
 
 /// Answers commands as the test wants it.
@@ -117,7 +117,7 @@ impl Controller for FakeController {
         &self,
         _model: ModelUuid,
         position: Option<WatchPosition>,
-    ) -> Result<Answers<Frame>, ControllerError> {
+    ) -> Result<Answers<FrameLine>, ControllerError> {
         let (frames, receiver) = mpsc::channel(1);
         self.watches
             .send(OpenedWatch { position, frames })
@@ -220,7 +220,7 @@ impl PlayedRunner {
         }
     }
 
-    pub(crate) async fn hears_frame(&mut self) -> Frame {
+    pub(crate) async fn hears_frame(&mut self) -> FrameLine {
         match self.hears().await {
             ToRunner::Frame(frame) => *frame,
             other => panic!("{other:?}"),
@@ -356,7 +356,7 @@ pub(crate) fn unit(name: &str, life: Life) -> ViewEntity {
     })
 }
 
-pub(crate) fn frame(from: Option<u64>, to: u64, puts: Vec<ViewEntity>) -> Frame {
+pub(crate) fn frame(from: Option<u64>, to: u64, puts: Vec<ViewEntity>) -> FrameLine {
     let store = StoreId(Uuid::from_u128(9));
-    Frame { store, from: from.map(Revision), to: Revision(to), puts, deletes: Vec::new() }
+    FrameLine { store, from: from.map(Revision), to: Revision(to), line: None, puts, deletes: Vec::new() }
 }

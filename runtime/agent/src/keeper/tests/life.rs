@@ -1,6 +1,9 @@
 //! A living runner: what it is told, and what is forwarded for it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use periapt_host_api::{
     ErrorCode, Incarnation, Refusal, Revision,
@@ -8,6 +11,7 @@ use periapt_host_api::{
     api::WatchPosition,
     commit::{EarlyEffect, EarlyItem},
     status::Life,
+    view::{LineNumber, ViewEntity},
 };
 use tokio::{task::yield_now, time::Instant};
 
@@ -24,6 +28,15 @@ fn early(unit: &str, number: u64) -> RunnerCommand {
         incarnation: Incarnation(7),
         items: vec![EarlyItem { number, at: periapt_host_api::Timestamp::UNIX_EPOCH, effect }],
     }
+}
+
+/// A unit that is larger than what the socket takes by itself.
+fn large(name: &str) -> ViewEntity {
+    let mut entity = unit(name, Life::Alive);
+    if let ViewEntity::Unit(unit) = &mut entity {
+        unit.workload_status.message = "x".repeat(1 << 20);
+    }
+    entity
 }
 
 #[tokio::test]
@@ -124,14 +137,7 @@ async fn a_runner_that_does_not_read_gets_its_stream_ended_and_resumed() {
     let mut runner = scene.runner().await;
     runner.attaches().await;
     let watch = scene.watch().await;
-    // Each is larger than what the socket takes by itself.
-    let large = || {
-        let mut entity = unit("app/0", Life::Alive);
-        if let periapt_host_api::view::ViewEntity::Unit(unit) = &mut entity {
-            unit.workload_status.message = "x".repeat(1 << 20);
-        }
-        vec![entity]
-    };
+    let large = || vec![large("app/0")];
     watch.frames.send(Ok(frame(None, 1, large()))).await.unwrap();
     let mut sent = 1;
     while watch.frames.send(Ok(frame(Some(sent), sent + 1, large()))).await.is_ok() {
@@ -151,6 +157,65 @@ async fn a_runner_that_does_not_read_gets_its_stream_ended_and_resumed() {
     }
     again.frames.send(Ok(frame(Some(last), 500, Vec::new()))).await.unwrap();
     assert_eq!(runner.hears_frame().await.to, Revision(500));
+}
+
+#[tokio::test]
+async fn a_frame_of_more_lines_than_may_wait_comes_whole() {
+    const LINES: u32 = 48;
+    let mut scene = Scene::new();
+    let mut runner = scene.runner().await;
+    runner.attaches().await;
+    let watch = scene.watch().await;
+    let sent = Arc::new(AtomicU32::new(0));
+    let sender = {
+        let sent = Arc::clone(&sent);
+        tokio::spawn(async move {
+            for number in 1..=LINES {
+                let mut line = frame(None, 5, vec![large("app/0")]);
+                line.line = Some(LineNumber { number, of: LINES });
+                if watch.frames.send(Ok(line)).await.is_err() {
+                    return;
+                }
+                sent.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    // Until no more may wait for the runner.
+    while sent.load(Ordering::Relaxed) <= 32 && !sender.is_finished() {
+        yield_now().await;
+    }
+    let mut number = 0;
+    while number < LINES {
+        tokio::select! {
+            biased;
+            heard = runner.hears_frame() => {
+                number += 1;
+                assert_eq!(heard.line.map(|line| line.number), Some(number));
+            }
+            // After its last line the stream may be ended.
+            again = scene.watch() => {
+                let position = again.position.map(|position| position.revision);
+                assert_eq!(position, Some(Revision(5)), "the frame was broken off");
+            }
+        }
+    }
+    assert_eq!(sent.load(Ordering::Relaxed), LINES);
+}
+
+#[tokio::test]
+async fn a_frame_that_broke_off_is_asked_for_as_a_whole() {
+    let mut scene = Scene::new();
+    let mut runner = scene.runner().await;
+    runner.attaches().await;
+    let watch = scene.watch().await;
+    watch.frames.send(Ok(frame(None, 5, Vec::new()))).await.unwrap();
+    let mut first = frame(Some(5), 9, vec![unit("app/0", Life::Alive)]);
+    first.line = Some(LineNumber { number: 1, of: 2 });
+    watch.frames.send(Ok(first)).await.unwrap();
+    runner.hears_frame().await;
+    runner.hears_frame().await;
+    watch.frames.send(Err(ControllerError::Away("broken".to_owned()))).await.unwrap();
+    assert_eq!(scene.watch().await.position.map(|position| position.revision), Some(Revision(5)));
 }
 
 #[tokio::test]

@@ -39,6 +39,15 @@ async fn a_new_unit_starts_up_commit_by_commit_and_says_that_it_is_idle() {
 }
 
 #[tokio::test]
+async fn a_view_in_many_lines_is_used_once_all_have_come() {
+    let mut stage = Stage::new(&["app/0", "app/1"]).await;
+    // Each entry is a line.
+    stage.line_bytes = 0;
+    stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
+    assert_eq!(names(&stage).len(), 2 * START_UP.len());
+}
+
+#[tokio::test]
 async fn a_short_hook_is_one_request_and_is_announced_before_it_runs() {
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| is_idle(did, "app/0")).await;

@@ -11,6 +11,7 @@ use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{
     CharmDigest, Incarnation, MachineId, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
+    api::FRAME_LINE_BYTES,
     charm::CharmMeta,
     commit::{EarlyEffect, EarlyItem, UnitCommit},
     journal::HookOutcome,
@@ -99,6 +100,8 @@ pub(crate) struct Stage {
     pub(crate) terminate: CancellationToken,
     pub(crate) view: View,
     sent: View,
+    /// How much of a frame is sent in one line.
+    pub(crate) line_bytes: usize,
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,
@@ -141,6 +144,7 @@ impl Stage {
             terminate,
             view,
             sent: View::default(),
+            line_bytes: FRAME_LINE_BYTES,
             verdicts: VecDeque::new(),
             did: Vec::new(),
         }
@@ -176,7 +180,9 @@ impl Stage {
             Some(_) => self.sent.frame_to(&self.view, STORE),
         };
         self.sent = self.view.clone();
-        self.outgoing.send(&ToRunner::Frame(Box::new(frame))).await.unwrap();
+        for line in frame.into_lines(self.line_bytes) {
+            self.outgoing.send(&ToRunner::Frame(Box::new(line))).await.unwrap();
+        }
     }
 
     pub(crate) async fn tell(&mut self, message: ToRunner) {

@@ -1,0 +1,223 @@
+//! Frames on their way: a frame that is too large for one line of a watch takes several.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Frame, ViewEntity, ViewKey};
+use crate::{Revision, StoreId};
+
+/// One line of a watch: a frame, or a part of one. A frame is applied when all its lines have come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct FrameLine {
+    /// The store whose revisions these are.
+    pub store: StoreId,
+    /// The view that the frame starts from; none: from nothing, whatever the receiver had (a full replacement).
+    pub from: Option<Revision>,
+    /// The revision up to which the result of the whole frame is complete.
+    pub to: Revision,
+    /// Which of the frame's lines it is; none: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<LineNumber>,
+    /// Entries that are new or differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub puts: Vec<ViewEntity>,
+    /// Entries that are there no more, or may be seen no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deletes: Vec<ViewKey>,
+}
+
+/// A line's place among those of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct LineNumber {
+    /// From 1 on.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl FrameLine {
+    /// Whether a frame begins with it.
+    pub fn is_first(&self) -> bool {
+        self.line.is_none_or(|line| line.number == 1)
+    }
+
+    /// Whether a frame is whole with it.
+    pub fn is_last(&self) -> bool {
+        self.line.is_none_or(|line| line.number == line.of)
+    }
+
+    /// Whether it tells nothing but that all is as it was.
+    pub fn is_heartbeat(&self) -> bool {
+        self.from.is_some() && self.puts.is_empty() && self.deletes.is_empty()
+    }
+}
+
+impl From<Frame> for FrameLine {
+    fn from(Frame { store, from, to, puts, deletes }: Frame) -> Self {
+        Self { store, from, to, line: None, puts, deletes }
+    }
+}
+
+impl Frame {
+    /// The frame in lines. What one line holds takes no more than `most` bytes as JSON, or is one entry.
+    pub fn into_lines(self, most: usize) -> Vec<FrameLine> {
+        let Self { store, from, to, puts, deletes } = self;
+        let empty = FrameLine { store, from, to, line: None, puts: Vec::new(), deletes: Vec::new() };
+        let mut cut = Cut { most, bytes: 0, line: empty.clone(), empty, full: Vec::new() };
+        for key in deletes {
+            cut.line_for(&key).deletes.push(key);
+        }
+        for entity in puts {
+            cut.line_for(&entity).puts.push(entity);
+        }
+        let mut lines = cut.full;
+        lines.push(cut.line);
+        if lines.len() > 1 {
+            let of = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+            for (number, line) in (1..).zip(&mut lines) {
+                line.line = Some(LineNumber { number, of });
+            }
+        }
+        lines
+    }
+}
+
+/// A frame that is being cut into lines.
+struct Cut {
+    most: usize,
+    /// What the present line holds.
+    bytes: usize,
+    line: FrameLine,
+    empty: FrameLine,
+    full: Vec<FrameLine>,
+}
+
+impl Cut {
+    /// The line that an entry or a key goes into.
+    fn line_for(&mut self, item: &impl Serialize) -> &mut FrameLine {
+        // What could not be written at all is found by who writes the line.
+        let bytes = serde_json::to_vec(item).map_or(0, |text| text.len().saturating_add(1));
+        if self.bytes > 0 && self.bytes.saturating_add(bytes) > self.most {
+            self.full.push(std::mem::replace(&mut self.line, self.empty.clone()));
+            self.bytes = 0;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        &mut self.line
+    }
+}
+
+/// Puts frames together again.
+#[derive(Debug, Default)]
+pub struct FrameLines {
+    /// A frame of which lines are missing, and the number of the next.
+    begun: Option<(Frame, u32)>,
+}
+
+/// A line that does not follow the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("line {} of {} of the frame to revision {to} came without those before it", .line.number, .line.of)]
+pub struct LostLine {
+    line: LineNumber,
+    to: Revision,
+}
+
+impl FrameLines {
+    /// Takes the next line; the frame, if it is whole with it. A first line begins anew, whatever was missing.
+    pub fn take(&mut self, line: FrameLine) -> Result<Option<Frame>, LostLine> {
+        let last = line.is_last();
+        let FrameLine { store, from, to, line, puts, deletes } = line;
+        let begun = self.begun.take();
+        let (frame, next) = match line {
+            None | Some(LineNumber { number: 1, .. }) => (Frame { store, from, to, puts, deletes }, 2),
+            Some(line) => {
+                let follows = |(frame, next): &(Frame, u32)| {
+                    (frame.store, frame.from, frame.to, *next) == (store, from, to, line.number)
+                };
+                let (mut frame, next) = begun.filter(follows).ok_or(LostLine { line, to })?;
+                frame.puts.extend(puts);
+                frame.deletes.extend(deletes);
+                (frame, next.saturating_add(1))
+            }
+        };
+        if last {
+            return Ok(Some(frame));
+        }
+        self.begun = Some((frame, next));
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::StateView;
+
+    fn frame(states: usize, length: usize) -> Frame {
+        let state = |number: usize| {
+            ViewEntity::State(StateView {
+                key: crate::state::StateKey { unit: "a/0".parse().unwrap(), key: format!("{number}") },
+                value: "\u{1}".repeat(length),
+            })
+        };
+        Frame {
+            store: StoreId(uuid::Uuid::nil()),
+            from: None,
+            to: Revision(7),
+            puts: (0..states).map(state).collect(),
+            deletes: vec![ViewKey::Model; states],
+        }
+    }
+
+    fn joined(lines: Vec<FrameLine>) -> Frame {
+        let mut gathered = FrameLines::default();
+        let mut frames: Vec<Frame> =
+            lines.into_iter().filter_map(|line| gathered.take(line).unwrap()).collect();
+        assert_eq!(frames.len(), 1);
+        frames.remove(0)
+    }
+
+    #[test]
+    fn what_fits_is_one_line_as_it_always_was() {
+        let frame = frame(3, 10);
+        let [line] = <[_; 1]>::try_from(frame.clone().into_lines(1 << 20)).unwrap();
+        assert_eq!(serde_json::to_value(&line).unwrap(), serde_json::to_value(&frame).unwrap());
+        assert_eq!(joined(vec![line]), frame);
+    }
+
+    #[test]
+    fn a_frame_is_cut_by_what_it_takes_as_json_and_is_whole_again() {
+        // Six bytes of JSON for each of the value's.
+        let frame = frame(20, 1_000);
+        let lines = frame.clone().into_lines(15_000);
+        assert!(lines.len() >= 10, "{}", lines.len());
+        for line in &lines {
+            assert!(serde_json::to_vec(line).unwrap().len() < 16_000);
+            assert_eq!(
+                serde_json::from_slice::<FrameLine>(&serde_json::to_vec(line).unwrap()).unwrap(),
+                *line
+            );
+        }
+        assert_eq!(joined(lines), frame);
+        let each = frame.clone().into_lines(0);
+        assert_eq!(each.len(), 40, "one entry is never cut");
+        assert_eq!(joined(each), frame);
+    }
+
+    #[test]
+    fn a_line_that_is_missing_is_noticed_and_a_first_line_begins_anew() {
+        let lines = frame(3, 10).into_lines(0);
+        let mut gathered = FrameLines::default();
+        assert_eq!(gathered.take(lines[0].clone()), Ok(None));
+        gathered.take(lines[2].clone()).unwrap_err();
+        gathered.take(lines[1].clone()).unwrap_err();
+        assert_eq!(gathered.take(lines[0].clone()), Ok(None));
+        let other = FrameLine { to: Revision(8), ..lines[1].clone() };
+        gathered.take(other).unwrap_err();
+        assert_eq!(gathered.take(lines[0].clone()), Ok(None));
+        assert_eq!(gathered.take(lines[0].clone()), Ok(None));
+        let taken: Vec<_> = lines[1..].iter().map(|line| gathered.take(line.clone()).unwrap()).collect();
+        assert_eq!(taken.last(), Some(&Some(frame(3, 10))));
+    }
+}
