@@ -101,6 +101,8 @@ pub struct ModelConfig {
     pub max_status_history_age: u32,
     /// How much status history is kept, in MiB.
     pub max_status_history_size: u32,
+    /// The most that an instance of storage takes because its charm says so, in MiB: past it, its operator must.
+    pub storage_default_max_size: u32,
     /// What hooks may use, of applications that do not say otherwise.
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
@@ -115,6 +117,7 @@ impl Default for ModelConfig {
             max_action_results_size: 5 << 10,
             max_status_history_age: 336 * 3600,
             max_status_history_size: 5 << 10,
+            storage_default_max_size: 16 << 10,
             budgets: BudgetSettings::default(),
         }
     }

@@ -136,6 +136,7 @@ mod tests {
              max-action-results-size      default  5120\n\
              max-status-history-age       default  1209600\n\
              max-status-history-size      default  5120\n\
+             storage-default-max-size     default  16384\n\
              update-status-hook-interval  default  300\n"
         );
     }

@@ -114,6 +114,7 @@ const RESULTS_AGE: &str = "max-action-results-age";
 const RESULTS_SIZE: &str = "max-action-results-size";
 const HISTORY_AGE: &str = "max-status-history-age";
 const HISTORY_SIZE: &str = "max-status-history-size";
+pub(crate) const STORAGE_SIZE: &str = "storage-default-max-size";
 
 /// Model configuration after some keys were set, given as text, and others went back to their defaults.
 pub(crate) fn change_model(
@@ -133,6 +134,7 @@ pub(crate) fn change_model(
             RESULTS_SIZE => next.max_action_results_size = defaults.max_action_results_size,
             HISTORY_AGE => next.max_status_history_age = defaults.max_status_history_age,
             HISTORY_SIZE => next.max_status_history_size = defaults.max_status_history_size,
+            STORAGE_SIZE => next.storage_default_max_size = defaults.storage_default_max_size,
             key => next.budgets.reset(model_budget(key)?),
         }
     }
@@ -144,6 +146,7 @@ pub(crate) fn change_model(
             RETRY_HOOKS => next.automatically_retry_hooks = truth(key, text)?,
             HISTORY_AGE => next.max_status_history_age = age(key, text)?,
             HISTORY_SIZE => next.max_status_history_size = mebibytes(key, text)?,
+            STORAGE_SIZE => next.storage_default_max_size = mebibytes(key, text)?,
             key => set_budget(&mut next.budgets, model_budget(key)?, text)?,
         }
     }
@@ -152,8 +155,15 @@ pub(crate) fn change_model(
 
 fn model_budget(key: &str) -> Result<BudgetKey, Refusal> {
     key.parse().map_err(|_| {
-        let mut known =
-            vec![RETRY_HOOKS, RESULTS_AGE, RESULTS_SIZE, HISTORY_AGE, HISTORY_SIZE, UPDATE_STATUS];
+        let mut known = vec![
+            RETRY_HOOKS,
+            RESULTS_AGE,
+            RESULTS_SIZE,
+            HISTORY_AGE,
+            HISTORY_SIZE,
+            STORAGE_SIZE,
+            UPDATE_STATUS,
+        ];
         known.extend(BudgetKey::ALL.map(BudgetKey::as_str));
         let known = known.join(", ");
         Refusal::bad_request(format!("unknown model configuration key {key:?}; known are {known}"))

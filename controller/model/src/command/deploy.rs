@@ -1,13 +1,13 @@
 //! Deploying: an application, its peer relations and its first units (`hook-model.md` 7.2).
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId,
+    ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
     budget::BudgetSettings,
     charm::CharmMeta,
     command::{Answer, Caller, Deploy},
     record::CharmRef,
     relation::{Endpoint, Role},
-    settings::OptionValues,
+    settings::{ModelConfig, OptionValues},
     status::Life,
     storage::StorageDirectives,
     usage::Usage,
@@ -53,7 +53,8 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     let mut options = deploy.config.clone();
     let budgets = config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
     let mut settings = config::change(meta, &OptionValues::new(), &options, &[])?;
-    check_storage(meta, &deploy.storage).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    check_storage(&tx.state.model().config, meta, &deploy.storage)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     super::secret::check_options(&tx.state, &mut settings, deploy.config.keys())?;
 
     network::check_bindings(tx, meta, &deploy.bindings)?;
@@ -95,9 +96,16 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
 }
 
 /// The storage that each unit would get must be what the charm takes.
-fn check_storage(meta: &CharmMeta, directives: &StorageDirectives) -> Result<(), Refusal> {
+fn check_storage(
+    model: &ModelConfig,
+    meta: &CharmMeta,
+    directives: &StorageDirectives,
+) -> Result<(), Refusal> {
     life::storage::check(meta, directives, |_| 0)?;
     let each = life::storage::of_new_unit(meta, directives);
+    let made = |name: &StorageName| each.iter().any(|wanted| wanted.name == *name);
+    let own = life::storage::unsized_by(meta, directives).filter(|(name, _)| made(name));
+    life::storage::check_sizes(model, meta, own)?;
     life::storage::check_total(each.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.count)))
 }
 

@@ -58,6 +58,12 @@ pub(crate) fn refresh(
     check_relations(tx, name, meta, force).map_err(|(code, text)| cannot(code, text))?;
     check_offers(tx, &application, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
     check_storage(tx, name, old, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
+    // What the charm took before, it may go on taking.
+    let before = |name| old.storage.get(name).map_or(0, StorageMeta::default_size);
+    let more = life::storage::unsized_by(meta, &application.storage)
+        .filter(|(name, storage)| storage.count.min > 0 && storage.default_size() > before(name));
+    life::storage::check_sizes(&tx.state.model().config, meta, more)
+        .map_err(|refusal| cannot(refusal.code, refusal.message))?;
 
     let before = application.charm;
     use_charm(tx, digest, meta)?;

@@ -41,15 +41,19 @@ pub(crate) fn add_to(
     storage::check(meta, &counted, |name| storage::count_of(&tx.state, unit, name))?;
     let more = counted.values().filter_map(|directive| directive.count).fold(0_u32, u32::saturating_add);
     storage::check_total(storage::total_of(&tx.state, unit).saturating_add(more))?;
-    let mut added = Vec::new();
-    for (name, directive) in counted {
+    for (name, directive) in &mut counted {
         // The operator's word at deploy holds for what is added later, too.
-        let before = application.storage.get(&name).cloned().unwrap_or_default();
-        let directive = StorageDirective {
-            pool: directive.pool.or(before.pool),
+        let before = application.storage.get(name).cloned().unwrap_or_default();
+        *directive = StorageDirective {
+            pool: directive.pool.take().or(before.pool),
             size: directive.size.or(before.size),
             count: directive.count,
         };
+    }
+    let own = storage::unsized_by(meta, &counted).filter(|(name, _)| counted.contains_key(*name));
+    storage::check_sizes(&tx.state.model().config, meta, own)?;
+    let mut added = Vec::new();
+    for (name, directive) in counted {
         if let Some(declared) = meta.storage.get(&name) {
             added.extend(storage::make(tx, unit, &Wanted::of(&name, declared, &directive))?);
         }

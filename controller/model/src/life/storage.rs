@@ -5,12 +5,14 @@ use std::sync::Arc;
 use periapt_host_api::{
     ErrorCode, Refusal, StorageId, StorageName, UnitName,
     charm::{CharmMeta, StorageMeta},
+    settings::ModelConfig,
     status::Life,
     storage::{DEFAULT_POOL, MAX_PER_UNIT, StorageDirective, StorageDirectives, StorageEnd, mebibytes},
     view::StorageAttachment,
 };
 
 use crate::{
+    config::STORAGE_SIZE,
     entity::{Application, ModelKey, SequenceKey, Storage},
     root::ModelState,
     transaction::Transaction,
@@ -19,7 +21,7 @@ use crate::{
 /// So many instances of one storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted<'a> {
-    name: StorageName,
+    pub(crate) name: StorageName,
     meta: &'a StorageMeta,
     pool: String,
     size: u64,
@@ -84,6 +86,36 @@ pub(crate) fn check(
         }
     }
     Ok(())
+}
+
+/// Refuses storage that is larger than a charm may make it by itself: each is a promise of its agent's disk, and the
+/// operator's to give. `own`: what is left to the charm.
+pub(crate) fn check_sizes<'a>(
+    model: &ModelConfig,
+    meta: &CharmMeta,
+    own: impl IntoIterator<Item = (&'a StorageName, &'a StorageMeta)>,
+) -> Result<(), Refusal> {
+    let most = u64::from(model.storage_default_max_size);
+    let found = own.into_iter().find(|(_, storage)| storage.default_size() > most);
+    let Some((name, storage)) = found else { return Ok(()) };
+    let (charm, store) = (&meta.name, name.as_str());
+    let (size, most) = (mebibytes(storage.default_size()), mebibytes(most));
+    Err(Refusal::new(
+        ErrorCode::QuotaExceeded,
+        format!(
+            "charm {charm:?} store {store:?}: it wants at least {size}, and {STORAGE_SIZE} lets charms take {most}; \
+             give its size, as in {store}={size}, or raise the setting"
+        ),
+    ))
+}
+
+/// The storages of a charm whose size no directive gives.
+pub(crate) fn unsized_by<'a>(
+    meta: &'a CharmMeta,
+    directives: &'a StorageDirectives,
+) -> impl Iterator<Item = (&'a StorageName, &'a StorageMeta)> {
+    let is_given = |name: &StorageName| directives.get(name).is_some_and(|given| given.size.is_some());
+    meta.storage.iter().filter(move |(name, _)| !is_given(name))
 }
 
 /// Refuses more instances than a unit may have.

@@ -7,7 +7,7 @@ use periapt_host_api::{
     command::{Command, Force, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
-use periapt_lab::{Action, Fate, Lab, LabError, laws};
+use periapt_lab::{Action, Charm, Fate, Lab, LabError, laws};
 
 use crate::bench::{charm, does, fails, lab, runs};
 
@@ -254,6 +254,41 @@ fn detached_storage_is_attached_to_another_unit_of_its_agent_only() {
     assert_eq!(runs(&lab, "c/0").last().unwrap(), "data-storage-attached");
     let again = lab.command(&attach("c/0")).unwrap_err().to_string();
     assert!(again.contains("unit c/0 has it"), "{again}");
+}
+
+/// What the charm of [`STORED`] wants of a disk if its storage is at least so large.
+fn at_least(size: &str) -> Charm {
+    charm(&STORED.replace("/srv/data}", &format!("/srv/data, minimum-size: {size}}}")))
+}
+
+#[test]
+fn a_charm_takes_no_more_of_a_disk_than_its_model_lets_it_unless_its_operator_says_so() {
+    let mut lab = lab();
+    let refused = lab.deploy("a", &at_least("1P"), 1).unwrap_err().to_string();
+    let expected = "charm \"stored\" store \"data\": it wants at least 1024.0TiB, and storage-default-max-size lets charms \
+                    take 16.0GiB; give its size, as in data=1024.0TiB, or raise the setting";
+    assert!(refused.contains(expected), "{refused}");
+    lab.deploy("a", &at_least("16G"), 1).unwrap();
+    let set = |size: &str| Command::SetModelConfig {
+        set: [("storage-default-max-size".to_owned(), size.to_owned())].into(),
+        reset: Vec::new(),
+    };
+    // What was admitted stays, and goes on to other charms; more does not.
+    lab.command(&set("1G")).unwrap();
+    lab.refresh(
+        "a",
+        &charm(&format!("{STORED}# again\n").replace("/srv/data}", "/srv/data, minimum-size: 16G}")),
+    )
+    .unwrap();
+    let refused = lab.refresh("a", &at_least("17G")).unwrap_err().to_string();
+    assert!(refused.contains("cannot refresh application \"a\"") && refused.contains("17.0GiB"), "{refused}");
+    lab.command(&set("17G")).unwrap();
+    lab.refresh("a", &at_least("17G")).unwrap();
+    lab.run_until_idle().unwrap();
+    lab.command(&set("512M")).unwrap();
+    let refused = add(&mut lab, "logs=1").unwrap_err().to_string();
+    assert!(refused.contains("store \"logs\": it wants at least 1.0GiB"), "{refused}");
+    add(&mut lab, "logs=1,200M").unwrap();
 }
 
 #[test]

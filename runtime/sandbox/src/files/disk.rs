@@ -20,10 +20,12 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 mod beneath;
 mod directory;
 mod file;
+mod spare;
 mod walk;
 
 pub(super) use directory::{Directory, Opened, kind};
 pub(super) use file::StoredFile;
+use spare::Spare;
 
 /// What a file or directory takes beside its content, and the unit in which content is counted: a page, as the
 /// usual file systems of the host have it.
@@ -61,7 +63,7 @@ pub enum FilesystemError {
 /// A bounded directory, held by this process alone.
 #[derive(Debug)]
 pub struct Filesystem {
-    root: OwnedFd,
+    root: Arc<OwnedFd>,
     count: Mutex<Count>,
 }
 
@@ -81,6 +83,7 @@ pub struct StorageMount {
 struct Count {
     bounds: Bounds,
     used: Used,
+    spare: Spare,
     /// By inode: how many handles a file has, and whether its name is gone. Such a file counts until it is closed.
     open: BTreeMap<u64, Held>,
 }
@@ -97,7 +100,7 @@ impl Filesystem {
     /// # Errors
     /// [`FilesystemError::InUse`] while another process has it; else the system's reason.
     pub fn open(directory: &Path, bounds: Bounds) -> Result<Self, FilesystemError> {
-        let root = locked(directory)?;
+        let root = Arc::new(locked(directory)?);
         let mut used = Used::default();
         walk::all(root.as_fd(), |seen| {
             used.files += 1;
@@ -107,7 +110,8 @@ impl Filesystem {
             };
             Ok(())
         })?;
-        let count = Mutex::new(Count { bounds, used, open: BTreeMap::new() });
+        let spare = Spare::new(Arc::clone(&root));
+        let count = Mutex::new(Count { bounds, used, spare, open: BTreeMap::new() });
         Ok(Self { root, count })
     }
 
@@ -167,6 +171,7 @@ impl Count {
         if grows && (after.bytes > self.bounds.bytes || after.files > self.bounds.files) {
             return Err(ErrorCode::InsufficientSpace);
         }
+        self.spare.take(bytes)?;
         self.used = after;
         Ok(())
     }

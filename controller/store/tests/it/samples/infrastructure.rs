@@ -54,6 +54,7 @@ pub(crate) fn models() -> Named<Model> {
             max_action_results_size: 2048,
             max_status_history_age: 7200,
             max_status_history_size: 1024,
+            storage_default_max_size: 512,
             budgets: BudgetSettings::default(),
         },
         storage_end: Some(StorageEnd::Release),

@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    ops::Range,
     os::unix::fs::FileExt as _,
     sync::Arc,
     time::Duration,
@@ -60,7 +61,7 @@ impl StoredFile {
     /// Writes all, or if it fails as much as the disk took.
     pub(in crate::files) fn write(&self, offset: u64, bytes: &[u8], now: Duration) -> Result<(), ErrorCode> {
         let end = offset.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
-        self.grow_to(end, |file| file.write_all_at(bytes, offset).map_err(failure))?;
+        self.grow_to(offset..end, |file| file.write_all_at(bytes, offset).map_err(failure))?;
         beneath::set_times(&self.file, None, Some(now))
     }
 
@@ -68,7 +69,7 @@ impl StoredFile {
     pub(in crate::files) fn resize(&self, size: u64, now: Duration) -> Result<(), ErrorCode> {
         let before = self.size()?;
         if size > before {
-            self.grow_to(size, |file| ftruncate(file, size).map_err(beneath::code))?;
+            self.grow_to(size..size, |file| ftruncate(file, size).map_err(beneath::code))?;
         } else {
             let mut count = self.filesystem.count();
             ftruncate(&self.file, size).map_err(beneath::code)?;
@@ -77,15 +78,20 @@ impl StoredFile {
         beneath::set_times(&self.file, None, Some(now))
     }
 
-    /// Takes what the file needs to reach to `end`, and gives back what it did not use.
+    /// Takes what the file needs to reach to where it is written, and gives back what it did not use.
     fn grow_to(
         &self,
-        end: u64,
+        Range { start: from, end }: Range<u64>,
         change: impl FnOnce(&File) -> Result<(), ErrorCode>,
     ) -> Result<(), ErrorCode> {
         let mut count = self.filesystem.count();
-        let before = self.size()?;
+        let stat = self.stat()?;
+        let before = size_of(&stat);
         let wanted = before.max(end);
+        if end <= before && has_holes(&stat) {
+            // A hole was counted when it was made, and takes of the disk only now.
+            count.spare.take(end.saturating_sub(from))?;
+        }
         count.take(price(wanted).saturating_sub(price(before)), 0)?;
         let changed = change(&self.file);
         // It may have grown less than it was to, also where nothing failed: what was written may have been nothing.
@@ -112,6 +118,11 @@ impl Drop for StoredFile {
     fn drop(&mut self) {
         self.filesystem.count().closed(self.inode, &self.file);
     }
+}
+
+/// Whether the disk holds less of a file than it is long.
+fn has_holes(stat: &Stat) -> bool {
+    u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < size_of(stat)
 }
 
 /// What stands for an inode before a guest.
