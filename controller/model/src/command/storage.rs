@@ -127,7 +127,7 @@ pub(crate) fn detach(
         return Err(Refusal::conflict(text).about(format!("storage {id}")));
     }
     storage::begin_detach(tx, &found);
-    schedule(tx, id, force);
+    schedule(tx, id, force, Some(found.detachments));
     Ok(answer(tx, id))
 }
 
@@ -143,15 +143,15 @@ pub(crate) fn remove(
         return Err(Refusal::conflict(text).about(format!("storage {id}")));
     }
     storage::remove(tx, &found, end);
-    schedule(tx, id, force);
+    schedule(tx, id, force, None);
     Ok(answer(tx, id))
 }
 
 /// With force, what is still to come is not waited for longer than `max-wait`.
-fn schedule(tx: &mut Transaction<'_>, id: &StorageId, force: Option<Force>) {
+fn schedule(tx: &mut Transaction<'_>, id: &StorageId, force: Option<Force>, detachment: Option<u32>) {
     if let Some(force) = force.filter(|_| tx.state.storage(id).is_some()) {
         let due = tx.force_due(force);
-        tx.add_work(Work::ForceStorage { storage: id.clone() }, Some(due));
+        tx.add_work(Work::ForceStorage { storage: id.clone(), detachment }, Some(due));
     }
 }
 

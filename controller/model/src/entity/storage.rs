@@ -21,10 +21,18 @@ pub struct Storage {
     pub attachment: Option<StorageAttachment>,
     /// What is to become of it; none: it is wanted.
     pub end: Option<StorageEnd>,
+    /// How often units have let it go.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub detachments: u32,
     /// Why the agent cannot make or delete it.
     pub failure: Option<String>,
     /// Since when it is as it is.
     pub since: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over by reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Storage {

@@ -104,6 +104,9 @@ pub enum Work {
     ForceStorage {
         /// Which.
         storage: StorageId,
+        /// Only if units have let it go so often, and not to remove it; none: a removal is forced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detachment: Option<u32>,
     },
     /// Give the units of a refreshed application the storage that its charm newly demands.
     ProvideStorage {

@@ -156,6 +156,7 @@ pub(crate) fn make(
             agent: None,
             attachment: Some(attachment(unit, &id, wanted.meta)),
             end: None,
+            detachments: 0,
             failure: None,
             since: tx.now(),
         });
@@ -192,7 +193,8 @@ pub(crate) fn detached(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
         tx.delete(ModelKey::Storage(storage.id.clone()));
     } else {
         let since = tx.now();
-        tx.put(Storage { attachment: None, since, ..Storage::clone(storage) });
+        let detachments = storage.detachments.saturating_add(1);
+        tx.put(Storage { attachment: None, detachments, since, ..Storage::clone(storage) });
     }
 }
 
@@ -225,9 +227,13 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: Stor
 }
 
 /// A forced removal or detachment waits no longer: for the unit's hook, or for the agent that is to delete the files.
-pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId) {
+/// What was forced is one detachment: whatever becomes of the storage once the unit has let it go is asked for anew.
+pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId, detachment: Option<u32>) {
     let Some(storage) = tx.state.storage(id).cloned() else { return };
-    if storage.end.is_some() {
+    if detachment.is_some_and(|detachment| detachment != storage.detachments) {
+        return;
+    }
+    if storage.end.is_some() && detachment.is_none() {
         tx.delete(ModelKey::Storage(id.clone()));
     } else if storage.attachment.as_ref().is_some_and(|attachment| attachment.life != Life::Alive) {
         detached(tx, &storage);

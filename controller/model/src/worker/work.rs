@@ -47,8 +47,8 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             life::remote::destroy_relations_step(tx, relations, *force);
             true
         }
-        Work::ForceStorage { storage } => {
-            life::storage::force_step(tx, storage);
+        Work::ForceStorage { storage, detachment } => {
+            life::storage::force_step(tx, storage, *detachment);
             true
         }
         Work::ProvideStorage { application } => match tx.state.application(application).cloned() {

@@ -256,6 +256,26 @@ fn detached_storage_is_attached_to_another_unit_of_its_agent_only() {
     assert!(again.contains("unit c/0 has it"), "{again}");
 }
 
+#[test]
+fn what_was_forced_for_one_detachment_touches_no_later_one() {
+    let mut lab = stored();
+    add(&mut lab, "logs=1").unwrap();
+    lab.run_until_idle().unwrap();
+    let detach = |force| Command::DetachStorage { storage: id("logs/1"), force };
+    lab.command(&detach(Some(Force { max_wait: 3_600 }))).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(shown(&lab), ["data/0 attached", "logs/1 detached"]);
+    lab.command(&Command::AttachStorage { unit: "a/0".parse().unwrap(), storage: id("logs/1") }).unwrap();
+    lab.run_until_idle().unwrap();
+    lab.hold("a/0").unwrap();
+    lab.command(&detach(None)).unwrap();
+    lab.advance(Duration::from_secs(3_601)).unwrap();
+    assert_eq!(shown(&lab), ["data/0 attached", "logs/1 detaching"], "its hook has not run");
+    lab.command(&detach(Some(Force { max_wait: 60 }))).unwrap();
+    lab.advance(Duration::from_secs(61)).unwrap();
+    assert_eq!(shown(&lab), ["data/0 attached", "logs/1 detached"]);
+}
+
 /// What the charm of [`STORED`] wants of a disk if its storage is at least so large.
 fn at_least(size: &str) -> Charm {
     charm(&STORED.replace("/srv/data}", &format!("/srv/data, minimum-size: {size}}}")))

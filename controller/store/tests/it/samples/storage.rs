@@ -18,6 +18,7 @@ pub(crate) fn storages() -> Named<Storage> {
             read_only: true,
         }),
         end: None,
+        detachments: 2,
         failure: Some(awkward_text()),
         since: time(70),
     };
@@ -32,6 +33,6 @@ pub(crate) fn storages() -> Named<Storage> {
         })
         .collect();
     storages.push(("attached", attached.clone()));
-    storages.push(("pending", Storage { agent: None, failure: None, ..attached }));
+    storages.push(("pending", Storage { agent: None, detachments: 0, failure: None, ..attached }));
     storages
 }

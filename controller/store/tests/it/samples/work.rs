@@ -31,7 +31,10 @@ pub(crate) fn items() -> Named<WorkItem> {
         "force-relation": Work::ForceRelation { .. } => Work::ForceRelation { relation: RelationId(2) },
         "destroy-relations": Work::DestroyRelations { .. } =>
             Work::DestroyRelations { relations: vec![RelationId(2), RelationId(5)], force },
-        "force-storage": Work::ForceStorage { .. } => Work::ForceStorage { storage: parse("data/3") },
+        "force-storage": Work::ForceStorage { .. } => Work::ForceStorage {
+            storage: parse("data/3"),
+            detachment: Some(2),
+        },
         "provide-storage": Work::ProvideStorage { .. } => Work::ProvideStorage { application: parse("mysql") },
         "force-model": Work::ForceModel => Work::ForceModel,
         "remove-secrets": Work::RemoveSecrets { .. } =>
