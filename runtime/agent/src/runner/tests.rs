@@ -5,3 +5,4 @@ mod link;
 mod outbox;
 mod stage;
 mod suspects;
+mod turns;

@@ -1,7 +1,7 @@
 //! One unit: what it does next is asked of the resolver, done, committed, and asked again. Every decision is the
 //! resolver's; this only carries it out.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, usage::Usage, view::View};
 use periapt_uniter::{ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
@@ -174,22 +174,31 @@ impl Unit {
     }
 
     /// Waits for its group's turn and a place among the hooks that run, and then runs what is due by then. Whatever
-    /// changes meanwhile may make something else due.
+    /// changes meanwhile may make something else due; if it does not, the place in the queue is kept, for who comes
+    /// again comes last, and in a busy model something always changes.
     async fn action_in_turn(&mut self, view: &View, run: &ActionRun) -> Result<Step, RunnerError> {
         let world = Arc::clone(&self.world);
         let machine = view.units.get(&self.name).map(|unit| unit.machine);
+        let memory = hook::memory(view, &self.name);
         let turn = async {
             let group = match (machine, &run.group) {
                 (Some(machine), Some(group)) => Some(world.groups.enter(machine, group).await),
                 _ => None,
             };
             let _ = world.charms.get(run.run.charm.digest).await;
-            (group, world.hooks.take(hook::memory(view, &self.name)).await)
+            (group, world.hooks.take(memory).await)
         };
-        let (_group, place) = tokio::select! {
-            biased;
-            turn = turn => turn,
-            () = self.changes.next() => return Ok(Step::Acted),
+        let mut turn = pin!(turn);
+        let (_group, place) = loop {
+            tokio::select! {
+                biased;
+                turn = &mut turn => break turn,
+                () = self.changes.next() => {}
+            }
+            match self.resolve().1 {
+                Decision::RunAction(again) if waits_for_the_same(run, &again) => {}
+                _ => return Ok(Step::Acted),
+            }
         };
         let Some(place) = place else { return Ok(Step::Stopped) };
         match self.resolve() {
@@ -350,6 +359,12 @@ impl Unit {
             () = sleep(wait) => {}
         }
     }
+}
+
+/// Whether the turn that one run of an action waits for is that of another: of the same task, with nothing that it is
+/// to wait for changed.
+fn waits_for_the_same(run: &ActionRun, again: &ActionRun) -> bool {
+    (run.task, &run.group, run.run.charm) == (again.task, &again.group, again.run.charm)
 }
 
 /// Spreads waits; nothing secret hangs on it, so a system without randomness gets the middle.

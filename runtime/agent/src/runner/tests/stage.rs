@@ -78,6 +78,8 @@ pub(crate) enum Verdict {
     Away,
     /// It does not happen.
     Refuse(Refusal),
+    /// It happens when it is let through.
+    Hold,
 }
 
 /// What a runner did, in order.
@@ -105,6 +107,7 @@ pub(crate) struct Stage {
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,
+    held: Vec<(CallId, Box<UnitCommit>)>,
 }
 
 /// How a runner is started in these tests, before suspects.
@@ -126,15 +129,24 @@ fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
 impl Stage {
     /// Starts a runner for new units of one application.
     pub(crate) async fn new(units: &[&str]) -> Self {
-        Self::with_suspects(units, Vec::new(), 60_000).await
+        Self::started(units, start(Vec::new(), 60_000)).await
+    }
+
+    /// One hook runs at a time.
+    pub(crate) async fn with_one_place(units: &[&str]) -> Self {
+        Self::started(units, Start { hooks: 1, ..start(Vec::new(), 600_000) }).await
     }
 
     pub(crate) async fn with_suspects(units: &[&str], suspects: Vec<Suspect>, idle_after_ms: u64) -> Self {
+        Self::started(units, start(suspects, idle_after_ms)).await
+    }
+
+    async fn started(units: &[&str], start: Start) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (incoming, mut outgoing) = split(ours, FROM_RUNNER_LIMIT, FROM_KEEPER_LIMIT);
         let terminate = CancellationToken::new();
         let runner = tokio::spawn(serve(theirs, terminate.clone().cancelled_owned()));
-        let begin = ToRunner::Start(Box::new(start(suspects, idle_after_ms)));
+        let begin = ToRunner::Start(Box::new(start));
         outgoing.send(&begin).await.unwrap();
         let view = view(units);
         Self {
@@ -147,6 +159,7 @@ impl Stage {
             line_bytes: FRAME_LINE_BYTES,
             verdicts: VecDeque::new(),
             did: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -272,10 +285,20 @@ impl Stage {
                     Verdict::Refuse(refusal) => {
                         return self.answer(id, CallOutcome::Refused(refusal)).await;
                     }
+                    Verdict::Hold => return self.held.push((id, commit)),
                 }
             }
         };
         self.answer(id, self.done(answered)).await;
+        self.publish().await;
+    }
+
+    /// Lets the commits through that were held.
+    pub(crate) async fn let_through(&mut self) {
+        for (id, commit) in std::mem::take(&mut self.held) {
+            self.take(&commit);
+            self.answer(id, self.done(RunnerAnswer::Done)).await;
+        }
         self.publish().await;
     }
 
