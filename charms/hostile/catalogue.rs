@@ -25,6 +25,7 @@ macro_rules! hostile_modes {
             storage_unnamed
             storage_listings
             storage_nothing
+            storage_sync
             // Say too much.
             log_flood
             stdout_flood

@@ -23,6 +23,10 @@ pub(crate) const BYTE_FUEL: u64 = 10;
 /// What each name of a listing costs: it is read from a directory, checked and sorted, some 500 ns in all.
 pub(crate) const LISTED_NAME_FUEL: u64 = 1_500;
 
+/// What bringing a file to the disk costs: a millisecond, as a good disk takes. The hook computes nothing meanwhile, but
+/// the disk is everybody's.
+pub(crate) const SYNC_FUEL: u64 = FUEL_PER_SECOND / 1_000;
+
 /// Fuel as nanoseconds of CPU time.
 pub(crate) fn nanoseconds(fuel: u64) -> u64 {
     let nanoseconds = u128::from(fuel) * 1_000_000_000 / u128::from(FUEL_PER_SECOND);

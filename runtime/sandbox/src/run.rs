@@ -97,6 +97,7 @@ impl Sandbox {
             )
             .with_storage(storage)
             .with_resources(shows),
+            syncs: self.syncs(),
             clock,
             table,
             wasi: wasi::context(&environment, seed, &meter, stdout.clone(), stderr.clone()),

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
+use tokio::sync::Semaphore;
 use wasmtime::{
     Engine,
     component::{Component, Linker},
@@ -28,6 +29,8 @@ struct Shared {
     linker: Linker<HookState>,
     compatibility: CompatibilityHash,
     options: Options,
+    /// How many files of storage are brought to the disk at a time, whatever the number of hooks that ask: one.
+    syncs: Arc<Semaphore>,
     _ticker: Ticker,
 }
 
@@ -56,7 +59,8 @@ impl Sandbox {
         wasi::link(&mut linker).map_err(BuildError::Engine)?;
         let ticker = Ticker::start(engine.weak(), options.tick)?;
         let compatibility = CompatibilityHash::of(&engine);
-        let shared = Shared { engine, linker, compatibility, options, _ticker: ticker };
+        let syncs = Arc::new(Semaphore::new(1));
+        let shared = Shared { engine, linker, compatibility, options, syncs, _ticker: ticker };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -96,6 +100,10 @@ impl Sandbox {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.shared.engine
+    }
+
+    pub(crate) fn syncs(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.shared.syncs)
     }
 
     pub(crate) fn options(&self) -> &Options {

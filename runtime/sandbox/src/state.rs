@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use periapt_hook::{CallTime, HookContext};
+use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -22,6 +23,8 @@ pub(crate) struct HookState {
     pub(crate) limiter: Limiter,
     pub(crate) clock: Arc<HookClock>,
     pub(crate) files: Files,
+    /// The sandbox's turn at bringing files to the disk.
+    pub(crate) syncs: Arc<Semaphore>,
     pub(crate) table: ResourceTable,
     pub(crate) wasi: WasiCtx,
 }
@@ -34,6 +37,7 @@ impl HookState {
             table: &mut self.table,
             meter: &self.meter,
             limiter: &mut self.limiter,
+            syncs: &self.syncs,
         }
     }
 }

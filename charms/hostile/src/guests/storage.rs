@@ -80,6 +80,15 @@ pub(crate) fn storage_unnamed(_: &Unit) -> Result {
     Err(Error::new("escaped: holds 10000 files without a name"))
 }
 
+/// Has a file brought to the disk again and again: nothing for the hook to compute, and a wait each for all who share the
+/// disk.
+pub(crate) fn storage_sync(_: &Unit) -> Result {
+    let file = File::create(format!("{PLACE}/sync")).context("creating a file")?;
+    loop {
+        file.sync_all().context("bringing a file to the disk")?;
+    }
+}
+
 /// How many listings of a thousand long names no hook of 8 MiB may hold.
 #[cfg(target_arch = "wasm32")]
 const TOO_MANY_LISTINGS: usize = 40;

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Semaphore;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, FsError, FsResult,
@@ -26,7 +27,7 @@ use super::{
     stream::{FileReader, FileWriter, Position, Source},
     tree::Entry,
 };
-use crate::{limits::Limiter, meter::Meter, state::HookState};
+use crate::{fuel::SYNC_FUEL, limits::Limiter, meter::Meter, state::HookState};
 
 /// A hook's files, with what their calls need. Handles are numbers in [`Files`]; the types that the generated
 /// code gives them are never looked into.
@@ -35,6 +36,8 @@ pub(crate) struct FilesView<'a> {
     pub(crate) table: &'a mut ResourceTable,
     pub(crate) meter: &'a Arc<Meter>,
     pub(crate) limiter: &'a mut Limiter,
+    /// One file is brought to the disk at a time.
+    pub(crate) syncs: &'a Arc<Semaphore>,
 }
 
 /// Leads the linker from a store to its files.
@@ -162,9 +165,15 @@ impl types::HostDescriptor for FilesView<'_> {
         // Of the rest nothing outlives the hook, so there is nothing to bring to a disk.
         if let Handle::File { source: Source::Stored(file), .. } = self.files.handle(fd.rep())? {
             let file = Arc::clone(file);
+            self.meter.work(SYNC_FUEL);
+            let turn = Arc::clone(self.syncs).acquire_owned().await.map_err(|_| ErrorCode::Io)?;
+            let sync = move || {
+                // Kept until the disk is done, also if the hook ends before.
+                let _turn = turn;
+                file.sync()
+            };
             // It may take long, and other hooks run on this thread.
-            let synced = tokio::task::spawn_blocking(move || file.sync()).await;
-            synced.map_err(|_| ErrorCode::Io)??;
+            tokio::task::spawn_blocking(sync).await.map_err(|_| ErrorCode::Io)??;
         }
         Ok(())
     }

@@ -172,6 +172,22 @@ mod endings {
         stays_in_its_storage(hook).await;
     }
 
+    pub(super) async fn storage_sync(mut hook: Hook) {
+        let directory = tempfile::tempdir().unwrap();
+        let bounds = Bounds { bytes: 64 * 4096, files: 32 };
+        hook.storage.push(StorageMount {
+            filesystem: Arc::new(Filesystem::open(directory.path(), bounds).unwrap()),
+            location: "/srv/data".to_owned(),
+            read_only: false,
+        });
+        // By the number of calls it would be far more.
+        let hook = hook.budgets(|budgets| {
+            budgets.fuel = Budgets::cpu(Duration::from_millis(50));
+            budgets.host_calls = 1_000;
+        });
+        ends(hook, HookErrorKind::CpuBudget, "cpu budget exceeded").await;
+    }
+
     pub(super) async fn storage_wander(hook: Hook) {
         stays_in_its_storage(hook).await;
     }
