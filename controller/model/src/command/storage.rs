@@ -163,7 +163,7 @@ fn answer(tx: &Transaction<'_>, id: &StorageId) -> Answer {
 }
 
 fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>, Refusal> {
-    tx.state.storage(id).cloned().ok_or_else(|| {
+    tx.state.storage(id).filter(|storage| !storage.forgotten).cloned().ok_or_else(|| {
         Refusal::not_found(format!("storage {:?} not found", id.to_string())).about(format!("storage {id}"))
     })
 }

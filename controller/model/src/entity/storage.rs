@@ -24,6 +24,10 @@ pub struct Storage {
     /// How often units have let it go.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub detachments: u32,
+    /// Removed by force before its agent said that its files are deleted: nobody sees it any more but the agent, which
+    /// deletes them when it is back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgotten: bool,
     /// Why the agent cannot make or delete it.
     pub failure: Option<String>,
     /// Since when it is as it is.

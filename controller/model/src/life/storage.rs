@@ -157,6 +157,7 @@ pub(crate) fn make(
             attachment: Some(attachment(unit, &id, wanted.meta)),
             end: None,
             detachments: 0,
+            forgotten: false,
             failure: None,
             since: tx.now(),
         });
@@ -234,10 +235,20 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId, detachment: O
         return;
     }
     if storage.end.is_some() && detachment.is_none() {
-        tx.delete(ModelKey::Storage(id.clone()));
+        forget(tx, &storage);
     } else if storage.attachment.as_ref().is_some_and(|attachment| attachment.life != Life::Alive) {
         detached(tx, &storage);
     }
+}
+
+/// Removes an instance without its agent. Files that were to be deleted still are, when the agent hears of it.
+fn forget(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
+    if storage.agent.is_none() || storage.end != Some(StorageEnd::Destroy) {
+        tx.delete(ModelKey::Storage(storage.id.clone()));
+        return;
+    }
+    let since = tx.now();
+    tx.put(Storage { attachment: None, forgotten: true, since, ..Storage::clone(storage) });
 }
 
 /// Gives units of an application what its charm demands at least, as far as the commit has room; true when all have it.

@@ -328,9 +328,14 @@ impl ModelState {
         self.storages.get(id)
     }
 
-    /// All storage, by id.
+    /// All storage that the model knows of, by id.
     pub fn storages(&self) -> impl Iterator<Item = &Arc<Storage>> {
-        self.storages.values()
+        self.storages.values().filter(|storage| !storage.forgotten)
+    }
+
+    /// Storage that only its agent has still to hear of, by id.
+    pub fn forgotten_storages(&self) -> impl Iterator<Item = &Arc<Storage>> {
+        self.storages.values().filter(|storage| storage.forgotten)
     }
 
     /// The storage that a unit has, by id.

@@ -131,6 +131,7 @@ fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
         .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
         .chain(state.offers().map(|offer| ModelKey::Offer(offer.name.clone())))
         .chain(state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())))
+        .chain(state.forgotten_storages().map(|storage| ModelKey::Storage(storage.id.clone())))
         .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
 }
 

@@ -324,6 +324,13 @@ fn storage_of_an_agent_that_is_gone_is_removed_by_force_alone() {
     lab.command(&remove(Some(Force { max_wait: 60 }))).unwrap();
     lab.advance(Duration::from_secs(61)).unwrap();
     assert_eq!(shown(&lab), [""; 0]);
+    let again = lab.command(&remove(None)).unwrap_err().to_string();
+    assert!(again.contains("not found"), "{again}");
+    // Its files are deleted when the agent is back, and only then nobody knows of it any more.
+    assert_eq!(lab.state().unwrap().forgotten_storages().count(), 1);
+    lab.start_agent("host").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(lab.state().unwrap().forgotten_storages().count(), 0);
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(crate) fn storages() -> Named<Storage> {
         }),
         end: None,
         detachments: 2,
+        forgotten: false,
         failure: Some(awkward_text()),
         since: time(70),
     };
@@ -33,6 +34,16 @@ pub(crate) fn storages() -> Named<Storage> {
         })
         .collect();
     storages.push(("attached", attached.clone()));
+    storages.push((
+        "forgotten",
+        Storage {
+            end: Some(StorageEnd::Destroy),
+            attachment: None,
+            forgotten: true,
+            failure: None,
+            ..attached.clone()
+        },
+    ));
     storages.push(("pending", Storage { agent: None, detachments: 0, failure: None, ..attached }));
     storages
 }
