@@ -67,6 +67,13 @@ pub struct EndpointMeta {
     pub scope: Scope,
     /// A hint for tools.
     pub optional: bool,
+    /// What happens among the members comes in batches, one hook each, and not member by member.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub batch: bool,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
 }
 
 /// The types of options.

@@ -1,6 +1,6 @@
 //! What a charm's handler is told (`hook-model.md` 4.1).
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,40 @@ pub struct RelationContext {
     pub relation: RelationId,
     /// The application at the other end; in a peer relation the unit's own.
     pub remote_application: ApplicationName,
+}
+
+/// The most members that one batch names: reading the bags of so many is well within a hook's budgets, and the record
+/// of a batch that failed stays small, however long the names. Whoever is left out is in the next batch.
+pub const MAX_BATCH_MEMBERS: usize = 256;
+
+/// What happened in a relation since the unit's last hook of it, for charms that ask for batches. No unit stands in two of
+/// the three sets, and together they name at most [`MAX_BATCH_MEMBERS`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct RelationBatch {
+    /// Whether the remote application's bag changed.
+    pub application_changed: bool,
+    /// Units that came into view.
+    pub joined: BTreeSet<UnitName>,
+    /// Members whose bag changed.
+    pub changed: BTreeSet<UnitName>,
+    /// Members that went out of view.
+    pub departed: BTreeSet<UnitName>,
+    /// This unit, if it is the one that leaves; the members in `departed` leave otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub departing_unit: Option<UnitName>,
+}
+
+impl RelationBatch {
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        !self.application_changed && self.members().next().is_none()
+    }
+
+    /// All units that it names.
+    pub fn members(&self) -> impl Iterator<Item = &UnitName> {
+        self.joined.iter().chain(&self.changed).chain(&self.departed)
+    }
 }
 
 /// The storage that an event is about. There are filesystems only.
@@ -83,6 +117,13 @@ pub enum Event {
     },
     /// The relation ends for this unit.
     RelationBroken(RelationContext),
+    /// In place of joined, changed and departed: all that happened since the last hook of the relation.
+    RelationBatch {
+        /// The relation.
+        relation: RelationContext,
+        /// What happened.
+        batch: RelationBatch,
+    },
     /// An operator runs an action.
     Action {
         /// The action.
@@ -142,6 +183,7 @@ impl Event {
             Self::RelationChanged { .. } => "relation-changed",
             Self::RelationDeparted { .. } => "relation-departed",
             Self::RelationBroken(_) => "relation-broken",
+            Self::RelationBatch { .. } => "relation-batch",
             Self::Action { .. } => "action",
             Self::StorageAttached(_) => "storage-attached",
             Self::StorageDetaching(_) => "storage-detaching",
@@ -158,7 +200,8 @@ impl Event {
             Self::RelationCreated(relation) | Self::RelationBroken(relation) => Some(relation),
             Self::RelationJoined { relation, .. }
             | Self::RelationChanged { relation, .. }
-            | Self::RelationDeparted { relation, .. } => Some(relation),
+            | Self::RelationDeparted { relation, .. }
+            | Self::RelationBatch { relation, .. } => Some(relation),
             _ => None,
         }
     }
@@ -211,7 +254,27 @@ impl Event {
     pub fn departing_unit(&self) -> Option<&UnitName> {
         match self {
             Self::RelationDeparted { departing_unit, .. } => Some(departing_unit),
+            Self::RelationBatch { batch, .. } => batch.departing_unit.as_ref(),
             _ => None,
+        }
+    }
+
+    /// What happened in the relation, in a batch.
+    pub fn batch(&self) -> Option<&RelationBatch> {
+        match self {
+            Self::RelationBatch { batch, .. } => Some(batch),
+            _ => None,
+        }
+    }
+
+    /// Whether a run of this event is another attempt of `other`: a batch that is tried again holds what has happened
+    /// by then.
+    pub fn is_attempt_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::RelationBatch { relation, .. }, Self::RelationBatch { relation: others, .. }) => {
+                relation == others
+            }
+            _ => self == other,
         }
     }
 }

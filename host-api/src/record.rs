@@ -52,6 +52,9 @@ pub struct UnitRecord {
     pub charm: Option<CharmRef>,
     /// What the last committed config-changed saw.
     pub seen: SeenHashes,
+    /// The version of the settings that the last committed config-changed saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_version: Option<u64>,
     /// The version of the leader settings last seen; none: a unit that does not lead is told of them once,
     /// whatever their version (`hook-model.md` 1.8; also after it lost leadership, 1.5).
     pub leader_settings_version: Option<u64>,
@@ -173,6 +176,14 @@ pub struct RelationRecord {
     pub applications: BTreeMap<ApplicationName, u64>,
     /// The member whose changed hook must be the next of this relation.
     pub changed_pending: Option<UnitName>,
+    /// How many members had gone again by the last hook of the relation, whether the unit was told of them or not: those
+    /// that came and went unseen are told by the difference.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a unit was told of one secret (`hook-model.md` 1.2).

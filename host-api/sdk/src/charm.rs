@@ -83,7 +83,7 @@ pub trait Charm: Default {
         self.otherwise(unit, &Event::RelationBroken(event.clone()))
     }
 
-    /// In place of joined, changed and departed, for charms that ask for batches.
+    /// In place of joined, changed and departed, for endpoints with `batch: true` in the charm's metadata.
     fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result {
         self.otherwise(unit, &Event::RelationBatch(event.clone()))
     }

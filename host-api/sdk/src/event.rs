@@ -59,7 +59,32 @@ pub struct RelationBroken {
     pub app: String,
 }
 
-/// All that happened in a relation since the last hook, for charms that ask for batches.
+/// All that happened in a relation since its last hook, for endpoints that ask for batches in the charm's metadata
+/// (`log: {interface: syslog, batch: true}`), in place of joined, changed and departed. No unit stands in two of the three
+/// lists; together they name at most 256 units, and the next hook names the rest. No changed follows a joined: the
+/// bags of those who joined are there to be read.
+///
+/// ```
+/// # use periapt_sdk::{Charm, RelationBatch, Result, Unit, testing::{Batch, Harness}};
+/// # #[derive(Default)] struct Collector;
+/// impl Charm for Collector {
+///     fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result {
+///         for member in event.present() {
+///             let address: Option<String> = event.relation.member_bag(member).get("ingress-address")?;
+///             unit.state().set(member, address.unwrap_or_default())?;
+///         }
+///         event.departed.iter().try_for_each(|member| unit.state().delete(member))
+///     }
+/// }
+///
+/// let mut unit = Harness::<Collector>::new("collector/0");
+/// let log = unit.relate("log", "web");
+/// let batch = Batch::new().join("web/0", &[("ingress-address", "10.0.0.7")]).join("web/1", &[]);
+/// unit.batch(&log, batch).unwrap();
+/// unit.batch(&log, Batch::new().depart("web/1")).unwrap();
+/// assert_eq!(unit.stored()["web/0"], "10.0.0.7");
+/// assert_eq!(unit.stored().len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelationBatch {
     /// The relation.
@@ -74,6 +99,13 @@ pub struct RelationBatch {
     pub changed: Vec<String>,
     /// Units that went out of view.
     pub departed: Vec<String>,
+}
+
+impl RelationBatch {
+    /// The units whose bags are new or changed: those that joined, then those that changed.
+    pub fn present(&self) -> impl Iterator<Item = &str> {
+        self.joined.iter().chain(&self.changed).map(String::as_str)
+    }
 }
 
 impl RelationChanged {

@@ -22,10 +22,12 @@
 //! lead may not write its application's bag, and an empty value removes a key. The argv door answers what
 //! [`Harness::tools`] gives it. [`Harness::declares`] has a test fail that sets up what the charm does not declare.
 
+mod batch;
 mod declared;
 mod harness;
 pub(crate) mod imports;
 pub(crate) mod secrets;
 mod state;
 
+pub use batch::Batch;
 pub use harness::{Harness, Outcome};

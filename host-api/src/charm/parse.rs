@@ -124,6 +124,7 @@ struct RawEndpoint {
     limit: Option<u32>,
     scope: Option<Scope>,
     optional: bool,
+    batch: bool,
 }
 
 impl CharmMeta {
@@ -302,6 +303,7 @@ fn endpoint(
         limit: raw.limit.filter(|limit| *limit > 0),
         scope: raw.scope.unwrap_or_default(),
         optional: raw.optional,
+        batch: raw.batch,
     })
 }
 
@@ -385,6 +387,27 @@ mod tests {
         assert_eq!(option("port").default, Some(OptionValue::Integer(80)));
         assert_eq!(option("title").kind, OptionType::String);
         assert_eq!(option("ratio").default, None);
+    }
+
+    #[test]
+    fn an_endpoint_may_ask_for_batches_in_any_role() {
+        let meta = check(&format!(
+            "{HEAD}provides: {{a: {{interface: x, batch: true}}, b: {{interface: x}}}}\n\
+             peers: {{c: {{interface: y, batch: true}}}}\n"
+        ))
+        .unwrap();
+        let batching: Vec<_> = meta
+            .endpoints
+            .iter()
+            .filter(|(_, endpoint)| endpoint.batch)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(batching, ["a", "c"]);
+        let error = refused("provides: {a: {interface: x, batch: often}}\n");
+        assert!(
+            error.starts_with("charmcraft.yaml: endpoint \"a\": ") && error.contains("boolean"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct ApplicationView {
     pub config: OptionValues,
     /// Over settings, their defaults and the charm: differs when config-changed is due.
     pub config_hash: String,
+    /// Rises with each change of the settings.
+    #[serde(default)]
+    pub settings_version: u64,
     /// Over application-level keys.
     pub trust_hash: String,
     /// Whether the operator trusts it.

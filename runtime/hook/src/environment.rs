@@ -18,7 +18,7 @@ impl HookContext {
         let snapshot = &self.run.snapshot;
         let (model, machine, own) = (snapshot.model(), snapshot.machine(), snapshot.own());
         let event = &self.run.event;
-        let name = event.hook_name();
+        let name = told_name(event);
         let context_id = format!("{}-{name}-{}", snapshot.unit, self.context_id);
         let (dispatch, hook) = match event {
             Event::Action { .. } => (format!("actions/{name}"), String::new()),
@@ -55,6 +55,14 @@ impl HookContext {
         variables.extend(storage_variables(event));
         variables.extend(secret_variables(event));
         variables
+    }
+}
+
+/// The hook's name as a charm that goes by names knows it: a batch is a relation-changed that is about no unit.
+fn told_name(event: &Event) -> String {
+    match event {
+        Event::RelationBatch { relation, .. } => format!("{}-relation-changed", relation.endpoint),
+        _ => event.hook_name(),
     }
 }
 
@@ -97,6 +105,9 @@ fn relation_variables(event: &Event) -> Vec<(String, String)> {
         ("JUJU_REMOTE_APP".to_owned(), context.remote_application.to_string()),
         ("JUJU_REMOTE_UNIT".to_owned(), remote_unit),
     ];
+    if event.batch().is_some() {
+        variables.push(("PERIAPT_RELATION_BATCH".to_owned(), "true".to_owned()));
+    }
     if let Some(unit) = event.departing_unit() {
         variables.push(("JUJU_DEPARTING_UNIT".to_owned(), unit.to_string()));
     }

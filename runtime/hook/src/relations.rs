@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, ModelUuid, RelationId, UnitName, event::Event, record::RelationRecord,
-    relation::Scope, status::Life, view::RelationView,
+    ApplicationName, EndpointName, ModelUuid, RelationId, UnitName,
+    event::{Event, RelationBatch},
+    record::RelationRecord,
+    relation::Scope,
+    status::Life,
+    view::RelationView,
 };
 
 use crate::{CallError, run::HookRun};
@@ -60,7 +64,7 @@ impl HookRun {
             .collect()
     }
 
-    /// The members that the unit was told of, with the one joining now and without the one departing now.
+    /// The members that the unit was told of, with those joining now and without those departing now.
     pub(crate) fn members(&self, relation: OwnRelation<'_>) -> BTreeSet<UnitName> {
         let recorded = relation.record.map(|record| &record.members);
         let mut members: BTreeSet<_> = recorded.into_iter().flatten().map(|(unit, _)| unit.clone()).collect();
@@ -73,10 +77,26 @@ impl HookRun {
             {
                 members.remove(remote_unit);
             }
+            Event::RelationBatch { relation: context, batch } if context.relation == relation.id => {
+                members.extend(batch.joined.iter().cloned());
+                members.retain(|unit| !batch.departed.contains(unit));
+            }
             Event::RelationBroken(context) if context.relation == relation.id => members.clear(),
             _ => {}
         }
         members
+    }
+
+    /// What happened in the hook's relation, in a batch.
+    pub(crate) fn relation_batch(&self) -> Result<&RelationBatch, CallError> {
+        let none = || CallError::WrongContext("not running a batch hook".to_owned());
+        self.event.batch().ok_or_else(none)
+    }
+
+    /// Whether the hook is about a remote unit.
+    fn is_about(&self, unit: &UnitName) -> bool {
+        let in_batch = |batch: &RelationBatch| batch.members().any(|member| member == unit);
+        self.event.remote_unit() == Some(unit) || self.event.batch().is_some_and(in_batch)
     }
 
     /// A relation as Juju's tags name it: `relation-REQUIRER.ENDPOINT#PROVIDER.ENDPOINT`.
@@ -103,7 +123,7 @@ impl HookRun {
         let told = || {
             relation.record.is_some_and(|record| record.members.contains_key(unit))
                 || (self.hook_relation().is_some_and(|context| context.relation == relation.id)
-                    && self.event.remote_unit() == Some(unit))
+                    && self.is_about(unit))
         };
         !relation.is_container()
             || own.principal.as_ref() == Some(unit)

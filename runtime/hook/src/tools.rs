@@ -93,6 +93,7 @@ const TOOLS: &[Tool] = &[
     ports::OPENED_PORTS,
     relation::RELATION_IDS,
     relation::RELATION_LIST,
+    relation::RELATION_BATCH,
     relation::RELATION_MODEL_GET,
     relation_bag::RELATION_GET,
     relation_bag::RELATION_SET,

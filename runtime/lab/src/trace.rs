@@ -42,8 +42,10 @@ pub enum Fate {
     /// It failed, and its failure is in the unit's record. If the handler itself ended well, the commit was refused
     /// (C-3).
     Failed,
-    /// It was not run: `resolved --no-retry`, or moot.
+    /// It was not run, and counts as committed: `resolved --no-retry`.
     PassedOver,
+    /// It was not run, as it had lost its meaning: the unit was told nothing by it.
+    Moot,
     /// Its commit was refused, and its failure is not in the unit's record yet.
     Refused,
     /// Its commit was stale: the unit had gone on elsewhere.
@@ -55,7 +57,7 @@ pub enum Fate {
 impl Traced {
     /// Whether the unit goes on as if it had run: it was committed, or passed over.
     pub fn is_concluded(&self) -> bool {
-        matches!(self.fate, Fate::Committed | Fate::PassedOver)
+        matches!(self.fate, Fate::Committed | Fate::PassedOver | Fate::Moot)
     }
 
     /// The output of a tool that the script ran, the last one of its name.
@@ -65,13 +67,23 @@ impl Traced {
     }
 }
 
-/// The hook's name, and whom it is about: `db-relation-joined b/0`.
+/// The hook's name, and whom it is about: `db-relation-joined b/0`; of a batch who joined, changed and departed:
+/// `db-relation-batch +b/0 ~b/1 -b/2`, with the application if its bag changed.
 impl fmt::Display for Traced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.event.remote_unit() {
-            Some(unit) => write!(f, "{} {unit}", self.event),
-            None => self.event.fmt(f),
+        self.event.fmt(f)?;
+        if let Some(unit) = self.event.remote_unit() {
+            write!(f, " {unit}")?;
         }
+        if let Event::RelationBatch { relation, batch } = &self.event {
+            if batch.application_changed {
+                write!(f, " {}", relation.remote_application)?;
+            }
+            for (sign, units) in [('+', &batch.joined), ('~', &batch.changed), ('-', &batch.departed)] {
+                units.iter().try_for_each(|unit| write!(f, " {sign}{unit}"))?;
+            }
+        }
+        Ok(())
     }
 }
 

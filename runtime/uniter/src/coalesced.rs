@@ -2,40 +2,54 @@
 
 use std::fmt::Display;
 
-use periapt_host_api::{event::Event, relation::BagOwner};
+use periapt_host_api::{
+    Timestamp, UnitName,
+    event::{Event, RelationBatch, RelationContext},
+    relation::BagOwner,
+};
 
-use crate::subject::Subject;
+use crate::{relation, subject::Subject, update_status};
 
-/// What a run of this event merges into one hook, or makes moot. Each committed change of a bag or of the leader
-/// settings raises its version by one, so the difference counts the changes.
-pub(crate) fn by(subject: &Subject<'_>, event: &Event) -> Vec<String> {
+/// The most units that a line names; of the rest it tells the number.
+const MAX_NAMED: usize = 10;
+
+/// What a run of this event merges into one hook, or makes moot. Each committed change of a bag, of the settings or of
+/// the leader settings raises its version by one, so the difference counts the changes.
+pub(crate) fn by(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Vec<String> {
+    if event.task().is_some() {
+        return Vec::new();
+    }
+    let mut absorbed = match event {
+        Event::RelationBatch { relation, batch } => members(subject, relation, batch),
+        _ => changes(subject, event).into_iter().collect(),
+    };
+    absorbed.extend(event.relation().and_then(|context| came_and_went(subject, context)));
+    absorbed.extend(update_status::absorbed(subject, event, now));
+    absorbed
+}
+
+/// The changes that a hook about one thing merges.
+fn changes(subject: &Subject<'_>, event: &Event) -> Option<String> {
     let record = subject.record();
-    let text = match event {
+    match event {
+        Event::ConfigChanged => {
+            let seen = record.settings_version.unwrap_or(subject.application.settings_version);
+            merged(seen, subject.application.settings_version, "the settings")
+        }
         Event::LeaderSettingsChanged => {
             let now = subject.application.leader_settings_version;
             let seen = record.leader_settings_version.unwrap_or(now);
             merged(seen, now, "the leader settings")
         }
-        Event::RelationChanged { relation, remote_unit } => {
-            let Some(known) = record.relations.get(&relation.relation) else { return Vec::new() };
-            match remote_unit {
-                Some(unit) => {
-                    let now = subject.bag_version(relation.relation, BagOwner::Unit(unit.clone()));
-                    merged(known.members.get(unit).copied().unwrap_or(now), now, &settings_of(unit))
-                }
-                None => {
-                    let application = &relation.remote_application;
-                    let owner = BagOwner::Application(application.clone());
-                    let now = subject.bag_version(relation.relation, owner);
-                    let seen = known.applications.get(application).copied().unwrap_or(0);
-                    merged(seen, now, &settings_of(application))
-                }
+        Event::RelationChanged { relation, remote_unit } => match remote_unit {
+            Some(unit) => {
+                let (seen, now) = versions(subject, relation, unit);
+                merged(seen.unwrap_or(now), now, &settings_of(unit))
             }
-        }
+            None => application_changes(subject, relation),
+        },
         Event::RelationDeparted { relation, remote_unit, .. } => {
-            let known = record.relations.get(&relation.relation);
-            let seen = known.and_then(|known| known.members.get(remote_unit)).copied();
-            let now = subject.bag_version(relation.relation, BagOwner::Unit(remote_unit.clone()));
+            let (seen, now) = versions(subject, relation, remote_unit);
             match now.saturating_sub(seen.unwrap_or(now)) {
                 0 => None,
                 1 => Some(format!("1 change of {} that it left behind", settings_of(remote_unit))),
@@ -43,8 +57,59 @@ pub(crate) fn by(subject: &Subject<'_>, event: &Event) -> Vec<String> {
             }
         }
         _ => None,
+    }
+}
+
+/// Whom a batch tells of, and how many changes of their settings it merges.
+fn members(subject: &Subject<'_>, relation: &RelationContext, batch: &RelationBatch) -> Vec<String> {
+    let told = [(&batch.joined, "joined"), (&batch.changed, "changed"), (&batch.departed, "departed")];
+    let lines = told.into_iter().filter_map(|(units, what)| listed(units.iter(), what));
+    let merged: u64 = batch
+        .changed
+        .iter()
+        .map(|unit| versions(subject, relation, unit))
+        .map(|(seen, now)| now.saturating_sub(seen.unwrap_or(now)))
+        .filter(|count| *count > 1)
+        .sum();
+    let merged = (merged > 0).then(|| format!("{merged} changes of members' settings"));
+    let application = batch.application_changed.then(|| application_changes(subject, relation)).flatten();
+    lines.chain(merged).chain(application).collect()
+}
+
+fn came_and_went(subject: &Subject<'_>, relation: &RelationContext) -> Option<String> {
+    let (names, count) = relation::came_and_went(subject, relation.relation);
+    match (count, names.is_empty()) {
+        (0, _) => None,
+        (1, true) => Some("1 unit came and went".to_owned()),
+        (count, true) => Some(format!("{count} units came and went")),
+        (_, false) => listed(names.iter(), "came and went"),
+    }
+}
+
+fn application_changes(subject: &Subject<'_>, relation: &RelationContext) -> Option<String> {
+    let application = &relation.remote_application;
+    let known = subject.record().relations.get(&relation.relation)?;
+    let now = subject.bag_version(relation.relation, BagOwner::Application(application.clone()));
+    merged(known.applications.get(application).copied().unwrap_or(0), now, &settings_of(application))
+}
+
+/// The version of a member's settings that the unit saw last, and the present one.
+fn versions(subject: &Subject<'_>, relation: &RelationContext, unit: &UnitName) -> (Option<u64>, u64) {
+    let known = subject.record().relations.get(&relation.relation);
+    let now = subject.bag_version(relation.relation, BagOwner::Unit(unit.clone()));
+    (known.and_then(|known| known.members.get(unit)).copied(), now)
+}
+
+/// `2 units joined: b/0, b/1`; none if there are none.
+fn listed<'a>(units: impl ExactSizeIterator<Item = &'a UnitName>, what: &str) -> Option<String> {
+    let count = units.len();
+    let names: Vec<String> = units.take(MAX_NAMED).map(ToString::to_string).collect();
+    let rest = match count.saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
     };
-    text.into_iter().collect()
+    let noun = if count == 1 { "unit" } else { "units" };
+    (count > 0).then(|| format!("{count} {noun} {what}: {}{rest}", names.join(", ")))
 }
 
 fn merged(seen: u64, now: u64, what: &str) -> Option<String> {

@@ -116,10 +116,17 @@ pub struct Seen {
     pub hashes: SeenHashes,
     /// The leader settings.
     pub leader_settings_version: u64,
+    /// The settings.
+    pub settings_version: u64,
     /// The host's boot; none if it is not known.
     pub boot_id: Option<String>,
-    /// The version of the bag that the event is about; 0 if there is none.
+    /// The version of the bag that the event is about; 0 if there is none. Of a batch: of the application's.
     pub bag_version: u64,
+    /// Of a batch: the versions of the bags of those who joined or changed.
+    pub member_versions: BTreeMap<UnitName, u64>,
+    /// How many members of the relation that the event is about have gone, told of or not; without those of whom the unit
+    /// is still to be told.
+    pub gone: u64,
     /// Whether the relation that the event is about is still in the model.
     pub relation_exists: bool,
     /// The latest revision of the secret that the event is about; 0 if there is none.
@@ -184,8 +191,26 @@ pub struct Progress {
     pub transitions: Transitions,
     /// Implicit statuses that follow what the hook sent, in order.
     pub early: Vec<EarlyEffect>,
-    /// A hook that counts as committed, or is moot, without having been run.
-    pub skipped: Option<Event>,
+    /// A hook that is over without having been run.
+    pub skipped: Option<Skipped>,
+}
+
+/// A hook that is over without having been run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Skipped {
+    /// `resolved --no-retry`: it counts as committed (U-28).
+    Resolved(Event),
+    /// It had lost its meaning: nothing follows it.
+    Moot(Event),
+}
+
+impl Skipped {
+    /// What the charm would have been told.
+    pub fn event(&self) -> &Event {
+        match self {
+            Self::Resolved(event) | Self::Moot(event) => event,
+        }
+    }
 }
 
 impl Progress {
@@ -209,5 +234,7 @@ impl Progress {
             && self.record == rearmed
             && self.transitions == Transitions::default()
             && self.early.is_empty()
+            // What it absorbed is to be seen.
+            && run.coalesced.is_empty()
     }
 }

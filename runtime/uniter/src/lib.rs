@@ -22,7 +22,7 @@ mod timeline;
 mod update_status;
 
 pub use action::{ActionReturn, action_ended};
-pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen};
+pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen, Skipped};
 pub use jitter::Jitter;
 pub use progress::{begin, deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;

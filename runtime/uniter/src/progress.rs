@@ -12,7 +12,7 @@ mod follow;
 
 pub(crate) use deploy::put_failed_deploy_aside;
 pub use deploy::{deploy_failed, deployed};
-pub(crate) use follow::{moot, skipped};
+pub(crate) use follow::{moot, restated, skipped};
 
 /// What to commit before a run that [must begin](HookRun::must_begin) starts, and the run as it is after that: with
 /// the attempt on record, a run that is cut short is known to have been made (`design.md` section 6).

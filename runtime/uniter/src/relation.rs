@@ -1,10 +1,11 @@
 //! The unit's relations: what it is to see of each, what runs next in it, and when its scope is entered and left
 //! (`hook-model.md` section 2).
 
-use periapt_host_api::{Timestamp, event::Event, status::Life};
+use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life};
 
 use crate::{Decision, subject::Subject};
 
+mod batch;
 mod next;
 mod scope;
 mod sight;
@@ -42,6 +43,42 @@ pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
         }
         _ => false,
     }
+}
+
+/// A hook that was recorded as due or as failed, as it is to be run now. None: its endpoint wants to hear of members in
+/// another form since the unit runs another charm, or nothing of the batch is left.
+pub(crate) fn by_now(subject: &Subject<'_>, event: &Event) -> Option<Event> {
+    let is_batch = match event {
+        Event::RelationBatch { .. } => true,
+        Event::RelationJoined { .. } | Event::RelationChanged { .. } | Event::RelationDeparted { .. } => {
+            false
+        }
+        _ => return Some(event.clone()),
+    };
+    let context = event.relation()?;
+    let sights = Sight::of_all(subject);
+    let sight = sights.iter().find(|sight| sight.id == context.relation);
+    match (is_batch, sight) {
+        (true, Some(sight)) if sight.batches() => batch::hook(sight),
+        (false, Some(sight)) if sight.batches() => None,
+        (true, _) => None,
+        (false, _) => Some(event.clone()),
+    }
+}
+
+/// How many former members of a relation are gone, told of or not, without those of whom the unit is still to be told.
+pub(crate) fn gone(subject: &Subject<'_>, relation: RelationId) -> u64 {
+    let sights = Sight::of_all(subject);
+    let sight = sights.iter().find(|sight| sight.id == relation);
+    sight.map_or(0, |sight| u64::try_from(sight.gone_members().len()).unwrap_or(u64::MAX))
+}
+
+/// The units of a relation that came and went since the last hook of it, as [`Sight::came_and_went`] knows them.
+pub(crate) fn came_and_went(subject: &Subject<'_>, relation: RelationId) -> (Vec<UnitName>, u64) {
+    let sights = Sight::of_all(subject);
+    let Some(sight) = sights.iter().find(|sight| sight.id == relation) else { return (Vec::new(), 0) };
+    let (names, count) = sight.came_and_went();
+    (names.into_iter().cloned().collect(), count)
 }
 
 /// Whether this unit or its whole application is on its way out, so that it is the one who departs.

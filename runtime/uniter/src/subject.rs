@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
+    ApplicationName, EndpointName, OperationId, RelationId, Revision, StorageId, Timestamp, UnitName,
     event::Event,
     record::{HookStep, Operation, SecretRecord, SeenHashes, UnitRecord},
     relation::{BagKey, BagOwner},
@@ -91,6 +91,24 @@ impl<'a> Subject<'a> {
         self.view.bags.get(&BagKey { relation, owner }).map_or(0, |bag| bag.version)
     }
 
+    /// The units of an application that have, or had, a bag in a relation.
+    pub(crate) fn bag_owners(
+        &self,
+        relation: RelationId,
+        application: &ApplicationName,
+    ) -> impl Iterator<Item = &'a UnitName> {
+        let first = BagOwner::Unit(UnitName::new(application.clone(), 0));
+        let bags = self.view.bags.range(BagKey { relation, owner: first }..);
+        bags.map_while(move |(key, _)| match &key.owner {
+            BagOwner::Unit(unit) if key.relation == relation => Some(unit),
+            _ => None,
+        })
+        .take_while({
+            let application = application.clone();
+            move |unit| *unit.application() == application
+        })
+    }
+
     /// The storage that the unit has, by id.
     pub(crate) fn storages(&self) -> impl Iterator<Item = (&'a StorageView, &'a StorageAttachment)> {
         let unit = &self.unit.name;
@@ -121,11 +139,29 @@ impl<'a> Subject<'a> {
             secrets: event.secret().map(|_| self.remembered_secrets()).unwrap_or_default(),
             hashes: self.hashes(),
             leader_settings_version: self.application.leader_settings_version,
+            settings_version: self.application.settings_version,
             boot_id: self.boot_id().map(str::to_owned),
             bag_version: bag.unwrap_or(0),
+            member_versions: relation
+                .map(|context| self.member_versions(context.relation, event))
+                .unwrap_or_default(),
+            gone: relation.map_or(0, |context| crate::relation::gone(self, context.relation)),
             relation_exists: relation.is_some_and(|it| self.view.relations.contains_key(&it.relation)),
             update_status_interval: self.update_status_interval(),
         }
+    }
+
+    /// The versions of the bags that a batch tells of.
+    fn member_versions(&self, relation: RelationId, event: &Event) -> BTreeMap<UnitName, u64> {
+        let units = event.batch().into_iter().flat_map(|batch| batch.joined.iter().chain(&batch.changed));
+        units.map(|unit| (unit.clone(), self.bag_version(relation, BagOwner::Unit(unit.clone())))).collect()
+    }
+
+    /// Whether the charm that the unit runs asks for batches on an endpoint.
+    pub(crate) fn batches(&self, endpoint: &EndpointName) -> bool {
+        let digest = self.record().charm.unwrap_or(self.application.charm).digest;
+        let meta = self.view.charms.get(&digest).and_then(|charm| charm.meta.endpoints.get(endpoint));
+        meta.is_some_and(|meta| meta.batch)
     }
 
     /// What the unit was told of secrets, without those and the revisions that are gone.
@@ -145,12 +181,14 @@ impl<'a> Subject<'a> {
     pub(crate) fn run(&self, event: Event, now: Timestamp) -> Decision {
         let record = self.record();
         let failures = match &record.operation {
-            Operation::Hook { event: failed, step: HookStep::Failed(failure) } if *failed == event => {
+            Operation::Hook { event: failed, step: HookStep::Failed(failure) }
+                if event.is_attempt_of(failed) =>
+            {
                 failure.attempts
             }
             _ => 0,
         };
-        let begun = record.begun.as_ref().filter(|begun| begun.event == event);
+        let begun = record.begun.as_ref().filter(|begun| event.is_attempt_of(&begun.event));
         let attempt = begun.map_or(failures, |begun| begun.attempt).saturating_add(1);
         let operation = begun.map_or(OperationId(record.seq), |begun| begun.operation);
         let durable = self.storages().next().is_some();
@@ -166,7 +204,7 @@ impl<'a> Subject<'a> {
             failures: 0,
             operation: OperationId(record.seq),
             durable: false,
-            coalesced: coalesced::by(self, &event),
+            coalesced: coalesced::by(self, &event, now),
             charm: record.charm.unwrap_or(self.application.charm),
             seen: self.seen(&event),
             snapshot: self.view.revision,

@@ -36,6 +36,26 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     }
 }
 
+/// What a hook makes of update-status that is due, for people: any hook counts as its tick (U-20), and of several periods
+/// that passed while no hook could run one tick is left.
+pub(crate) fn absorbed(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Option<String> {
+    let interval = u64::from(subject.update_status_interval()).saturating_mul(1000);
+    let due = subject.record().update_status_due.filter(|due| *due <= now && interval > 0)?;
+    let overdue = u64::try_from(now.as_millisecond().saturating_sub(due.as_millisecond())).unwrap_or(0);
+    // A period is moved by up to a fifth: only what is longer is surely more than one.
+    let longest = Jitter::MOST.spread(interval, JITTER_PER_CENT).max(1);
+    let missed = overdue / longest;
+    match (event, missed) {
+        (Event::UpdateStatus, 0) => None,
+        (Event::UpdateStatus, 1) => Some("1 update-status that was missed".to_owned()),
+        (Event::UpdateStatus, missed) => Some(format!("{missed} update-status that were missed")),
+        // A unit that goes has no status to tell.
+        _ if !subject.alive() => None,
+        (_, 0) => Some("update-status, which was due".to_owned()),
+        (_, missed) => Some(format!("update-status, which was due, and {missed} that were missed")),
+    }
+}
+
 /// Arms the timer with a committed hook: when the unit started, and when the timer had fired before the hook was
 /// decided, since any hook counts as its tick (U-20). Otherwise hooks do not touch it.
 pub(crate) fn rearm(record: &mut UnitRecord, run: &HookRun, now: Timestamp, jitter: Jitter) {

@@ -60,6 +60,7 @@ impl Model {
                 members: members.map(|other| (other.clone(), 1)).collect(),
                 applications: BTreeMap::new(),
                 changed_pending: None,
+                gone: 0,
             };
             record.relations.insert(model.relation, told);
             let enter = Transitions { enter_scope: [model.relation].into(), ..Transitions::default() };

@@ -20,8 +20,12 @@ pub(crate) fn set_config(
     let meta = tx.charm_meta(&application)?;
     let about = |refusal: Refusal| refusal.about(format!("application {name}"));
     let (set, reset) = config::change_application(&mut application, meta, set, reset).map_err(about)?;
-    application.config = config::change(meta, &application.config, &set, &reset).map_err(about)?;
+    let before = application.config.clone();
+    application.config = config::change(meta, &before, &set, &reset).map_err(about)?;
     command::secret::check_options(&tx.state, &mut application.config, set.keys()).map_err(about)?;
+    if application.config != before {
+        application.settings_version = application.settings_version.saturating_add(1);
+    }
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     tx.put(application);
     Ok(Answer::Done)

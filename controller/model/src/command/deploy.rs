@@ -70,6 +70,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         force_charm: false,
         subordinate: meta.subordinate,
         config_hash: config::config_hash(meta, &settings, charm),
+        settings_version: 0,
         config: settings,
         storage: deploy.storage.clone(),
         resources,

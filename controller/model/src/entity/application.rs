@@ -43,6 +43,9 @@ pub struct Application {
     pub removed_usage: Usage,
     /// Over the effective settings and the charm.
     pub config_hash: String,
+    /// Rises with each change of the settings.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settings_version: u64,
     /// What storage its units get, where it is other than the charm declares.
     #[serde(default)]
     pub storage: StorageDirectives,
@@ -81,4 +84,8 @@ pub struct Application {
     pub workload_version: String,
     /// When it was deployed.
     pub created_at: Timestamp,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -41,6 +41,7 @@ pub(super) fn application(model: &Model, application: &Application) -> Applicati
         force_charm: application.force_charm,
         config: application.config.clone(),
         config_hash: application.config_hash.clone(),
+        settings_version: application.settings_version,
         trust_hash: application.trust_hash.clone(),
         trust: application.trust,
         bindings: application.bindings.clone(),

@@ -416,6 +416,7 @@ impl World {
             members: BTreeMap::new(),
             applications: BTreeMap::new(),
             changed_pending: None,
+            gone: 0,
         };
         self.commit(name, |commit| {
             commit.record.relations.insert(id, entry);

@@ -352,12 +352,12 @@ impl<C: Charm> Harness<C> {
         apply(self.relation_mut(relation).units.entry(unit.to_owned()).or_default(), &changes);
     }
 
-    fn remote(&mut self, relation: &Relation) -> String {
+    pub(super) fn remote(&mut self, relation: &Relation) -> String {
         self.relation_mut(relation).remote.clone()
     }
 
     #[expect(clippy::expect_used, reason = "a relation comes from `relate`, and is never forgotten")]
-    fn relation_mut(&mut self, relation: &Relation) -> &mut RelationState {
+    pub(super) fn relation_mut(&mut self, relation: &Relation) -> &mut RelationState {
         self.state_mut().durable.relations.get_mut(&relation.id()).expect("a relation of this harness")
     }
 
@@ -384,6 +384,6 @@ fn bytes(content: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
     content.iter().map(|&(key, value)| (key.to_owned(), value.as_bytes().to_vec())).collect()
 }
 
-fn owned(bag: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(super) fn owned(bag: &[(&str, &str)]) -> Vec<(String, String)> {
     bag.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }

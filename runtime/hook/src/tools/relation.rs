@@ -1,4 +1,4 @@
-//! `relation-ids`, `relation-list`, `relation-model-get`
+//! `relation-ids`, `relation-list`, `relation-batch`, `relation-model-get`
 
 use serde_json::{Value, json};
 
@@ -27,6 +27,15 @@ pub(super) const RELATION_LIST: Tool = Tool {
         &[Flag { names: &["--app"], kind: Kind::Switch, help: "Print the remote application instead" }],
     ],
     run: relation_list,
+};
+
+pub(super) const RELATION_BATCH: Tool = Tool {
+    name: "relation-batch",
+    arguments: "",
+    summary: "Print what a batch hook tells: which remote units joined, changed and departed since the last hook of the \
+              relation, and whether the remote application's settings changed.",
+    flags: &[OUTPUT],
+    run: relation_batch,
 };
 
 pub(super) const RELATION_MODEL_GET: Tool = Tool {
@@ -58,6 +67,19 @@ fn relation_list(call: Call<'_>) -> Result<Output, Halt> {
         true => relation.remote_application.as_str().into(),
         false => call.run.members(relation).iter().map(ToString::to_string).collect(),
     };
+    Ok(format.print(&value).into())
+}
+
+fn relation_batch(call: Call<'_>) -> Result<Output, Halt> {
+    let format = call.format()?;
+    let [] = call.at_most()?;
+    let batch = call.run.relation_batch()?;
+    let value = json!({
+        "application-changed": batch.application_changed,
+        "changed": batch.changed,
+        "departed": batch.departed,
+        "joined": batch.joined,
+    });
     Ok(format.print(&value).into())
 }
 

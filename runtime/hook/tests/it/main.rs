@@ -5,6 +5,7 @@
 
 mod actions;
 mod bags;
+mod batches;
 mod bounds;
 mod cases;
 mod chance;

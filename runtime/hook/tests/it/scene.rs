@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{
     table::{Case, secret, words},
-    world::{DATA, DB, RING, World, changed, db, departed, joined, unit},
+    world::{DATA, DB, RING, World, batch, changed, db, departed, joined, unit},
 };
 
 /// The world that a case happens in.
@@ -93,6 +93,12 @@ fn set_hook(mut world: World, hook: &str) -> World {
         ["changed", name] => changed(name),
         ["changed"] => Event::RelationChanged { relation: db(), remote_unit: None },
         ["departed", name] => departed(name),
+        // `batch +b/3 ~b/0 -b/1`: who joins, changes and departs.
+        ["batch", members @ ..] => {
+            let of =
+                |sign: &str| members.iter().filter_map(|name| name.strip_prefix(sign)).collect::<Vec<_>>();
+            batch(&of("+"), &of("~"), &of("-"))
+        }
         ["broken"] => {
             world.members(DB, &[]);
             world.relation(DB).life = Life::Dying;

@@ -10,7 +10,7 @@ use periapt_host_api::{
     ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
-    event::{Event, RelationContext},
+    event::{Event, RelationBatch, RelationContext},
     network::{Bindings, HostInterface, InterfaceAddress, Spaces, Subnet},
     ports::OpenedPorts,
     record::{CharmRef, RelationRecord, UnitRecord},
@@ -94,6 +94,18 @@ pub(crate) fn departed(remote_unit: &str) -> Event {
         remote_unit: unit(remote_unit),
         departing_unit: unit(remote_unit),
     }
+}
+
+/// A batch of the relation of `db`.
+pub(crate) fn batch(joined: &[&str], changed: &[&str], departed: &[&str]) -> Event {
+    let units = |names: &[&str]| names.iter().map(|name| unit(name)).collect();
+    let batch = RelationBatch {
+        joined: units(joined),
+        changed: units(changed),
+        departed: units(departed),
+        ..RelationBatch::default()
+    };
+    Event::RelationBatch { relation: db(), batch }
 }
 
 /// A status since the epoch.
@@ -373,6 +385,7 @@ fn own_application(charm: CharmRef) -> ApplicationView {
         force_charm: false,
         config: BTreeMap::from([("size".to_owned(), OptionValue::Integer(80))]),
         config_hash: String::new(),
+        settings_version: 0,
         trust_hash: String::new(),
         trust: false,
         leader: Some(Leader { unit: unit("a/1"), term: LeaderTerm(2) }),
@@ -396,6 +409,7 @@ fn own_unit(charm: CharmRef) -> UnitView {
         members: members.iter().map(|name| (unit(name), 1)).collect(),
         applications: BTreeMap::new(),
         changed_pending: None,
+        gone: 0,
     };
     let relations = [(DB, record("db", "b", &["b/0", "b/1"])), (RING, record("ring", "a", &["a/1"]))];
     UnitView {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     CharmDigest, LeaderTerm, OperationId, Revision, TaskId, Timestamp, UnitName,
     commit::{EarlyEffect, HookEffects, UnitCommit},
-    event::Event,
     journal::JournalRecord,
     record::CharmRef,
     view::View,
 };
-use periapt_uniter::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
+use periapt_uniter::{
+    ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress, Skipped,
+};
 
 use super::{Agent, outbox::Outbox};
 use crate::{
@@ -102,8 +103,8 @@ enum About {
     Begin(Box<ActionRun>),
     /// That a hook is about to run, which then runs on this view.
     BeginHook(Box<View>, Box<HookRun>),
-    /// A hook that is passed over.
-    Passed(TraceId),
+    /// A hook that is not run, and its fate once that is committed.
+    Passed(TraceId, Fate),
     Bookkeeping,
 }
 
@@ -191,7 +192,7 @@ impl Executor {
         match &self.flight {
             Flight::Ran(flown) => Some(flown.traced),
             Flight::Committing { about: About::Hook(flown), taken: false, .. } => Some(flown.traced),
-            Flight::Committing { about: About::Passed(traced), taken: false, .. } => Some(*traced),
+            Flight::Committing { about: About::Passed(traced, _), taken: false, .. } => Some(*traced),
             Flight::None | Flight::Begun(_) | Flight::Started { .. } | Flight::Committing { .. } => None,
         }
     }
@@ -255,7 +256,13 @@ impl Executor {
             Decision::Commit(progress) => {
                 let Some(unit) = view.units.get(&self.name) else { return Ok(Step::Stopped) };
                 let about = match &progress.skipped {
-                    Some(_) => About::Passed(self.trace_passed(world, &view, &progress)),
+                    Some(skipped) => {
+                        let fate = match skipped {
+                            Skipped::Resolved(_) => Fate::PassedOver,
+                            Skipped::Moot(_) => Fate::Moot,
+                        };
+                        About::Passed(self.trace_passed(world, &view, &progress, skipped), fate)
+                    }
                     None => About::Bookkeeping,
                 };
                 self.commit(world, unit.record.seq, &progress, Outcome::default(), about);
@@ -293,12 +300,17 @@ impl Executor {
         self.commit(world, run.record.seq, &progress, Outcome::default(), About::Bookkeeping);
     }
 
-    fn trace_passed(&self, world: &mut World<'_>, view: &View, progress: &Progress) -> TraceId {
-        let event = progress.skipped.clone().unwrap_or(Event::UpdateStatus);
+    fn trace_passed(
+        &self,
+        world: &mut World<'_>,
+        view: &View,
+        progress: &Progress,
+        skipped: &Skipped,
+    ) -> TraceId {
         world.trace.push(Traced {
             at: world.clock.now(),
             unit: self.name.clone(),
-            event,
+            event: skipped.event().clone(),
             attempt: 0,
             operation: OperationId(progress.record.seq.saturating_sub(1)),
             snapshot: view.revision,

@@ -56,6 +56,7 @@ impl ByHand<'_> {
             members: BTreeMap::new(),
             applications: BTreeMap::new(),
             changed_pending: None,
+            gone: 0,
         };
         self.commit(|commit| {
             commit.record.relations.insert(relation, record);

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use periapt_host_api::{RelationId, UnitName, event::Event};
+use periapt_host_api::{
+    RelationId, UnitName,
+    event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
+};
 
 use super::Breach;
 use crate::{Traced, trace::Fate};
@@ -85,6 +88,11 @@ fn relations(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
 /// Takes note of a hook of a relation, or says which rule it breaks.
 fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static str> {
     let passed = traced.fate == Fate::PassedOver;
+    if traced.fate == Fate::Moot {
+        // Nobody was told. What a member that joined is still owed goes with its relation, or is told in a batch.
+        told.pending = None;
+        return None;
+    }
     let remote = traced.event.remote_unit().cloned();
     if told.broken {
         return Some("R-25 broken is last");
@@ -95,7 +103,14 @@ fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static st
         return Some("R-28");
     }
     if let Some(pending) = told.pending.take() {
-        let follows = matches!(&traced.event, Event::RelationChanged { remote_unit: Some(unit), .. } if *unit == pending);
+        // A charm that asks for batches since then is told in one.
+        let follows = match &traced.event {
+            Event::RelationChanged { remote_unit: Some(unit), .. } => *unit == pending,
+            Event::RelationBatch { batch, .. } => {
+                batch.changed.contains(&pending) || batch.departed.contains(&pending)
+            }
+            _ => false,
+        };
         if !follows {
             return Some("R-23");
         }
@@ -117,6 +132,7 @@ fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static st
         (Event::RelationDeparted { .. }, Some(remote)) if !told.members.remove(&remote) => {
             return Some("2.5 departed of a stranger");
         }
+        (Event::RelationBatch { batch, .. }, _) => return tell_batch(told, unit, batch, passed),
         (Event::RelationBroken(context), _) => {
             told.broken = true;
             if context.remote_application == *unit.application() {
@@ -131,22 +147,49 @@ fn tell(told: &mut Told, unit: &UnitName, traced: &Traced) -> Option<&'static st
     None
 }
 
+/// Takes note of a batch, or says which rule it breaks.
+fn tell_batch(told: &mut Told, unit: &UnitName, batch: &RelationBatch, passed: bool) -> Option<&'static str> {
+    let named: Vec<_> = batch.members().collect();
+    if named.is_empty() && !batch.application_changed {
+        return Some("a batch tells something");
+    }
+    if named.len() > MAX_BATCH_MEMBERS {
+        return Some("a batch is bounded");
+    }
+    if named.iter().collect::<BTreeSet<_>>().len() != named.len() {
+        return Some("a batch names each member once");
+    }
+    if batch.joined.contains(unit) {
+        return Some("R-20 a unit joins itself");
+    }
+    if batch.joined.iter().any(|joined| !told.members.insert(joined.clone())) {
+        return Some("2.5 joined of a member");
+    }
+    if !passed && batch.changed.iter().any(|changed| !told.members.contains(changed)) {
+        return Some("2.5 changed of a stranger");
+    }
+    if batch.departed.iter().any(|departed| !told.members.remove(departed)) {
+        return Some("2.5 departed of a stranger");
+    }
+    None
+}
+
 /// After a failure nothing runs but the same hook, until it is committed or passed over (U-29); a run that was
 /// lost is made again under the same id, if the unit has not gone another way.
 fn failures(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let mut failed: Option<&Event> = None;
     let mut breaches = Vec::new();
     for traced in hooks {
-        let moot = traced.fate == Fate::PassedOver;
+        let passed = matches!(traced.fate, Fate::PassedOver | Fate::Moot);
         if let Some(event) = failed
-            && !moot
-            && traced.event != *event
+            && !passed
+            && !traced.event.is_attempt_of(event)
         {
             breaches.push(Breach::new("U-29", format!("{unit}: {traced} ran while {event} had failed")));
         }
         match traced.fate {
             Fate::Failed => failed = Some(&traced.event),
-            Fate::Committed | Fate::PassedOver => failed = None,
+            Fate::Committed | Fate::PassedOver | Fate::Moot => failed = None,
             Fate::InFlight | Fate::Refused | Fate::Stale | Fate::Lost => {}
         }
     }

@@ -10,6 +10,7 @@
 )]
 
 mod actions;
+mod batches;
 mod bench;
 mod commits;
 mod configuration;

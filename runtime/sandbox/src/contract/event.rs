@@ -1,5 +1,7 @@
 //! Events as the contract says them.
 
+use std::collections::BTreeSet;
+
 use periapt_host_api::{
     UnitName,
     event::{Event, RelationContext, StorageContext},
@@ -48,6 +50,18 @@ fn event_of(event: &Event) -> types::Event {
                 remote_application: relation.remote_application.to_string(),
                 remote_unit: remote_unit.to_string(),
                 departing_unit: departing_unit.to_string(),
+            })
+        }
+        Event::RelationBatch { relation, batch } => {
+            let names = |units: &BTreeSet<UnitName>| units.iter().map(UnitName::to_string).collect();
+            types::Event::RelationBatch(types::RelationBatchEvent {
+                endpoint: relation.endpoint.to_string(),
+                relation: relation.relation.0,
+                remote_application: relation.remote_application.to_string(),
+                application_changed: batch.application_changed,
+                joined: names(&batch.joined),
+                changed: names(&batch.changed),
+                departed: names(&batch.departed),
             })
         }
         Event::RelationBroken(relation) => types::Event::RelationBroken(relation_event(relation)),

@@ -3,7 +3,10 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use periapt_host_api::{
-    CharmDigest, LeaderTerm, RelationId, commit::EarlyEffect, event::Event, status::WorkloadStatus,
+    CharmDigest, LeaderTerm, RelationId,
+    commit::EarlyEffect,
+    event::{Event, RelationBatch},
+    status::WorkloadStatus,
 };
 use periapt_sandbox::{HookErrorKind, Outcome};
 
@@ -47,6 +50,18 @@ async fn every_event_reaches_the_charm_with_its_fields() {
         (
             Event::RelationDeparted { relation: relation(), remote_unit: remote(), departing_unit: remote() },
             "event peer-relation-departed relation=peer:1 app=u unit=u/1 departing=u/1",
+        ),
+        (
+            Event::RelationBatch {
+                relation: relation(),
+                batch: RelationBatch {
+                    application_changed: true,
+                    joined: [unit("u/2"), unit("u/3")].into(),
+                    changed: [unit("u/1")].into(),
+                    ..RelationBatch::default()
+                },
+            },
+            "event peer-relation-batch relation=peer:1 app=u joined=u/2,u/3 changed=u/1 departed=",
         ),
         (Event::RelationBroken(relation()), "event peer-relation-broken relation=peer:1 app=u"),
     ] {

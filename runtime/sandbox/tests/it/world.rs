@@ -291,6 +291,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         force_charm: false,
         config,
         config_hash: String::new(),
+        settings_version: 0,
         trust_hash: String::new(),
         trust: false,
         leader: Some(Leader { unit: unit("u/0"), term: LeaderTerm(3) }),
@@ -350,6 +351,7 @@ fn own_unit(charm: CharmRef, peers: &str) -> UnitView {
         members: BTreeMap::from([(unit(member), 1)]),
         applications: BTreeMap::new(),
         changed_pending: None,
+        gone: 0,
     };
     let relations = [(RelationId(1), record(peers, "u", "u/1")), (RelationId(2), record("db", "w", "w/0"))];
     UnitView {

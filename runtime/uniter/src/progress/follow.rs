@@ -2,12 +2,12 @@
 
 use periapt_host_api::{
     ApplicationName, UnitName,
-    event::{Event, RelationContext},
+    event::{Event, RelationBatch, RelationContext},
     record::{HookStep, Operation, RelationRecord, UnitRecord},
     secret::SecretKey,
 };
 
-use crate::{Progress, Seen};
+use crate::{Progress, Seen, Skipped};
 
 /// Commits a hook: what it saw becomes what the unit has seen, and what must come next is queued.
 pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
@@ -29,6 +29,7 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
         Event::Remove => record.removed = true,
         Event::ConfigChanged => {
             record.seen.clone_from(&seen.hashes);
+            record.settings_version = Some(seen.settings_version);
             progress.transitions.refresh_addresses = true;
             if !record.started {
                 queue(record, Event::Start);
@@ -50,6 +51,14 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
         }
         Event::RelationDeparted { relation, remote_unit, .. } => {
             with_relation(record, relation, |relation| departed(relation, remote_unit));
+        }
+        Event::RelationBatch { relation: context, batch } => {
+            with_relation(record, context, |relation| {
+                batch_done(relation, batch, seen);
+                if batch.application_changed {
+                    application_changed(relation, &context.remote_application, seen.bag_version);
+                }
+            });
         }
         Event::RelationBroken(context) => {
             record.relations.remove(&context.relation);
@@ -79,6 +88,19 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
             progress.transitions.expired.insert(SecretKey { id: secret.id, revision: *revision });
         }
     }
+    if let Some(context) = event.relation() {
+        with_relation(record, context, |relation| relation.gone = gone_after(event, seen));
+    }
+}
+
+/// Who departs in this hook is gone after it.
+fn gone_after(event: &Event, seen: &Seen) -> u64 {
+    let departed = match event {
+        Event::RelationDeparted { .. } => 1,
+        Event::RelationBatch { batch, .. } => u64::try_from(batch.departed.len()).unwrap_or(u64::MAX),
+        _ => 0,
+    };
+    seen.gone.saturating_add(departed)
 }
 
 /// A hook that `resolved --no-retry` commits without running it: all that follows it follows (U-28).
@@ -86,7 +108,7 @@ pub(crate) fn skipped(record: &UnitRecord, event: &Event, seen: &Seen) -> Progre
     let mut progress = Progress::after(record);
     commit(&mut progress, event, seen);
     progress.transitions.clear_resolved = true;
-    progress.skipped = Some(event.clone());
+    progress.skipped = Some(Skipped::Resolved(event.clone()));
     progress
 }
 
@@ -98,7 +120,17 @@ pub(crate) fn moot(record: &UnitRecord, event: &Event) -> Progress {
     if let Event::RelationChanged { relation, remote_unit: Some(unit) } = event {
         with_relation(&mut progress.record, relation, |relation| no_longer_pending(relation, unit));
     }
-    progress.skipped = Some(event.clone());
+    progress.skipped = Some(Skipped::Moot(event.clone()));
+    progress
+}
+
+/// A hook about members that is to be told in another form, or of which nothing is left: the unit was told nothing by
+/// it, and what there is to tell is looked for afresh.
+pub(crate) fn restated(record: &UnitRecord, event: &Event) -> Progress {
+    let mut progress = Progress::after(record);
+    progress.record.operation = Operation::Continue;
+    progress.record.begun = None;
+    progress.skipped = Some(Skipped::Moot(event.clone()));
     progress
 }
 
@@ -135,6 +167,20 @@ fn application_changed(relation: &mut RelationRecord, application: &ApplicationN
 fn departed(relation: &mut RelationRecord, unit: &UnitName) {
     relation.members.remove(unit);
     no_longer_pending(relation, unit);
+}
+
+/// Who joined in a batch was told of once and for all: no changed follows.
+fn batch_done(relation: &mut RelationRecord, batch: &RelationBatch, seen: &Seen) {
+    let version = |unit: &UnitName| seen.member_versions.get(unit).copied().unwrap_or(0);
+    for unit in &batch.joined {
+        relation.members.insert(unit.clone(), version(unit));
+    }
+    for unit in &batch.changed {
+        unit_changed(relation, unit, version(unit));
+    }
+    for unit in &batch.departed {
+        departed(relation, unit);
+    }
 }
 
 fn no_longer_pending(relation: &mut RelationRecord, unit: &UnitName) {

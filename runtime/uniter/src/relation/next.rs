@@ -2,13 +2,16 @@
 
 use periapt_host_api::{UnitName, event::Event};
 
-use super::sight::Sight;
+use super::{batch, sight::Sight};
 
 /// The next hook of a relation; none if the unit was told all. Versions are compared for difference, and
 /// a member's first change follows its joining whatever happened since.
 pub(super) fn hook(sight: &Sight<'_>) -> Option<Event> {
     if !sight.told.created {
         return None;
+    }
+    if sight.batches() {
+        return batch::hook(sight).or_else(|| broken(sight));
     }
     pending_change(sight)
         .or_else(|| departed(sight))
@@ -36,10 +39,7 @@ fn broken(sight: &Sight<'_>) -> Option<Event> {
 }
 
 fn application_changed(sight: &Sight<'_>) -> Option<Event> {
-    let seen = sight.told.applications.get(&sight.told.remote_application).copied().unwrap_or(0);
-    let version = sight.application_version();
-    // Never written gives no hook, nor does a relation that is ending.
-    (version != 0 && version != seen && !sight.ending()).then(|| changed(sight, None))
+    sight.application_differs().then(|| changed(sight, None))
 }
 
 fn joined(sight: &Sight<'_>) -> Option<Event> {

@@ -79,6 +79,7 @@ fn fresh(own: &Endpoint, other: &Endpoint) -> RelationRecord {
         members: BTreeMap::new(),
         applications: BTreeMap::new(),
         changed_pending: None,
+        gone: 0,
     }
 }
 

@@ -72,7 +72,7 @@ impl<'a> Sight<'a> {
 
     /// Who departs when `remote` goes out of view.
     pub(super) fn departing(&self, remote: &UnitName) -> UnitName {
-        if leaving(self.subject) { self.subject.unit.name.clone() } else { remote.clone() }
+        if self.leaves() { self.subject.unit.name.clone() } else { remote.clone() }
     }
 
     /// Whether a unit is a member that this unit is to see.
@@ -95,6 +95,53 @@ impl<'a> Sight<'a> {
             && *unit != self.subject.unit.name
             && *unit.application() == self.told.remote_application
             && self.company.as_ref().is_none_or(|company| company.contains(unit))
+    }
+
+    /// Whether the application bag is not as the unit saw it last. Never written gives no hook, nor does a
+    /// relation that is ending.
+    pub(super) fn application_differs(&self) -> bool {
+        let seen = self.told.applications.get(&self.told.remote_application).copied().unwrap_or(0);
+        let version = self.application_version();
+        version != 0 && version != seen && !self.ending()
+    }
+
+    /// Whether its endpoint asks for batches.
+    pub(super) fn batches(&self) -> bool {
+        self.subject.batches(&self.told.endpoint)
+    }
+
+    /// This unit.
+    pub(super) fn unit(&self) -> &UnitName {
+        &self.subject.unit.name
+    }
+
+    /// Whether it is this unit that departs, when others go out of view.
+    pub(super) fn leaves(&self) -> bool {
+        leaving(self.subject)
+    }
+
+    /// The units whose bags are left of a membership that is over, without those of whom the unit is still to be
+    /// told. In a container there is one counterpart, of whose coming and going the unit is always told.
+    pub(super) fn gone_members(&self) -> Vec<&'a UnitName> {
+        if self.company.is_some() || self.gone() {
+            return Vec::new();
+        }
+        let owners = self.subject.bag_owners(self.id, &self.told.remote_application);
+        let over = owners.filter(|unit| {
+            !self.told.members.contains_key(*unit) && !self.sees(unit) && **unit != self.subject.unit.name
+        });
+        over.collect()
+    }
+
+    /// Those among them that came and went since the unit's last hook of the relation: it was never told of them. All of
+    /// them by name, if they are the first ever to have gone; else their number.
+    pub(super) fn came_and_went(&self) -> (Vec<&'a UnitName>, u64) {
+        if self.ending() || !self.told.created {
+            return (Vec::new(), 0);
+        }
+        let gone = self.gone_members();
+        let count = u64::try_from(gone.len()).unwrap_or(u64::MAX).saturating_sub(self.told.gone);
+        (if self.told.gone == 0 { gone } else { Vec::new() }, count)
     }
 
     /// The version of a member's bag; 0: never written.

@@ -25,14 +25,17 @@ pub(super) fn config_change(subject: &Subject<'_>, now: Timestamp) -> Option<Dec
 }
 
 /// Runs a hook that was recorded as due or as failed, or passes over it if it has lost its meaning since:
-/// leadership was lost before leader-elected ran (K05), the relation is gone from the model (U-16).
+/// leadership was lost before leader-elected ran (K05), the relation is gone from the model (U-16). A batch holds what
+/// there is to tell by now (U-30).
 pub(super) fn run_unless_moot(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Decision {
     let deposed = *event == Event::LeaderElected && !subject.record().leader;
     let moot =
         relation::moot(subject, event) || storage::moot(subject, event) || secrets::moot(subject, event);
     if deposed || moot {
-        Decision::Commit(Box::new(progress::moot(subject.record(), event)))
-    } else {
-        subject.run(event.clone(), now)
+        return Decision::Commit(Box::new(progress::moot(subject.record(), event)));
+    }
+    match relation::by_now(subject, event) {
+        Some(event) => subject.run(event, now),
+        None => Decision::Commit(Box::new(progress::restated(subject.record(), event))),
     }
 }

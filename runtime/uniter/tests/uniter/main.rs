@@ -9,6 +9,8 @@
     reason = "a test that panics has failed, as it should"
 )]
 
+mod batches;
+mod coalesced;
 mod config;
 mod failure;
 mod leadership;

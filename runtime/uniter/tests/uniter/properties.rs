@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     RelationId, UnitName,
     command::ResolveMode,
-    event::Event,
+    event::{Event, MAX_BATCH_MEMBERS},
     record::{HookStep, Operation},
     status::Life,
 };
@@ -56,6 +56,7 @@ fn simple_change() -> impl Strategy<Value = Change> {
         "e1-relation-joined",
         "e1-relation-changed",
         "e1-relation-departed",
+        "e1-relation-batch",
         "e1-relation-broken",
         "deploy",
     ]);
@@ -190,17 +191,25 @@ fn check_order(events: &[Event], gone_skips: &[usize]) {
         }
         if gone_skips.contains(&index) {
             // Passed over, for its relation is gone (U-16).
-            if let (Some(context), Some(_)) = (event.relation(), event.remote_unit()) {
+            // Or it is told in another form (decision 0016).
+            if let Some(context) = event.relation() {
                 relations.entry(context.relation).or_default().owed = None;
             }
             continue;
         }
         let Some(context) = event.relation() else { continue };
         let known = relations.entry(context.relation).or_default();
-        if let Some(owed) = known.owed.take() {
-            let expected = Event::RelationChanged { relation: context.clone(), remote_unit: Some(owed) };
-            assert_eq!(*event, expected, "R-23: changed follows joined");
-            continue;
+        match (known.owed.take(), event) {
+            (Some(owed), Event::RelationBatch { batch, .. }) => {
+                let told = batch.changed.contains(&owed) || batch.departed.contains(&owed);
+                assert!(told, "R-23: the batch after a joined tells of {owed}");
+            }
+            (Some(owed), event) => {
+                let expected = Event::RelationChanged { relation: context.clone(), remote_unit: Some(owed) };
+                assert_eq!(*event, expected, "R-23: changed follows joined");
+                continue;
+            }
+            (None, _) => {}
         }
         assert_eq!(known.created, !matches!(event, Event::RelationCreated(_)), "R-28: {event}");
         match event {
@@ -218,6 +227,25 @@ fn check_order(events: &[Event], gone_skips: &[usize]) {
                 let before = known.members.len();
                 known.members.retain(|member| member != remote_unit);
                 assert_eq!(known.members.len() + 1, before, "departed without being a member: {remote_unit}");
+            }
+            Event::RelationBatch { batch, .. } => {
+                assert!(!batch.is_empty() && batch.members().count() <= MAX_BATCH_MEMBERS);
+                for joined in &batch.joined {
+                    assert!(!known.members.contains(joined), "joined twice: {joined}");
+                    known.members.push(joined.clone());
+                }
+                for changed in &batch.changed {
+                    assert!(known.members.contains(changed), "changed without being a member: {changed}");
+                }
+                for departed in &batch.departed {
+                    let before = known.members.len();
+                    known.members.retain(|member| member != departed);
+                    assert_eq!(
+                        known.members.len() + 1,
+                        before,
+                        "departed without being a member: {departed}"
+                    );
+                }
             }
             _ => {
                 assert!(known.members.is_empty(), "R-25: all departs precede broken");

@@ -18,7 +18,7 @@ use periapt_uniter::{
 mod controller;
 mod model;
 
-pub(crate) use model::charm;
+pub(crate) use model::{BATCHING, charm};
 
 /// How many steps a unit may take to settle: many times more than any test needs.
 const MAX_STEPS: usize = 500;
@@ -31,7 +31,7 @@ pub(crate) struct World {
     trace: Vec<String>,
     /// Every event that was committed, by a run or by being skipped.
     pub(crate) committed: Vec<Event>,
-    /// Which of these were passed over because their relation is gone.
+    /// Which of these were moot: their relation is gone, or the charm is to hear of it in another form.
     pub(crate) passed_over: Vec<usize>,
     /// Relations that were removed by force; their ids are never used again.
     pub(crate) removed: BTreeSet<RelationId>,
@@ -189,6 +189,14 @@ fn text(event: &Event) -> String {
         (Some(unit), _) => text += &format!(" {unit}"),
         (None, Event::RelationChanged { relation, .. }) => {
             text += &format!(" {}", relation.remote_application)
+        }
+        (None, Event::RelationBatch { relation, batch }) => {
+            if batch.application_changed {
+                text += &format!(" {}", relation.remote_application);
+            }
+            for (sign, units) in [('+', &batch.joined), ('~', &batch.changed), ('-', &batch.departed)] {
+                units.iter().for_each(|unit| text += &format!(" {sign}{unit}"));
+            }
         }
         _ => {}
     }

@@ -38,6 +38,7 @@ fn full() -> Application {
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
+        settings_version: 6,
         storage: [(
             parse("data"),
             StorageDirective { pool: Some("rootfs".into()), size: Some(2048), count: Some(2) },
@@ -87,6 +88,7 @@ fn just_deployed() -> Application {
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: String::new(),
+        settings_version: 0,
         storage: [].into(),
         resources: [].into(),
         trust: false,

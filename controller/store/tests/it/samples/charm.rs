@@ -97,6 +97,7 @@ fn endpoints() -> Named<EndpointMeta> {
         limit,
         scope,
         optional: limit.is_some(),
+        batch: scope == Scope::Container,
     };
     let mut endpoints: Named<EndpointMeta> =
         roles().into_iter().map(|(name, role)| (name, endpoint(role, Scope::Global, Some(1)))).collect();

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     RelationId, Revision, TaskId,
-    event::{Event, RelationContext, StorageContext},
+    event::{Event, RelationBatch, RelationContext, StorageContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
     secret::{SecretContext, SecretId, SecretRevision},
@@ -113,6 +113,8 @@ fn events() -> Named<Event> {
             remote_unit: remote(),
             departing_unit: parse("wordpress/10"),
         },
+        "relation-batch": Event::RelationBatch { .. } =>
+            Event::RelationBatch { relation: relation(), batch: batch() },
         "relation-broken": Event::RelationBroken(_) => Event::RelationBroken(relation()),
         "action": Event::Action { .. } => Event::Action { name: "backup".into(), task: TaskId(2) },
         "storage-attached": Event::StorageAttached(_) => Event::StorageAttached(storage()),
@@ -129,6 +131,16 @@ fn events() -> Named<Event> {
 /// The relation that the samples' events are about.
 pub(crate) fn relation() -> RelationContext {
     RelationContext { endpoint: parse("db"), relation: RelationId(2), remote_application: parse("mysql") }
+}
+
+fn batch() -> RelationBatch {
+    RelationBatch {
+        application_changed: true,
+        joined: [parse("mysql/0"), parse("mysql/11")].into(),
+        changed: [parse("mysql/3")].into(),
+        departed: [parse("mysql/4")].into(),
+        departing_unit: Some(parse("wordpress/10")),
+    }
 }
 
 fn storage() -> StorageContext {

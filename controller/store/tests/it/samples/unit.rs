@@ -89,6 +89,7 @@ fn full(operation: Operation) -> Unit {
             status_set: true,
             charm: Some(charm()),
             seen: SeenHashes { config: "c0".into(), trust: "70".into(), addresses: "ad".into() },
+            settings_version: Some(6),
             leader_settings_version: Some(9),
             relations: [(RelationId(2), relation(Some("mysql/11"))), (RelationId(10), relation(None))].into(),
             storages: [parse("data/3"), parse("logs/12")].into(),
@@ -130,6 +131,7 @@ fn relation(changed_pending: Option<&str>) -> RelationRecord {
         members: [(parse("mysql/0"), 12), (parse("mysql/11"), 0)].into(),
         applications: [(parse("mysql"), 3), (parse("wordpress"), 1)].into(),
         changed_pending: changed_pending.map(parse),
+        gone: if changed_pending.is_some() { 4 } else { 0 },
     }
 }
 
@@ -154,6 +156,7 @@ fn new() -> Unit {
             status_set: false,
             charm: None,
             seen: SeenHashes { config: String::new(), trust: String::new(), addresses: String::new() },
+            settings_version: None,
             leader_settings_version: None,
             relations: [].into(),
             storages: [].into(),

@@ -386,6 +386,7 @@ fn view(units: &[&str]) -> View {
         force_charm: false,
         config: BTreeMap::new(),
         config_hash: "config".to_owned(),
+        settings_version: 0,
         trust_hash: "trust".to_owned(),
         trust: false,
         leader: None,

@@ -63,7 +63,7 @@ impl Executor {
                     match about {
                         About::Begin(run) => self.flight = Flight::Begun(run),
                         About::BeginHook(view, run) => self.start(world.clock.now(), view, run),
-                        About::Hook(_) | About::Passed(_) | About::Bookkeeping => {}
+                        About::Hook(_) | About::Passed(..) | About::Bookkeeping => {}
                     }
                     world.agent.catch_up(world.controller)?;
                 }
@@ -141,7 +141,7 @@ impl Executor {
     fn note(&self, world: &mut World<'_>, about: &About, fate: Fate) {
         match about {
             About::Hook(flown) => world.trace.decide(flown.traced, fate),
-            About::Passed(traced) => world.trace.decide(*traced, fate),
+            About::Passed(traced, _) => world.trace.decide(*traced, fate),
             About::Begin(_) | About::BeginHook(..) | About::Bookkeeping => {}
         }
     }
@@ -152,6 +152,6 @@ fn accepted(about: &About) -> Fate {
     match about {
         About::Hook(flown) if matches!(flown.end, HookEnd::Failed { .. }) => Fate::Failed,
         About::Hook(_) | About::Begin(_) | About::BeginHook(..) | About::Bookkeeping => Fate::Committed,
-        About::Passed(_) => Fate::PassedOver,
+        About::Passed(_, fate) => *fate,
     }
 }

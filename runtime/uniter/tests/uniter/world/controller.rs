@@ -1,12 +1,12 @@
 //! The part of the controller that applies what the unit commits.
 
 use periapt_host_api::{
-    RelationId, Revision,
+    Revision,
     commit::EarlyEffect,
     status::{Life, StatusInfo},
     view::Membership,
 };
-use periapt_uniter::Progress;
+use periapt_uniter::{Progress, Skipped};
 
 use super::{World, text};
 
@@ -14,11 +14,10 @@ impl World {
     pub(super) fn apply(&mut self, progress: Progress) {
         let before = self.record().clone();
         assert_eq!(progress.record.seq, before.seq + 1, "a commit is one step");
-        if let Some(event) = progress.skipped {
+        if let Some(skipped) = progress.skipped {
+            let event = skipped.event().clone();
             self.trace.push(format!("{} skipped", text(&event)));
-            let gone = |relation: RelationId| !self.view.relations.contains_key(&relation);
-            let by_operator = progress.transitions.clear_resolved;
-            if !by_operator && event.relation().is_some_and(|context| gone(context.relation)) {
+            if matches!(skipped, Skipped::Moot(_)) && event.relation().is_some() {
                 self.passed_over.push(self.committed.len());
             }
             self.committed.push(event);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
-    charm::CharmMeta,
+    ApplicationName, CharmDigest, EndpointName, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    charm::{CharmMeta, EndpointMeta},
     command::ResolveMode,
     record::{CharmRef, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
@@ -14,6 +14,24 @@ use periapt_host_api::{
 };
 
 use super::World;
+
+/// The version of the charm that asks for batches in all relations.
+pub(crate) const BATCHING: u64 = 3;
+
+fn batching_endpoints() -> BTreeMap<EndpointName, EndpointMeta> {
+    let endpoint = |name: &str| {
+        let meta = EndpointMeta {
+            role: if name == "e0" { Role::Peer } else { Role::Requirer },
+            interface: "any".parse().unwrap(),
+            limit: None,
+            scope: Scope::Global,
+            optional: false,
+            batch: true,
+        };
+        (name.parse().unwrap(), meta)
+    };
+    ["db", "e0", "e1", "e2"].map(endpoint).into()
+}
 
 impl World {
     pub(crate) fn put_application(&mut self, name: &str) {
@@ -27,6 +45,7 @@ impl World {
                 force_charm: false,
                 config: BTreeMap::new(),
                 config_hash: "config-1".to_owned(),
+                settings_version: 0,
                 trust_hash: "trust-1".to_owned(),
                 trust: false,
                 leader: None,
@@ -115,7 +134,7 @@ impl World {
                     summary: String::new(),
                     description: String::new(),
                     subordinate: false,
-                    endpoints: BTreeMap::new(),
+                    endpoints: if version == BATCHING { batching_endpoints() } else { BTreeMap::new() },
                     extra_bindings: BTreeSet::new(),
                     resources: BTreeMap::new(),
                     options: BTreeMap::new(),

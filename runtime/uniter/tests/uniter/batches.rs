@@ -1,0 +1,243 @@
+//! Batches: what happens among a relation's members as one hook (decision 0016).
+
+use periapt_host_api::{
+    UnitName,
+    command::ResolveMode,
+    event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
+    record::{HookStep, Operation},
+    relation::BagOwner,
+    status::Life,
+};
+use periapt_uniter::{Decision, HookEnd};
+
+use crate::{World, check, world::BATCHING};
+
+/// A started unit of the charm that asks for batches, with a relation to `b`, of which these units are known.
+fn related(members: &[&str]) -> World {
+    let mut world = World::started();
+    world.want_charm(BATCHING, false);
+    world.relate(1, "db", Some("b"));
+    for unit in members {
+        world.join(1, unit, 1);
+    }
+    world.settle();
+    world.take_trace();
+    world
+}
+
+fn known(world: &World) -> Vec<(String, u64)> {
+    let told = &world.record().relations[&1.into()];
+    told.members.iter().map(|(unit, version)| (unit.to_string(), *version)).collect()
+}
+
+#[test]
+fn what_happened_since_the_last_hook_is_one_hook() {
+    let mut world = related(&[]);
+    for unit in ["b/0", "b/1", "b/2"] {
+        world.join(1, unit, 1);
+    }
+    check(&mut world, &["db-relation-batch +b/0 +b/1 +b/2"]);
+    world.write(1, "b/1", 5);
+    world.write(1, "b", 2);
+    world.leave(1, "b/2");
+    world.join(1, "b/3", 1);
+    check(&mut world, &["db-relation-batch b +b/3 ~b/1 -b/2"]);
+    assert_eq!(known(&world), [("b/0".into(), 1), ("b/1".into(), 5), ("b/3".into(), 1)]);
+    check(&mut world, &[]);
+}
+
+#[test]
+fn created_comes_first_and_broken_last_each_as_a_hook_of_its_own() {
+    let mut world = World::started();
+    world.want_charm(BATCHING, false);
+    world.relate(1, "db", Some("b"));
+    world.join(1, "b/0", 1);
+    world.join(1, "b/1", 1);
+    check(
+        &mut world,
+        &[
+            "deploy 3",
+            "db-relation-created",
+            "upgrade-charm",
+            "config-changed",
+            "db-relation-batch +b/0 +b/1",
+        ],
+    );
+    world.relation(1).life = Life::Dying;
+    check(&mut world, &["db-relation-batch -b/0 -b/1", "db-relation-broken"]);
+}
+
+#[test]
+fn r32_a_unit_that_leaves_is_the_one_that_departs() {
+    let mut world = related(&["b/0", "b/1"]);
+    world.die();
+    check(&mut world, &["db-relation-batch -b/0 -b/1 (a/0 leaves)", "db-relation-broken", "stop", "remove"]);
+}
+
+#[test]
+fn a_batch_is_bounded_and_the_rest_follows() {
+    let mut world = related(&[]);
+    let count = MAX_BATCH_MEMBERS * 2 + 10;
+    for number in 0..count {
+        world.join(1, &format!("b/{number}"), 1);
+    }
+    world.settle();
+    assert_eq!(world.take_trace().len(), 3);
+    assert_eq!(known(&world).len(), count);
+    world.relation(1).life = Life::Dying;
+    world.settle();
+    let hooks = world.take_trace();
+    assert_eq!(hooks.len(), 4, "three batches and broken");
+    assert_eq!(hooks[3], "db-relation-broken");
+}
+
+#[test]
+fn u30_a_failed_batch_is_tried_again_with_what_there_is_by_then() {
+    let mut world = related(&[]);
+    world.failing.insert("db-relation-batch".to_owned());
+    world.join(1, "b/0", 1);
+    world.join(1, "b/1", 1);
+    check(&mut world, &["db-relation-batch +b/0 +b/1 FAILED"]);
+    world.leave(1, "b/1");
+    world.join(1, "b/2", 1);
+    world.failing.clear();
+    world.advance(400);
+    let run = world.due();
+    assert_eq!(run.attempt, 2, "another attempt, though it holds something else");
+    assert_eq!(run.coalesced, ["2 units joined: b/0, b/2", "1 unit came and went: b/1"]);
+    check(&mut world, &["db-relation-batch +b/0 +b/2"]);
+}
+
+#[test]
+fn a_failed_batch_of_which_nothing_is_left_is_passed_over() {
+    let mut world = related(&[]);
+    world.failing.insert("db-relation-batch".to_owned());
+    world.join(1, "b/0", 1);
+    check(&mut world, &["db-relation-batch +b/0 FAILED"]);
+    world.leave(1, "b/0");
+    world.advance(400);
+    check(&mut world, &["db-relation-batch +b/0 skipped"]);
+    assert_eq!(known(&world), []);
+}
+
+#[test]
+fn u28_a_batch_that_is_resolved_without_a_retry_was_told() {
+    let mut world = related(&["b/0"]);
+    world.failing.insert("db-relation-batch".to_owned());
+    world.write(1, "b/0", 2);
+    world.join(1, "b/1", 4);
+    check(&mut world, &["db-relation-batch +b/1 ~b/0 FAILED"]);
+    world.failing.clear();
+    world.leave(1, "b/1");
+    world.write(1, "b/0", 3);
+    world.resolved(ResolveMode::NoRetry);
+    // As things stand when it is passed over, and for the rest there is another batch.
+    check(&mut world, &["db-relation-batch +b/1 ~b/0 skipped", "db-relation-batch -b/1"]);
+    assert_eq!(known(&world), [("b/0".into(), 3)]);
+}
+
+#[test]
+fn what_lands_while_a_batch_runs_is_in_the_next() {
+    let mut world = related(&[]);
+    world.join(1, "b/0", 1);
+    let run = world.due();
+    world.write(1, "b/0", 2);
+    world.join(1, "b/1", 1);
+    world.end(&run, HookEnd::Handled { status_set: false });
+    check(&mut world, &["db-relation-batch +b/1 ~b/0"]);
+}
+
+#[test]
+fn a_charm_that_comes_to_ask_for_batches_is_told_what_is_owed_in_one() {
+    let mut world = World::started();
+    world.relate(1, "db", Some("b"));
+    world.join(1, "b/0", 1);
+    world.join(1, "b/1", 1);
+    world.step_until(|world| world.committed.last().is_some_and(|event| event.kind() == "relation-joined"));
+    world.take_trace();
+    world.want_charm(BATCHING, false);
+    // Joined b/0 was told, and its change not.
+    check(&mut world, &["deploy 3", "upgrade-charm", "config-changed", "db-relation-batch +b/1 ~b/0"]);
+    assert_eq!(world.record().relations[&1.into()].changed_pending, None);
+    world.want_charm(1, false);
+    world.write(1, "b/0", 2);
+    world.join(1, "b/2", 1);
+    check(
+        &mut world,
+        &[
+            "deploy 1",
+            "upgrade-charm",
+            "config-changed",
+            "db-relation-joined b/2",
+            "db-relation-changed b/2",
+            "db-relation-changed b/0",
+        ],
+    );
+}
+
+#[test]
+fn a_failed_hook_is_told_in_the_form_that_the_charm_of_a_forced_refresh_asks_for() {
+    let mut world = World::started();
+    world.relate(1, "db", Some("b"));
+    world.failing.insert("db-relation-joined".to_owned());
+    world.join(1, "b/0", 1);
+    check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
+    world.want_charm(BATCHING, true);
+    world.settle();
+    world.advance(400);
+    check(
+        &mut world,
+        &["deploy 3", "db-relation-joined b/0 skipped", "config-changed", "db-relation-batch +b/0"],
+    );
+
+    world.failing.insert("db-relation-batch".to_owned());
+    world.join(1, "b/1", 1);
+    world.leave(1, "b/0");
+    check(&mut world, &["db-relation-batch +b/1 -b/0 FAILED"]);
+    world.want_charm(1, true);
+    world.settle();
+    world.failing.clear();
+    world.advance(400);
+    check(
+        &mut world,
+        &[
+            "deploy 1",
+            "db-relation-batch +b/1 -b/0 skipped",
+            "config-changed",
+            "db-relation-departed b/0",
+            "db-relation-joined b/1",
+            "db-relation-changed b/1",
+        ],
+    );
+}
+
+#[test]
+fn a_batch_that_failed_stands_in_the_record_with_its_members() {
+    let mut world = related(&[]);
+    world.failing.insert("db-relation-batch".to_owned());
+    world.join(1, "b/0", 1);
+    world.settle();
+    let Operation::Hook { event: Event::RelationBatch { batch, .. }, step: HookStep::Failed(_) } =
+        &world.record().operation
+    else {
+        panic!("{:?}", world.record().operation)
+    };
+    let joined: [UnitName; 1] = ["b/0".parse().unwrap()];
+    assert_eq!(*batch, RelationBatch { joined: joined.into(), ..RelationBatch::default() });
+    assert!(matches!(world.decide(), Decision::Wait { .. }));
+}
+
+#[test]
+fn what_a_batch_merges_is_told() {
+    let mut world = related(&["b/0", "b/1"]);
+    world.write(1, "b/0", 4);
+    world.write(1, "b/1", 2);
+    world.write(1, "b", 3);
+    let run = world.due();
+    assert_eq!(
+        run.coalesced,
+        ["2 units changed: b/0, b/1", "3 changes of members' settings", "3 changes of b's settings"]
+    );
+    assert_eq!(run.seen.member_versions.len(), 2);
+    assert!(world.view.bags.keys().any(|key| matches!(key.owner, BagOwner::Application(_))));
+}
