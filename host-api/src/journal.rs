@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CharmDigest, Revision, Timestamp, event::Event, secret::Sealed};
 
-/// One hook run, whether it was committed or failed.
+/// One hook run, whether it was committed or failed, or one hook that was not run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct JournalRecord {
@@ -13,7 +13,7 @@ pub struct JournalRecord {
     pub seq: u64,
     /// What the charm was told.
     pub event: Event,
-    /// 1 for the first attempt.
+    /// 1 for the first attempt; 0 if it was not run.
     pub attempt: u32,
     /// The snapshot that its reads were answered from.
     pub snapshot: Revision,
@@ -46,6 +46,34 @@ pub struct JournalRecord {
 pub const HIDDEN: &str = "\"(hidden)\"";
 
 impl JournalRecord {
+    /// The record of a hook that was not run. `seq` is that of the unit's record, `charm` and `component` are those that it
+    /// would have run.
+    pub fn of_no_run(
+        seq: u64,
+        event: Event,
+        outcome: HookOutcome,
+        snapshot: Revision,
+        (charm, component): (CharmDigest, CharmDigest),
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            seq,
+            event,
+            attempt: 0,
+            snapshot,
+            charm,
+            component,
+            engine: String::new(),
+            started_at: at,
+            outcome,
+            costs: HookCosts::default(),
+            coalesced: Vec::new(),
+            calls: RecordedCalls::default(),
+            seed: String::new(),
+            sealed: None,
+        }
+    }
+
     /// The same without its host calls: they are most of a record.
     #[must_use]
     pub fn without_calls(self) -> Self {
@@ -82,6 +110,8 @@ pub enum HookOutcome {
     Unhandled,
     /// `resolved --no-retry`: committed without being run (U-28).
     Skipped,
+    /// It was due or had failed, and lost its meaning before it ran: nothing follows it.
+    Moot,
     /// It failed, trapped, ran out of a budget, or was refused at commit.
     Failed {
         /// What author and operator read.

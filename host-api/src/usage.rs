@@ -46,7 +46,7 @@ impl Usage {
         let failed = match outcome {
             HookOutcome::Handled | HookOutcome::Unhandled => 0,
             HookOutcome::Failed { .. } => 1,
-            HookOutcome::Skipped => return,
+            HookOutcome::Skipped | HookOutcome::Moot => return,
         };
         let run = Self {
             hooks: 1,

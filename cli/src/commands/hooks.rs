@@ -83,11 +83,13 @@ fn hook(record: &periapt_host_api::journal::JournalRecord) -> String {
     record.event.to_string()
 }
 
-fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
+/// How a hook ended, in a word.
+pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
     match outcome {
         HookOutcome::Handled => ("ok", Tone::Good),
         HookOutcome::Unhandled => ("no handler", Tone::Faint),
         HookOutcome::Skipped => ("skipped", Tone::Busy),
+        HookOutcome::Moot => ("moot", Tone::Faint),
         HookOutcome::Failed { .. } => ("failed", Tone::Bad),
     }
 }

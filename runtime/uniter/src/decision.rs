@@ -7,8 +7,10 @@ use periapt_host_api::{
     action::{TaskOutcome, TaskResults},
     commit::{EarlyEffect, Transitions},
     event::Event,
+    journal::{HookOutcome, JournalRecord},
     record::{CharmRef, SecretRecord, SeenHashes, UnitRecord},
     secret::{SecretId, SecretRevision},
+    view::View,
 };
 
 /// What a unit does next.
@@ -210,6 +212,19 @@ impl Skipped {
         match self {
             Self::Resolved(event) | Self::Moot(event) => event,
         }
+    }
+
+    /// Its entry in the journal of a unit, as it stands in the view of the decision.
+    pub fn journal(&self, view: &View, unit: &UnitName, at: Timestamp) -> Option<JournalRecord> {
+        let record = &view.units.get(unit)?.record;
+        let charm = record.charm?.digest;
+        let component = view.charms.get(&charm).map_or(charm, |charm| charm.component);
+        let outcome = match self {
+            Self::Resolved(_) => HookOutcome::Skipped,
+            Self::Moot(_) => HookOutcome::Moot,
+        };
+        let event = self.event().clone();
+        Some(JournalRecord::of_no_run(record.seq, event, outcome, view.revision, (charm, component), at))
     }
 }
 

@@ -1,5 +1,7 @@
 //! `show-unit`
 
+mod journal;
+
 use std::collections::BTreeMap;
 
 use clap::Args;
@@ -12,6 +14,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
+use self::journal::ShownHook;
 use crate::{
     context::{Context, ModelArg},
     error::Result,
@@ -21,7 +24,8 @@ use crate::{
 /// Show all that is known of units: state, relations with their data
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt show-unit mysql/0\n  periapt show-unit mysql/0 --format json --endpoint db"
+    after_help = "Examples:\n  periapt show-unit mysql/0\n  periapt show-unit mysql/0 --format json --endpoint db\n  \
+                  periapt show-unit mysql/0 --journal"
 )]
 pub(crate) struct ShowUnit {
     /// The units
@@ -36,6 +40,10 @@ pub(crate) struct ShowUnit {
     /// Leave out the applications' data
     #[arg(long)]
     no_app: bool,
+    /// The newest hooks, and what each absorbed: changes that were merged into it, what it made moot or stood in for. A
+    /// table of these alone, or with all the rest in the other formats
+    #[arg(long)]
+    journal: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -69,6 +77,8 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     update_status_due: Option<Timestamp>,
     relation_info: Vec<ShownRelation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal: Option<Vec<ShownHook>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -104,10 +114,10 @@ impl ShowUnit {
         }
         // Juju has no table of this: its default form is YAML.
         let format = match self.output.format {
-            Format::Tabular => Format::Yaml,
+            Format::Tabular if !self.journal => Format::Yaml,
             other => other,
         };
-        OutputArgs { format, ..self.output }.print(context.color, &units, |_| String::new())
+        OutputArgs { format, ..self.output }.print(context.color, &units, journal_table)
     }
 
     fn shown(&self, unit: UnitDetails) -> Shown {
@@ -137,6 +147,7 @@ impl ShowUnit {
                 .filter(wanted)
                 .map(|relation| self.relation(relation))
                 .collect(),
+            journal: self.journal.then(|| unit.journal.into_iter().map(ShownHook::from).collect()),
         }
     }
 
@@ -158,6 +169,12 @@ impl ShowUnit {
                 .collect(),
         }
     }
+}
+
+fn journal_table(units: &BTreeMap<String, Shown>) -> String {
+    journal::table(
+        units.iter().map(|(unit, shown)| (unit.as_str(), shown.journal.as_deref().unwrap_or_default())),
+    )
 }
 
 fn status<S: std::fmt::Display>(info: StatusInfo<S>) -> ShownStatus {

@@ -291,7 +291,10 @@ impl Unit {
             return Ok(Step::Acted);
         };
         self.leave(progress.early.clone());
-        match self.commit(seq, progress, Outcome::default()).await? {
+        let skipped = progress.skipped.as_ref();
+        let journal = skipped.and_then(|skipped| skipped.journal(view, &self.name, Timestamp::now()));
+        let outcome = Outcome { journal, ..Outcome::default() };
+        match self.commit(seq, progress, outcome).await? {
             Committed::Done | Committed::Stale | Committed::Replaced => Ok(Step::Acted),
             Committed::Refused(refusal) => self.refused(&refusal).await,
         }

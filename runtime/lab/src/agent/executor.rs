@@ -265,7 +265,10 @@ impl Executor {
                     }
                     None => About::Bookkeeping,
                 };
-                self.commit(world, unit.record.seq, &progress, Outcome::default(), about);
+                let skipped = progress.skipped.as_ref();
+                let journal = skipped.and_then(|skipped| skipped.journal(&view, &self.name, now));
+                let outcome = Outcome { journal, ..Outcome::default() };
+                self.commit(world, unit.record.seq, &progress, outcome, about);
             }
             Decision::Wait { wake_at } => return Ok(Step::Rest { wake_at }),
             Decision::Idle { wake_at } => {

@@ -82,6 +82,7 @@ pub(crate) fn hooks() -> Named<RecordBody> {
         "handled": HookOutcome::Handled => HookOutcome::Handled,
         "unhandled": HookOutcome::Unhandled => HookOutcome::Unhandled,
         "skipped": HookOutcome::Skipped => HookOutcome::Skipped,
+        "moot": HookOutcome::Moot => HookOutcome::Moot,
         "failed": HookOutcome::Failed { .. } => HookOutcome::Failed { message: awkward_text() },
     });
     let mut records: Named<JournalRecord> =
