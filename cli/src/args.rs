@@ -137,6 +137,7 @@ pub(crate) enum Command {
     WaitFor(commands::wait_for::WaitFor),
     #[command(visible_alias = "resolve")]
     Resolved(commands::resolved::Resolved),
+    CancelEvent(commands::cancel_event::CancelEvent),
 
     // Charms, and this program.
     Pack(commands::pack::Pack),

@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod bootstrap;
 pub(crate) mod bundle;
+pub(crate) mod cancel_event;
 pub(crate) mod config;
 pub(crate) mod controller;
 pub(crate) mod controllers;
@@ -116,6 +117,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::DebugLog(command) => command.run(context).await,
         Command::WaitFor(command) => command.run(context).await,
         Command::Resolved(command) => command.run(context).await,
+        Command::CancelEvent(command) => command.run(context).await,
         Command::Pack(command) => command.run(context),
         Command::HelpHookCommands(command) => command.run(context),
         Command::HelpActionCommands(command) => command.run(context),

@@ -11,14 +11,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, InterfaceName, MachineId, ModelName, ModelUuid,
-    RelationId, ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
+    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, InterfaceName, MachineId, ModelName,
+    ModelUuid, RelationId, ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::{OptionType, ResourceMeta},
     command::ResolveMode,
     journal::JournalRecord,
     logs::LogLevel,
     network::Subnet,
+    pending::PendingEvent,
     ports::OpenedPorts,
     record::UnitRecord,
     relation::{Role, Settings},
@@ -221,6 +222,9 @@ pub struct UnitDetails {
     pub resolved: Option<ResolveMode>,
     /// What it has done.
     pub record: UnitRecord,
+    /// Events that its charm asked to be told later.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pending_events: BTreeMap<EventId, PendingEvent>,
     /// Its relations.
     pub relations: Vec<UnitRelation>,
     /// Its newest hooks, the oldest first.

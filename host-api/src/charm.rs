@@ -199,6 +199,17 @@ impl CharmMeta {
         let option = self.options.get(key)?;
         set.get(key).or(option.default.as_ref())
     }
+
+    /// The same, for a unit that may not run the newest charm of its application: a value that is not of this charm's type
+    /// for the option counts as not set.
+    pub fn admitted<'a>(
+        &'a self,
+        set: &'a BTreeMap<String, OptionValue>,
+        key: &str,
+    ) -> Option<&'a OptionValue> {
+        let option = self.options.get(key)?;
+        set.get(key).filter(|value| option.kind.admits(value)).or(option.default.as_ref())
+    }
 }
 
 /// As much of a text as an error shows.

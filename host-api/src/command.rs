@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ModelName, ModelUuid, NameError,
-    RelationId, ResourceName, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
+    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, ModelName, ModelUuid,
+    NameError, RelationId, ResourceName, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
     network::{Bindings, Subnet},
     offer::OfferUrl,
@@ -408,6 +408,13 @@ pub enum Command {
     CancelTask {
         /// Which.
         task: TaskId,
+    },
+    /// Takes an event back that a unit asked to be told later.
+    CancelEvent {
+        /// Whose.
+        unit: UnitName,
+        /// Which.
+        event: EventId,
     },
     /// Makes a secret of the model's users.
     AddSecret {

@@ -7,10 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EndpointName, Incarnation, LeaderTerm, RelationId, StorageId, StorageName, TaskId, Timestamp, UnitName,
+    EndpointName, EventId, Incarnation, LeaderTerm, RelationId, StorageId, StorageName, TaskId, Timestamp,
+    UnitName,
     action::TaskEnd,
     journal::JournalRecord,
     logs::LogLevel,
+    pending::EventChanges,
     ports::PortRange,
     record::{CharmRef, UnitRecord},
     relation::Settings,
@@ -34,6 +36,9 @@ pub struct HookEffects {
     /// How many instances of storage the unit is to get in addition.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub add_storage: BTreeMap<StorageName, u32>,
+    /// Events to be told later, and those that are not to be told.
+    #[serde(skip_serializing_if = "EventChanges::is_empty")]
+    pub events: EventChanges,
     /// Changes of secrets.
     #[serde(skip_serializing_if = "SecretChanges::is_empty")]
     pub secrets: SecretChanges,
@@ -97,6 +102,9 @@ pub struct Transitions {
     /// Revisions whose expiry the owner was told of (S-9).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub expired: BTreeSet<SecretKey>,
+    /// The event that the charm asked for and was told of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_event: Option<EventId>,
     /// The unit now runs this charm.
     pub charm: Option<CharmRef>,
     /// The task whose action is begun.

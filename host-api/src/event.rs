@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, EndpointName, RelationId, StorageId, TaskId, UnitName,
+    ApplicationName, EndpointName, EventId, RelationId, StorageId, TaskId, UnitName,
     secret::{SecretContext, SecretRevision},
 };
 
@@ -131,6 +131,15 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
+    /// What the charm asked to be told, in a hook before.
+    Custom {
+        /// Its number.
+        id: EventId,
+        /// The charm's name for it.
+        name: String,
+        /// JSON text, as the charm gave it.
+        data: String,
+    },
     /// Storage is there.
     StorageAttached(StorageContext),
     /// Storage is about to go.
@@ -156,10 +165,10 @@ pub enum Event {
 }
 
 impl Event {
-    /// The hook's full name, such as `db-relation-joined`; an action's own.
+    /// The hook's full name, such as `db-relation-joined`; an action's or a custom event's own.
     pub fn hook_name(&self) -> String {
         match (self, self.relation(), self.storage()) {
-            (Self::Action { name, .. }, ..) => name.clone(),
+            (Self::Action { name, .. } | Self::Custom { name, .. }, ..) => name.clone(),
             (_, Some(context), _) => format!("{}-{}", context.endpoint, self.kind()),
             (_, None, Some(context)) => format!("{}-{}", context.storage.name(), self.kind()),
             (_, None, None) => self.kind().to_owned(),
@@ -185,6 +194,7 @@ impl Event {
             Self::RelationBroken(_) => "relation-broken",
             Self::RelationBatch { .. } => "relation-batch",
             Self::Action { .. } => "action",
+            Self::Custom { .. } => "custom",
             Self::StorageAttached(_) => "storage-attached",
             Self::StorageDetaching(_) => "storage-detaching",
             Self::SecretChanged(_) => "secret-changed",
@@ -233,6 +243,14 @@ impl Event {
         }
     }
 
+    /// The number of the event that the charm asked for.
+    pub fn custom(&self) -> Option<EventId> {
+        match self {
+            Self::Custom { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
+
     /// The secret that it is about.
     pub fn secret(&self) -> Option<&SecretContext> {
         match self {
@@ -277,6 +295,48 @@ impl Event {
             _ => self == other,
         }
     }
+}
+
+/// Kinds whose hooks have no other name.
+const PLAIN: [&str; 17] = [
+    "install",
+    "start",
+    "stop",
+    "remove",
+    "config-changed",
+    "upgrade-charm",
+    "update-status",
+    "leader-elected",
+    "leader-settings-changed",
+    "secret-changed",
+    "secret-rotate",
+    "secret-expired",
+    "secret-remove",
+    "pre-series-upgrade",
+    "post-series-upgrade",
+    "collect-metrics",
+    "meter-status-changed",
+];
+
+/// What the names of all other hooks end with, after the name of an endpoint, a storage or a container.
+const ENDINGS: [&str; 12] = [
+    "-relation-created",
+    "-relation-joined",
+    "-relation-changed",
+    "-relation-departed",
+    "-relation-broken",
+    "-relation-batch",
+    "-storage-attached",
+    "-storage-detaching",
+    "-pebble-ready",
+    "-pebble-custom-notice",
+    "-pebble-check-failed",
+    "-pebble-check-recovered",
+];
+
+/// Whether a hook is, or could be, called so (`hook-model.md` 4.1).
+pub(crate) fn is_hook_name(name: &str) -> bool {
+    PLAIN.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// The full hook name.

@@ -57,6 +57,10 @@ number! {
 }
 
 number! {
+    /// The number of an event that a unit asked for: rises from 0 in each unit and is never reused.
+    EventId, u64
+}
+number! {
     /// A task's number: one run of an action on one unit. Tasks and operations of a model are numbered together,
     /// from 1.
     TaskId, u64

@@ -20,6 +20,7 @@ pub const WASI_NEWEST: (u32, u32, u32) = (0, 2, 12);
 const CONTRACT: &[&str] = &[
     "actions",
     "config",
+    "events",
     "goal-state",
     "hook-tools",
     "identity",

@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod charm;
 pub mod command;
 pub mod commit;
+pub mod duration;
 pub mod event;
 pub mod exec;
 pub mod firewall;
@@ -22,6 +23,7 @@ pub mod logs;
 pub mod name;
 pub mod network;
 pub mod offer;
+pub mod pending;
 pub mod ports;
 pub mod problem;
 pub mod record;
@@ -38,8 +40,8 @@ pub mod view;
 pub mod yaml;
 
 pub use id::{
-    ActionOperationId, CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid, OperationId,
-    RelationId, Revision, StoreId, TaskId,
+    ActionOperationId, CharmDigest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
+    OperationId, RelationId, Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;
 pub use name::{

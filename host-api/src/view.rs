@@ -41,6 +41,8 @@ pub struct View {
     pub bags: OrdMap<BagKey, BagView>,
     /// What the charms of the runner's own units stored.
     pub states: OrdMap<StateKey, StateView>,
+    /// Events that the own units wait for.
+    pub events: OrdMap<UnitName, EventsView>,
     /// Secrets that at least one of the units owns, reads, or has read; never their content.
     pub secrets: OrdMap<SecretId, SecretView>,
     /// The machines of these units.
@@ -158,6 +160,8 @@ entities! {
     Bag(BagKey => BagView) in bags by |value: &BagView| value.key.clone(),
     /// A key of an own unit's state.
     State(StateKey => StateView) in states by |value: &StateView| value.key.clone(),
+    /// Events that a unit waits for.
+    Events(UnitName => EventsView) in events by |value: &EventsView| value.unit.clone(),
     /// A secret.
     Secret(SecretId => SecretView) in secrets by |value: &SecretView| value.id,
     /// A machine.

@@ -19,6 +19,7 @@ use crate::{
 
 mod bags;
 mod early;
+mod events;
 mod lease;
 mod ports;
 mod secrets;
@@ -131,6 +132,7 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
     }
     bags::apply(tx, &unit, &before, &commit.effects)?;
     state::apply(tx, &unit, &commit.effects.state)?;
+    events::apply(tx, &unit, commit)?;
     storage::apply(tx, &unit, commit)?;
     secrets::apply(tx, &unit, &commit.effects, leads)?;
     secrets::note_told(tx, &unit, &commit.transitions);

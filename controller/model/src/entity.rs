@@ -18,6 +18,7 @@ mod controller;
 mod machine;
 mod model;
 mod offer;
+mod pending;
 mod relation;
 mod resource;
 mod secret;
@@ -35,6 +36,7 @@ pub use controller::Controller;
 pub use machine::Machine;
 pub use model::Model;
 pub use offer::{Offer, RemoteApplication, RemoteSource};
+pub use pending::PendingEvents;
 pub use relation::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
 pub use resource::{AttachedResource, FormerContent, ResourceContent};
 pub(crate) use secret::PART_BYTES;
@@ -92,6 +94,8 @@ pub enum ModelKey {
     Bag(BagKey),
     /// A key of a unit's state.
     State(StateKey),
+    /// The events that a unit waits for.
+    Events(UnitName),
     /// A request to run an action.
     ActionOperation(ActionOperationId),
     /// A run of an action on a unit.
@@ -162,6 +166,8 @@ kinds! {
     Bag,
     /// A key of a unit's state.
     StateEntry,
+    /// The events that a unit waits for.
+    PendingEvents,
     /// A request to run an action.
     ActionOperation,
     /// A run of an action on a unit.
@@ -211,6 +217,7 @@ impl Entity {
             Self::Member(member) => ModelKey::Member(member.relation, member.unit.clone()),
             Self::Bag(bag) => ModelKey::Bag(bag.key.clone()),
             Self::StateEntry(entry) => ModelKey::State(entry.key.clone()),
+            Self::PendingEvents(events) => ModelKey::Events(events.unit.clone()),
             Self::ActionOperation(operation) => ModelKey::ActionOperation(operation.id),
             Self::Task(task) => ModelKey::Task(task.id),
             Self::Storage(storage) => ModelKey::Storage(storage.id.clone()),

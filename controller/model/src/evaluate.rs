@@ -107,6 +107,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
         Command::EnqueueOperation(request) => command::action::enqueue(tx, request),
         Command::CancelTask { task } => command::action::cancel(tx, *task),
+        Command::CancelEvent { unit, event } => command::unit::cancel_event(tx, unit, *event),
         Command::AddSecret { id, name, content, description } => {
             command::secret::add(tx, *id, name, content, description)
         }

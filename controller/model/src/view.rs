@@ -68,6 +68,9 @@ impl<'a> Own<'a> {
             for entry in self.state.state_of(name) {
                 view.states.insert(entry.key.clone(), project::state(entry));
             }
+            if let Some(events) = self.state.events_of(name) {
+                view.events.insert(name.clone(), project::events(events));
+            }
             let tasks = self.state.open_tasks(name);
             view.tasks.extend(tasks.map(|task| (task.id, project::task(task))));
         }

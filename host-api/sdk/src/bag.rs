@@ -67,6 +67,11 @@ impl Bag {
         Ok(pairs.into_iter().collect())
     }
 
+    /// Its relation's number, and whose it is.
+    pub(crate) fn parts(&self) -> (u32, wit::Bag) {
+        (self.relation.id(), self.owner.clone())
+    }
+
     fn name(&self) -> String {
         let (wit::Bag::Unit(owner) | wit::Bag::Application(owner)) = &self.owner;
         format!("bag of {owner} in {}", self.relation)

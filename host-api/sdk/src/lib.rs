@@ -59,6 +59,7 @@ mod config;
 mod error;
 mod event;
 mod export;
+mod later;
 mod log;
 mod ports;
 mod relation;
@@ -94,6 +95,7 @@ pub use error::{Context, Error, Result};
 pub use event::{
     Event, RelationBatch, RelationBroken, RelationChanged, RelationCreated, RelationDeparted, RelationJoined,
 };
+pub use later::{Later, Pending};
 pub use log::write_log;
 pub use ports::{OpenedPorts, Ports};
 pub use relation::Relation;

@@ -26,6 +26,7 @@ mod batch;
 mod declared;
 mod harness;
 pub(crate) mod imports;
+mod later;
 pub(crate) mod secrets;
 mod state;
 

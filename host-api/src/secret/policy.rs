@@ -89,7 +89,7 @@ impl FromStr for RotatePolicy {
 pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let wrong =
         || format!("expire time or duration {:?} not valid", text.chars().take(64).collect::<String>());
-    if let Some(milliseconds) = duration_ms(text.strip_prefix('-').unwrap_or(text)) {
+    if let Some(milliseconds) = duration::milliseconds(text.strip_prefix('-').unwrap_or(text)) {
         if text.starts_with('-') {
             return Err(format!("negative expire duration {text:?} not valid"));
         }
@@ -100,28 +100,6 @@ pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let plain =
         || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|it| it.timestamp());
     zoned.or_else(plain).ok_or_else(wrong)
-}
-
-/// `1h30m`, `1.5h`, `90s`, `500ms`: numbers with units, as Go writes durations.
-fn duration_ms(text: &str) -> Option<i64> {
-    let (mut rest, mut total) = (text, 0.0_f64);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(digits);
-        let unit_end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(unit_end);
-        let factor = match unit {
-            "ms" => 1.0,
-            "s" => 1_000.0,
-            "m" => 60_000.0,
-            "h" => 3_600_000.0,
-            _ => return None,
-        };
-        total += number.parse::<f64>().ok()? * factor;
-        rest = tail;
-    }
-    // A century in milliseconds: more is no expiry, and fits into the number with room to spare.
-    (!text.is_empty() && total <= 3.2e12).then_some(total as i64)
 }
 
 #[cfg(test)]

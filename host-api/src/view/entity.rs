@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
-    RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
+    AgentName, ApplicationName, CharmDigest, EventId, InterfaceName, LeaderTerm, MachineId, ModelName,
+    ModelUuid, RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
     action::{Parameters, TaskStatus},
     budget::BudgetSettings,
     charm::CharmMeta,
@@ -15,6 +15,7 @@ use crate::{
     firewall::IngressRules,
     network::{Bindings, HostInterface, HostNetwork, Spaces},
     offer::OfferUrl,
+    pending::PendingEvent,
     ports::OpenedPorts,
     record::{CharmRef, UnitRecord},
     relation::{BagKey, Endpoint, Scope, Settings},
@@ -258,6 +259,18 @@ pub struct StateView {
     pub key: StateKey,
     /// As it was stored; may be empty.
     pub value: String,
+}
+
+/// Events that a unit waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct EventsView {
+    /// The unit.
+    pub unit: UnitName,
+    /// The number that the next one gets.
+    pub next: EventId,
+    /// Those that were neither told nor cancelled.
+    pub events: BTreeMap<EventId, PendingEvent>,
 }
 
 /// A machine that hosts units of this runner.

@@ -7,10 +7,7 @@ use crate::run::HookRun;
 impl HookRun {
     /// One option; none if it is unset and has no default, or is unknown (O02).
     pub(crate) fn config_value(&self, key: &str) -> Option<&OptionValue> {
-        let option = self.snapshot.meta().options.get(key)?;
-        // The settings are those of the application's charm, of which the unit may not run the newest.
-        let set = self.snapshot.application().config.get(key).filter(|value| option.kind.admits(value));
-        set.or(option.default.as_ref())
+        self.snapshot.meta().admitted(&self.snapshot.application().config, key)
     }
 
     /// All options of the charm, sorted, with their values.

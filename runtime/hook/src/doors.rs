@@ -1,10 +1,11 @@
 //! The typed door: what the sandbox's host functions call, by the interfaces of the contract.
 
 use periapt_host_api::{
-    ApplicationName, EndpointName, RelationId, StorageId, StorageName, UnitName,
+    ApplicationName, EndpointName, EventId, RelationId, StorageId, StorageName, UnitName,
     action::Parameters,
     logs::LogLevel,
     network::NetworkInfo,
+    pending::PendingEvent,
     ports::OpenedPorts,
     relation::Settings,
     settings::OptionValue,
@@ -14,8 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, OwnBag, Ports,
-    ResourceFile, StorageInfo,
+    Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, Later, OwnBag,
+    Ports, ResourceFile, StorageInfo,
     lease::{Halt, into_answer},
     run::HookRun,
 };
@@ -313,6 +314,29 @@ impl HookContext {
     /// The file of a resource.
     pub fn resource_get(&mut self, name: &str) -> Answer<Result<ResourceFile, CallError>> {
         self.leader_call("resources.get", (name,), |run| run.resource(name))
+    }
+}
+
+/// `events`
+impl HookContext {
+    /// Asks for an event to be told later, and answers its number.
+    pub fn emit_later(&mut self, now: CallTime, later: &Later) -> Answer<Result<EventId, CallError>> {
+        self.leader_call("events.emit-later", (later,), |run| {
+            run.check_call(later.name.len() + later.data.as_ref().map_or(0, String::len))?;
+            run.emit_later(now, later)
+        })
+    }
+
+    /// Takes an event back.
+    pub fn cancel_event(&mut self, id: EventId) -> Result<(), CallError> {
+        self.call("events.cancel", (id,), |run| run.cancel_event(id))
+    }
+
+    /// What the unit waits for, by number.
+    pub fn pending_events(&mut self) -> Vec<(EventId, PendingEvent)> {
+        self.call("events.pending", (), |run| {
+            run.pending_events().into_iter().map(|(id, event)| (id, event.clone())).collect()
+        })
     }
 }
 

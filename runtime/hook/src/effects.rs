@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    LeaderTerm, RelationId, StorageName,
+    EventId, LeaderTerm, RelationId, StorageName,
     commit::{BagChanges, HookEffects},
     name::MAX_NAME_LENGTH,
+    pending::{Condition, EventChanges, PendingEvent},
     ports::PortTable,
     relation::Settings,
     secret::SecretChanges,
@@ -27,6 +28,15 @@ const BAG_BYTES: usize = 64;
 /// What a request for storage takes in a commit at most: its name, a number, and the words around them.
 const STORAGE_BYTES: usize = MAX_NAME_LENGTH + 32;
 
+/// What the number and the times of an event take in a commit, with the words around them.
+const EVENT_BYTES: usize = 200;
+
+/// What a number in a list takes.
+const EVENT_ID_BYTES: usize = 21;
+
+/// What a condition takes beside its key: names of a relation and of the bag's owner, and a digest.
+const CONDITION_BYTES: usize = MAX_NAME_LENGTH + 160;
+
 /// Deferred effects, with what they would take in a commit.
 #[derive(Debug)]
 pub(crate) struct Effects {
@@ -36,6 +46,9 @@ pub(crate) struct Effects {
     base_ports: PortTable,
     ports: PortTable,
     add_storage: BTreeMap<StorageName, u32>,
+    events: EventChanges,
+    /// How many numbers of events this hook has taken.
+    event_numbers: u64,
     leader_term: Option<LeaderTerm>,
     /// Bytes and keys taken.
     taken: Size,
@@ -57,6 +70,8 @@ impl Effects {
             ports: base_ports.clone(),
             base_ports,
             add_storage: BTreeMap::new(),
+            events: EventChanges::default(),
+            event_numbers: 0,
             leader_term: None,
             taken: Size::default(),
         }
@@ -224,6 +239,41 @@ impl Effects {
         Ok(())
     }
 
+    /// Events that were asked for and taken back so far.
+    pub(crate) fn events(&self) -> &EventChanges {
+        &self.events
+    }
+
+    /// Asks for an event. The unit's events are one entity; what is taken back leaves its bytes taken, which bounds a guest
+    /// that asks and takes back without end.
+    pub(crate) fn emit(
+        &mut self,
+        first: u64,
+        event: PendingEvent,
+        limits: &Limits,
+    ) -> Result<EventId, CallError> {
+        self.take_event(event_bytes(&event), limits)?;
+        let id = EventId(first.saturating_add(self.event_numbers));
+        self.event_numbers += 1;
+        self.events.emit.insert(id, event);
+        Ok(id)
+    }
+
+    /// Takes an event back.
+    pub(crate) fn cancel_event(&mut self, id: EventId, limits: &Limits) -> Result<(), CallError> {
+        if self.events.emit.remove(&id).is_some() {
+            return Ok(());
+        }
+        self.take_event(EVENT_ID_BYTES, limits)?;
+        self.events.cancel.push(id);
+        Ok(())
+    }
+
+    fn take_event(&mut self, bytes: usize, limits: &Limits) -> Result<(), CallError> {
+        let first = self.event_numbers == 0 && self.events.cancel.is_empty();
+        self.charge(bytes, usize::from(first), limits)
+    }
+
     /// Notes the leadership that a leader-only effect rests on.
     pub(crate) fn rest_on(&mut self, term: LeaderTerm) {
         self.leader_term = Some(term);
@@ -259,8 +309,9 @@ impl Effects {
     pub(crate) fn finish(mut self, secrets: SecretChanges) -> (HookEffects, Option<LeaderTerm>) {
         self.bags.retain(|_, changes| *changes != BagChanges::default());
         let ports = self.ports.changes_from(&self.base_ports);
-        let Self { bags, state, leader_settings, add_storage, leader_term, .. } = self;
-        (HookEffects { bags, ports, state, leader_settings, secrets, add_storage }, leader_term)
+        let Self { bags, state, leader_settings, add_storage, events, leader_term, .. } = self;
+        let effects = HookEffects { bags, ports, state, leader_settings, secrets, add_storage, events };
+        (effects, leader_term)
     }
 }
 
@@ -283,6 +334,17 @@ fn check_entry(key: &str, value: &str, limits: &Limits) -> Result<(), CallError>
         )));
     }
     Ok(())
+}
+
+/// What an event takes in a commit at most: its texts, its times, and the words around each condition.
+fn event_bytes(event: &PendingEvent) -> usize {
+    let condition = |condition: &Condition| match condition {
+        Condition::Config { option, .. } => CONDITION_BYTES + json_text_bytes(option),
+        Condition::Relation { key, .. } => CONDITION_BYTES + json_text_bytes(key),
+        Condition::Leader { .. } => CONDITION_BYTES,
+    };
+    let conditions: usize = event.conditions.iter().map(condition).sum();
+    EVENT_BYTES + json_text_bytes(&event.name) + json_text_bytes(&event.data) + conditions
 }
 
 /// What `"key":"value",` takes as JSON.

@@ -52,6 +52,7 @@ impl HookContext {
         }
         variables.extend(relation_variables(event));
         variables.extend(action_variables(event));
+        variables.extend(custom_variables(event));
         variables.extend(storage_variables(event));
         variables.extend(secret_variables(event));
         variables
@@ -72,6 +73,15 @@ fn action_variables(event: &Event) -> Vec<(String, String)> {
         ("JUJU_ACTION_NAME".to_owned(), name.clone()),
         ("JUJU_ACTION_UUID".to_owned(), task.to_string()),
         ("JUJU_ACTION_TAG".to_owned(), format!("action-{task}")),
+    ]
+}
+
+fn custom_variables(event: &Event) -> Vec<(String, String)> {
+    let Event::Custom { id, name, data } = event else { return Vec::new() };
+    vec![
+        ("PERIAPT_EVENT_ID".to_owned(), id.to_string()),
+        ("PERIAPT_EVENT_NAME".to_owned(), name.clone()),
+        ("PERIAPT_EVENT_DATA".to_owned(), data.clone()),
     ]
 }
 

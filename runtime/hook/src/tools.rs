@@ -8,6 +8,7 @@ use crate::{Answer, CallError, CallTime, HookContext, lease::Halt, run::HookRun}
 mod action;
 mod call;
 mod config;
+mod events;
 mod flags;
 mod format;
 mod goal_state;
@@ -80,6 +81,9 @@ const TOOLS: &[Tool] = &[
     action::ACTION_LOG,
     action::ACTION_SET,
     config::CONFIG_GET,
+    events::EMIT_LATER,
+    events::EMIT_CANCEL,
+    events::EMIT_LIST,
     goal_state::GOAL_STATE,
     identity::UNIT_GET,
     identity::APPLICATION_VERSION_SET,

@@ -5,6 +5,7 @@ mod actions;
 mod config;
 mod door;
 mod event;
+mod events;
 mod goal_state;
 mod identity;
 mod leadership;
@@ -39,6 +40,7 @@ mod bindings {
 pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     actions::link(&mut linker.instance("periapt:charm/actions@0.1.0")?)?;
     config::link(&mut linker.instance("periapt:charm/config@0.1.0")?)?;
+    events::link(&mut linker.instance("periapt:charm/events@0.1.0")?)?;
     goal_state::link(&mut linker.instance("periapt:charm/goal-state@0.1.0")?)?;
     identity::link(&mut linker.instance("periapt:charm/identity@0.1.0")?)?;
     leadership::link(&mut linker.instance("periapt:charm/leadership@0.1.0")?)?;

@@ -12,6 +12,7 @@ mod action;
 mod coalesced;
 mod decision;
 mod jitter;
+mod later;
 mod progress;
 mod relation;
 mod resolver;

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{Timestamp, UnitName, view::View};
 
-use crate::{Decision, action, relation, subject::Subject, update_status};
+use crate::{Decision, action, later, relation, subject::Subject, update_status};
 
 mod deploy;
 mod error;
@@ -38,6 +38,7 @@ const RULES: &[Rule] = &[
     deploy::upgrade,         // 17c
     ordinary::config_change, // 17d
     relation::next,          // 17e
+    later::next,             // (decision 0017: events that the charm asked for)
     update_status::next,     // 17f
 ];
 
@@ -46,10 +47,10 @@ const RULES: &[Rule] = &[
 /// `view` is one whole revision, and not older than the unit's last commit; the unit's record is the one in it.
 pub fn resolve(view: &View, unit: &UnitName, now: Timestamp) -> Decision {
     match Subject::find(view, unit) {
-        Ok(subject) => RULES
-            .iter()
-            .find_map(|rule| rule(&subject, now))
-            .unwrap_or(Decision::Idle { wake_at: subject.record().update_status_due }),
+        Ok(subject) => RULES.iter().find_map(|rule| rule(&subject, now)).unwrap_or_else(|| {
+            let timers = [subject.record().update_status_due, later::wake_at(&subject, now)];
+            Decision::Idle { wake_at: timers.into_iter().flatten().min() }
+        }),
         Err(decision) => decision,
     }
 }

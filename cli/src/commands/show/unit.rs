@@ -1,5 +1,6 @@
 //! `show-unit`
 
+mod events;
 mod journal;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use self::journal::ShownHook;
+use self::{events::ShownEvent, journal::ShownHook};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
@@ -76,6 +77,8 @@ struct Shown {
     commits: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     update_status_due: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_events: Vec<ShownEvent>,
     relation_info: Vec<ShownRelation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     journal: Option<Vec<ShownHook>>,
@@ -141,6 +144,7 @@ impl ShowUnit {
             operation: operation(&unit.record.operation),
             commits: unit.record.seq,
             update_status_due: unit.record.update_status_due,
+            pending_events: unit.pending_events.into_iter().map(ShownEvent::from).collect(),
             relation_info: unit
                 .relations
                 .into_iter()

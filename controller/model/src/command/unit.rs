@@ -1,7 +1,7 @@
 //! Units: added, removed, resolved.
 
 use periapt_host_api::{
-    ApplicationName, ErrorCode, Refusal, UnitName,
+    ApplicationName, ErrorCode, EventId, Refusal, UnitName,
     command::{Answer, Force, Placement, ResolveMode},
     record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
@@ -12,7 +12,7 @@ use periapt_host_api::{
 use super::model::require_alive;
 use crate::{
     changes::{RecordBody, StatusRecord},
-    entity::{Refreshed, SequenceKey, Unit, Work},
+    entity::{PendingEvents, Refreshed, SequenceKey, Unit, Work},
     life,
     transaction::Transaction,
 };
@@ -198,6 +198,22 @@ pub(crate) fn resolve(
     }
     unit.resolved = Some(mode);
     tx.put(unit);
+    Ok(Answer::Done)
+}
+
+/// Takes back an event that a unit asked to be told later; if its hook has failed, that is over, too.
+pub(crate) fn cancel_event(
+    tx: &mut Transaction<'_>,
+    name: &UnitName,
+    event: EventId,
+) -> Result<Answer, Refusal> {
+    tx.unit(name)?;
+    let unknown = || {
+        Refusal::not_found(format!("unit {name:?} waits for no event {event}")).about(format!("unit {name}"))
+    };
+    let mut pending = PendingEvents::clone(tx.state.events_of(name).ok_or_else(unknown)?);
+    pending.events.remove(&event).ok_or_else(unknown)?;
+    tx.put(pending);
     Ok(Answer::Done)
 }
 

@@ -127,6 +127,9 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
         return;
     }
     storage::detach_all(tx, &unit.name);
+    if tx.state.events_of(&unit.name).is_some() {
+        tx.delete(ModelKey::Events(unit.name.clone()));
+    }
     tx.delete(ModelKey::Unit(unit.name.clone()));
     if tx.state.open_task_count(&unit.name) > 0 {
         tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);

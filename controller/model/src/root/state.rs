@@ -22,8 +22,8 @@ pub(crate) use secrets::Bell;
 
 use super::index::Index;
 use crate::entity::{
-    ActionOperation, Application, Bag, Machine, Model, ModelCharm, Relation, Runner, Sequence, SequenceKey,
-    StateEntry, Storage, Task, Unit, WorkId, WorkItem,
+    ActionOperation, Application, Bag, Machine, Model, ModelCharm, PendingEvents, Relation, Runner, Sequence,
+    SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
 
 /// All entities of one model, and what is derived from them to find them quickly.
@@ -40,6 +40,7 @@ pub struct ModelState {
     members: OrdMap<RelationId, OrdMap<UnitName, Membership>>,
     bags: OrdMap<RelationId, OrdMap<BagOwner, Arc<Bag>>>,
     states: OrdMap<UnitName, OrdMap<String, Arc<StateEntry>>>,
+    events: OrdMap<UnitName, Arc<PendingEvents>>,
     operations: OrdMap<ActionOperationId, Arc<ActionOperation>>,
     tasks: OrdMap<TaskId, Arc<Task>>,
     storages: OrdMap<StorageId, Arc<Storage>>,
@@ -75,6 +76,7 @@ impl ModelState {
             members: OrdMap::new(),
             bags: OrdMap::new(),
             states: OrdMap::new(),
+            events: OrdMap::new(),
             operations: OrdMap::new(),
             tasks: OrdMap::new(),
             storages: OrdMap::new(),
@@ -276,6 +278,16 @@ impl ModelState {
     /// Units whose charms stored something.
     pub fn units_with_state(&self) -> impl Iterator<Item = &UnitName> {
         self.states.keys()
+    }
+
+    /// The events that a unit waits for; none: it never asked for any.
+    pub fn events_of(&self, unit: &UnitName) -> Option<&Arc<PendingEvents>> {
+        self.events.get(unit)
+    }
+
+    /// Units that asked for events.
+    pub fn units_with_events(&self) -> impl Iterator<Item = &UnitName> {
+        self.events.keys()
     }
 
     /// A request to run an action.

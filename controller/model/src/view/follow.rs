@@ -36,6 +36,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     next.model = Some(project::model(new.model()));
     follow_units(root, new, agent, &touched, &mut next);
     follow_states(&touched, &mut next);
+    follow_events(&touched, &mut next);
     follow_relations(new, agent, &touched, &mut next);
     follow_consumers(root, new, agent, &touched, &mut next);
     follow_tasks(&touched, &mut next);
@@ -149,6 +150,15 @@ fn follow_states(touched: &Touched<'_>, next: &mut View) {
                 next.states.remove(key);
             }
         }
+    }
+}
+
+fn follow_events(touched: &Touched<'_>, next: &mut View) {
+    for (unit, events) in &touched.events {
+        match events.filter(|_| next.units.contains_key(unit)) {
+            Some(events) => next.events.insert(unit.clone(), project::events(events)),
+            None => next.events.remove(unit),
+        };
     }
 }
 

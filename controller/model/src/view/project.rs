@@ -8,15 +8,15 @@ use periapt_host_api::{
     hash,
     resource::ResourceRevision,
     view::{
-        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, RemoteEnd,
-        ResourceView, StateView, StorageView, TaskView, UnitOutline, UnitView,
+        ApplicationView, BagView, CharmView, EventsView, MachineView, Membership, ModelView, RelationView,
+        RemoteEnd, ResourceView, StateView, StorageView, TaskView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
     entity::{
-        Application, AttachedResource, Bag, CrossSide, Machine, Model, Relation, StateEntry, Storage, Task,
-        Unit,
+        Application, AttachedResource, Bag, CrossSide, Machine, Model, PendingEvents, Relation, StateEntry,
+        Storage, Task, Unit,
     },
     firewall::ingress_rules,
     root::{ModelState, Root},
@@ -132,6 +132,10 @@ pub(super) fn bag(bag: &Bag) -> BagView {
 
 pub(super) fn state(entry: &StateEntry) -> StateView {
     StateView { key: entry.key.clone(), value: entry.value.clone() }
+}
+
+pub(super) fn events(events: &PendingEvents) -> EventsView {
+    EventsView { unit: events.unit.clone(), next: events.next, events: events.events.clone() }
 }
 
 pub(super) fn task(task: &Task) -> TaskView {

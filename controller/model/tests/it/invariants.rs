@@ -47,6 +47,9 @@ fn references(state: &ModelState) {
     for unit in state.units_with_state() {
         assert!(state.unit(unit).is_some(), "the state of {unit} is left over (L-8)");
     }
+    for unit in state.units_with_events() {
+        assert!(state.unit(unit).is_some(), "the events of {unit} are left over");
+    }
     for machine in state.machines() {
         assert!(state.unit_count_on(&machine.id) > 0, "machine {} is empty", machine.id);
     }

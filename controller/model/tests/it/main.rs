@@ -12,6 +12,7 @@ mod commits;
 mod config;
 mod crossing;
 mod deploy;
+mod events;
 mod firewall;
 mod invariants;
 mod leases;

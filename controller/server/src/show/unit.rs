@@ -45,6 +45,7 @@ pub(crate) fn unit(
         agent_status: unit.agent_status.clone(),
         resolved: unit.resolved,
         record: unit.record.clone(),
+        pending_events: state.events_of(name).map(|pending| pending.events.clone()).unwrap_or_default(),
         relations: relations(state, unit),
         journal,
     })

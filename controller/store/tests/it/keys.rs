@@ -96,6 +96,7 @@ fn model_key() -> impl Strategy<Value = ModelKey> {
         ModelKey::Storage(_) => storage().prop_map(ModelKey::Storage),
         ModelKey::State(_) => (unit(), any::<String>())
             .prop_map(|(unit, key)| ModelKey::State(StateKey { unit, key })),
+        ModelKey::Events(_) => unit().prop_map(ModelKey::Events),
         ModelKey::ActionOperation(_) =>
             any::<u64>().prop_map(|id| ModelKey::ActionOperation(ActionOperationId(id))),
         ModelKey::Task(_) => any::<u64>().prop_map(|id| ModelKey::Task(TaskId(id))),

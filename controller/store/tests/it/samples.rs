@@ -116,6 +116,7 @@ entities! {
     RemoteApplication("remote-application") => offer::remote_applications,
     Storage("storage") => storage::storages,
     StateEntry("state-entry") => unit::state_entries,
+    PendingEvents("pending-events") => unit::pending_events,
     ActionOperation("action-operation") => task::operations,
     Task("task") => task::tasks,
     Secret("secret") => secret::secrets,

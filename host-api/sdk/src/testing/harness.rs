@@ -362,12 +362,12 @@ impl<C: Charm> Harness<C> {
     }
 
     #[expect(clippy::expect_used, reason = "the state is away only while a hook runs")]
-    fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &State {
         self.state.as_ref().expect("the state is here between hooks")
     }
 
     #[expect(clippy::expect_used, reason = "the state is away only while a hook runs")]
-    fn state_mut(&mut self) -> &mut State {
+    pub(super) fn state_mut(&mut self) -> &mut State {
         self.state.as_mut().expect("the state is here between hooks")
     }
 }

@@ -271,6 +271,46 @@ pub(crate) mod state {
     }
 }
 
+pub(crate) mod events {
+    use super::{Error, current, wit::events as wit};
+
+    pub(crate) fn emit_later(later: &wit::Later) -> Result<u64, Error> {
+        let invalid = |text: &str| Error::InvalidArgument(text.to_owned());
+        if later.after.is_none() && later.conditions.is_empty() {
+            return Err(invalid("say when: after a time, or when something changes"));
+        }
+        if later.after.is_some_and(|after| after < 1_000) {
+            return Err(invalid("an event can be put off by one second or more"));
+        }
+        current(|state| {
+            let id = state.durable.next_event;
+            state.durable.next_event += 1;
+            state.durable.events.insert(id, later.clone());
+            Ok(id)
+        })
+    }
+
+    pub(crate) fn cancel(id: u64) -> Result<(), Error> {
+        let unknown = || Error::NotFound(format!("the unit waits for no event {id}"));
+        current(|state| state.durable.events.remove(&id).map(|_| ()).ok_or_else(unknown))
+    }
+
+    pub(crate) fn pending() -> Vec<wit::PendingEvent> {
+        current(|state| {
+            let events = state.durable.events.iter();
+            events
+                .map(|(id, later)| wit::PendingEvent {
+                    id: *id,
+                    name: later.name.clone(),
+                    json: later.json.clone().unwrap_or_else(|| "null".to_owned()),
+                    after: later.after,
+                    conditions: later.conditions.clone(),
+                })
+                .collect()
+        })
+    }
+}
+
 pub(crate) mod actions {
     use super::{Error, current};
     use crate::testing::state::Action;

@@ -2,7 +2,7 @@
 
 use super::declared::Declared;
 use super::secrets::Secrets;
-use crate::bindings::periapt::charm::{config, goal_state, hook_tools, log, status, types};
+use crate::bindings::periapt::charm::{config, events, goal_state, hook_tools, log, status, types};
 use crate::{OpenedPorts, Status};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,8 @@ pub(crate) struct Durable {
     pub(crate) state: Text,
     pub(crate) added_storage: BTreeMap<String, u32>,
     pub(crate) secrets: Secrets,
+    pub(crate) next_event: u64,
+    pub(crate) events: BTreeMap<u64, events::Later>,
 }
 
 #[derive(Clone)]

@@ -306,7 +306,9 @@ impl Unit {
         progress: &Progress,
         outcome: Outcome,
     ) -> Result<Committed, RunnerError> {
-        let outcome = Outcome { uncommitted_usage: self.uncommitted, ..outcome };
+        let mut outcome = Outcome { uncommitted_usage: self.uncommitted, ..outcome };
+        // Their times are counted from here, by the clock that they are waited for with.
+        outcome.effects.events.asked_at(self.timer_now());
         let committed = commit(&self.world, &self.name, &self.outbox, seq, progress, outcome).await?;
         if matches!(committed, Committed::Done) {
             self.refusals.succeeded();

@@ -9,6 +9,7 @@ mod batches;
 mod bounds;
 mod cases;
 mod chance;
+mod events;
 mod leadership;
 mod logs;
 mod outcome;

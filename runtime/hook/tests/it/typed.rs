@@ -1,6 +1,8 @@
 //! The typed door by names: functions and arguments as the journal writes them.
 
-use periapt_hook::{Answer, Bag, CallError, CharmStatus, GetMode, NewOwner, OwnBag, Ports, SecretMetadata};
+use periapt_hook::{
+    Answer, Bag, CallError, CharmStatus, GetMode, Later, NewOwner, OwnBag, Ports, SecretMetadata, When,
+};
 use periapt_host_api::{RelationId, logs::LogLevel, secret::RotatePolicy};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -61,6 +63,12 @@ pub(crate) fn call(stage: &mut Stage, function: &str, arguments: Value) -> Value
         "state.get-all" => told(context.state_get_all()),
         "state.set" => told(context.state_set(&one::<Vec<_>>(arguments))),
         "state.delete" => told(context.state_delete(&one::<String>(arguments))),
+        "events.emit-later" => {
+            let later = Later::from(one::<LaterName>(arguments));
+            asked(stage, |context| context.emit_later(now(), &later))
+        }
+        "events.cancel" => told(context.cancel_event(one(arguments))),
+        "events.pending" => told(context.pending_events()),
         "network.get" => {
             let (binding, relation): (String, Option<RelationId>) = read(arguments);
             told(context.network_get(&binding, relation))
@@ -188,6 +196,34 @@ impl From<BagName> for Bag {
             BagName::Unit(name) => Self::Unit(name),
             BagName::Application(name) => Self::Application(name),
         }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct LaterName {
+    name: String,
+    data: Option<String>,
+    after_ms: Option<u64>,
+    when: Vec<WhenName>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WhenName {
+    Config(String),
+    Relation { relation: RelationId, bag: BagName, key: String },
+    Leader,
+}
+
+impl From<LaterName> for Later {
+    fn from(later: LaterName) -> Self {
+        let when = later.when.into_iter().map(|when| match when {
+            WhenName::Config(option) => When::Config(option),
+            WhenName::Relation { relation, bag, key } => When::Relation { relation, bag: bag.into(), key },
+            WhenName::Leader => When::Leader,
+        });
+        Self { name: later.name, data: later.data, after_ms: later.after_ms, when: when.collect() }
     }
 }
 

@@ -20,6 +20,7 @@ mod exec;
 mod exhaustive;
 mod failure;
 mod goal;
+mod later;
 mod law;
 mod leadership;
 mod promises;

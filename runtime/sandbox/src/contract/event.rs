@@ -68,6 +68,9 @@ fn event_of(event: &Event) -> types::Event {
         Event::Action { name, task } => {
             types::Event::Action(types::ActionEvent { name: name.clone(), id: task.to_string() })
         }
+        Event::Custom { name, data, .. } => {
+            types::Event::Custom(types::CustomEvent { name: name.clone(), json: data.clone() })
+        }
         Event::StorageAttached(storage) => types::Event::StorageAttached(storage_event(storage)),
         Event::StorageDetaching(storage) => types::Event::StorageDetaching(storage_event(storage)),
         Event::SecretChanged(secret) => types::Event::SecretChanged(secret_event(secret)),

@@ -3,6 +3,7 @@
 use super::{
     bindings::periapt::charm::{
         config::Value,
+        events::{Condition, Later, PendingEvent},
         goal_state::{GoalRelation, GoalState, GoalStatus},
         hook_tools::Output,
         log::Level,
@@ -68,7 +69,7 @@ macro_rules! constant {
     };
 }
 
-constant!((), bool, u32, Level, OwnBag, Owner, Ports, RevisionMode, WorkloadStatus);
+constant!((), bool, u32, u64, Level, OwnBag, Owner, Ports, RevisionMode, WorkloadStatus);
 
 macro_rules! tuple {
     ($($part:ident)*) => {
@@ -103,6 +104,28 @@ impl Weight for Details {
 impl Weight for Access {
     fn weight(&self) -> u64 {
         PART + self.reader.weight()
+    }
+}
+
+impl Weight for Later {
+    fn weight(&self) -> u64 {
+        PART + self.name.weight() + self.json.weight() + self.conditions.weight()
+    }
+}
+
+impl Weight for PendingEvent {
+    fn weight(&self) -> u64 {
+        2 * PART + self.name.weight() + self.json.weight() + self.conditions.weight()
+    }
+}
+
+impl Weight for Condition {
+    fn weight(&self) -> u64 {
+        PART + match self {
+            Self::Config(option) => option.weight(),
+            Self::Relation(found) => found.bag.weight() + found.key.weight(),
+            Self::Leader => 0,
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn commit(progress: &mut Progress, event: &Event, seen: &Seen) {
         Event::LeaderSettingsChanged => record.leader_settings_version = Some(seen.leader_settings_version),
         // An action is no hook, and is not recorded as one.
         Event::UpdateStatus | Event::LeaderElected | Event::Action { .. } => {}
+        Event::Custom { id, .. } => progress.transitions.told_event = Some(*id),
         Event::RelationCreated(context) => with_relation(record, context, |relation| relation.created = true),
         Event::RelationJoined { relation, remote_unit } => {
             with_relation(record, relation, |relation| joined(relation, remote_unit, seen.bag_version));

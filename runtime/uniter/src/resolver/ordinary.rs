@@ -7,7 +7,7 @@ use periapt_host_api::{
 };
 
 use super::{secrets, storage};
-use crate::{Decision, progress, relation, subject::Subject};
+use crate::{Decision, later, progress, relation, subject::Subject};
 
 /// Runs the hook that must come next, unless it is the install of a unit that is dying already (B04).
 pub(super) fn queued_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
@@ -29,8 +29,10 @@ pub(super) fn config_change(subject: &Subject<'_>, now: Timestamp) -> Option<Dec
 /// there is to tell by now (U-30).
 pub(super) fn run_unless_moot(subject: &Subject<'_>, event: &Event, now: Timestamp) -> Decision {
     let deposed = *event == Event::LeaderElected && !subject.record().leader;
-    let moot =
-        relation::moot(subject, event) || storage::moot(subject, event) || secrets::moot(subject, event);
+    let moot = relation::moot(subject, event)
+        || storage::moot(subject, event)
+        || secrets::moot(subject, event)
+        || later::moot(subject, event);
     if deposed || moot {
         return Decision::Commit(Box::new(progress::moot(subject.record(), event)));
     }

@@ -13,6 +13,7 @@ mod batches;
 mod coalesced;
 mod config;
 mod failure;
+mod later;
 mod leadership;
 mod properties;
 mod relations;

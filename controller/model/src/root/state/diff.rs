@@ -4,10 +4,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use imbl::{OrdMap, ordmap::DiffItem};
-use periapt_host_api::{RelationId, StorageId, TaskId, secret::SecretId, state::StateKey, status::Life};
+use periapt_host_api::{
+    RelationId, StorageId, TaskId, UnitName, secret::SecretId, state::StateKey, status::Life,
+};
 
 use super::ModelState;
-use crate::entity::{Application, Bag, StateEntry, Task, Unit};
+use crate::entity::{Application, Bag, PendingEvents, StateEntry, Task, Unit};
 
 /// An entity as it was, and as it is.
 pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
@@ -26,6 +28,8 @@ pub(crate) struct Touched<'a> {
     pub(crate) bags: Vec<&'a Arc<Bag>>,
     /// Keys of units' state that were written, and what they hold now; none: nothing.
     pub(crate) states: Vec<(StateKey, Option<&'a Arc<StateEntry>>)>,
+    /// Units that wait for other events than before, and for which now; none: for none.
+    pub(crate) events: Vec<(UnitName, Option<&'a Arc<PendingEvents>>)>,
     /// Relations that changed themselves, in their scope, or in which bags there are.
     pub(crate) relations: BTreeSet<RelationId>,
     /// Tasks that came, changed or went, as they are now.
@@ -78,6 +82,14 @@ impl ModelState {
             touched.tasks.push(match item {
                 DiffItem::Add(id, task) | DiffItem::Update { new: (id, task), .. } => (*id, Some(task)),
                 DiffItem::Remove(id, _) => (*id, None),
+            });
+        }
+        for item in self.events.diff(&newer.events) {
+            touched.events.push(match item {
+                DiffItem::Add(unit, events) | DiffItem::Update { new: (unit, events), .. } => {
+                    (unit.clone(), Some(events))
+                }
+                DiffItem::Remove(unit, _) => (unit.clone(), None),
             });
         }
         for item in self.storages.diff(&newer.storages) {

@@ -32,6 +32,7 @@ impl ModelState {
             }),
             ModelKey::Bag(key) => Entity::Bag(Arc::clone(self.bag(key)?)),
             ModelKey::State(key) => Entity::StateEntry(Arc::clone(self.state_entry(key)?)),
+            ModelKey::Events(unit) => Entity::PendingEvents(Arc::clone(self.events.get(unit)?)),
             ModelKey::ActionOperation(id) => Entity::ActionOperation(Arc::clone(self.operations.get(id)?)),
             ModelKey::Task(id) => Entity::Task(Arc::clone(self.tasks.get(id)?)),
             ModelKey::Storage(id) => Entity::Storage(Arc::clone(self.storages.get(id)?)),
@@ -115,6 +116,9 @@ impl ModelState {
             }
             (ModelKey::State(key), Some(Entity::StateEntry(entry))) => {
                 self.states.entry(key.unit.clone()).or_default().insert(key.key.clone(), Arc::clone(entry));
+            }
+            (ModelKey::Events(unit), Some(Entity::PendingEvents(events))) => {
+                self.events.insert(unit.clone(), Arc::clone(events));
             }
             (ModelKey::ActionOperation(id), Some(Entity::ActionOperation(operation))) => {
                 self.operations.insert(*id, Arc::clone(operation));
@@ -207,6 +211,9 @@ impl ModelState {
                         self.states.remove(&key.unit);
                     }
                 }
+            }
+            ModelKey::Events(unit) => {
+                self.events.remove(unit);
             }
             ModelKey::ActionOperation(id) => {
                 self.operations.remove(id);

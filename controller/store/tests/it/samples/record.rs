@@ -1,7 +1,7 @@
 //! Records: log lines, status history, and journals of every event and outcome.
 
 use periapt_host_api::{
-    RelationId, Revision, TaskId,
+    EventId, RelationId, Revision, TaskId,
     event::{Event, RelationBatch, RelationContext, StorageContext},
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCall, RecordedCalls},
     logs::{LogLevel, LogLine},
@@ -117,6 +117,8 @@ fn events() -> Named<Event> {
         "relation-batch": Event::RelationBatch { .. } =>
             Event::RelationBatch { relation: relation(), batch: batch() },
         "relation-broken": Event::RelationBroken(_) => Event::RelationBroken(relation()),
+        "custom": Event::Custom { .. } =>
+            Event::Custom { id: EventId(3), name: "look-again".into(), data: "{\"tries\": 2}".into() },
         "action": Event::Action { .. } => Event::Action { name: "backup".into(), task: TaskId(2) },
         "storage-attached": Event::StorageAttached(_) => Event::StorageAttached(storage()),
         "storage-detaching": Event::StorageDetaching(_) => Event::StorageDetaching(storage()),

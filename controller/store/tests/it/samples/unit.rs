@@ -1,19 +1,21 @@
 //! Units: one in every kind of operation, with records that remember all that a record can, and a new one.
 
 use periapt_host_api::{
-    MachineId, OperationId, RelationId,
+    EventId, MachineId, OperationId, RelationId,
     command::{Placement, ResolveMode},
     event::Event,
+    pending::{Condition, PendingEvent},
     ports::OpenedPorts,
     record::{
         Begun, CharmRef, HookFailure, HookStep, InterruptedHook, Operation, RelationRecord, SecretRecord,
         SeenHashes, UnitRecord,
     },
+    relation::BagOwner,
     secret::{SecretId, SecretRevision},
     state::StateKey,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
-use periapt_model::entity::{CommitMark, Refreshed, StateEntry, Unit};
+use periapt_model::entity::{CommitMark, PendingEvents, Refreshed, StateEntry, Unit};
 
 use super::{Named, awkward_text, digest, every, parse, record, time};
 
@@ -181,4 +183,29 @@ pub(crate) fn state_entries() -> Named<StateEntry> {
         value,
     };
     vec![("text", entry("seen \"1\"/\u{fc}", awkward_text())), ("empty", entry("done", String::new()))]
+}
+
+pub(crate) fn pending_events() -> Named<PendingEvents> {
+    let conditions = every!(Condition {
+        "config": Condition::Config { .. } =>
+            Condition::Config { option: "mode".into(), seen: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into() },
+        "relation": Condition::Relation { .. } => Condition::Relation {
+            relation: RelationId(2),
+            owner: BagOwner::Unit(parse("mysql/0")),
+            key: "host".into(),
+            seen: "74234e98afe7498fb5daf1f36ac2d78a".into(),
+        },
+        "leader": Condition::Leader { .. } => Condition::Leader { seen: Some(parse("wordpress/11")) },
+    });
+    let event = |after_ms, conditions| PendingEvent {
+        name: "look-again".into(),
+        data: format!("{:?}", "it's \"down\""),
+        asked_at: time(50),
+        after_ms,
+        conditions,
+    };
+    let timed = event(Some(600_000), vec![]);
+    let conditional = event(None, conditions.into_iter().map(|(_, condition)| condition).collect());
+    let of = |events| PendingEvents { unit: parse("wordpress/10"), next: EventId(7), events };
+    vec![("full", of([(EventId(3), timed), (EventId(6), conditional)].into())), ("none", of([].into()))]
 }

@@ -21,9 +21,10 @@ impl Executor {
         world: &mut World<'_>,
         seq: u64,
         progress: &Progress,
-        outcome: Outcome,
+        mut outcome: Outcome,
         about: About,
     ) {
+        outcome.effects.events.asked_at(world.timer_now());
         self.leave(world.clock.now(), progress.early.clone());
         let commit = UnitCommit {
             unit: self.name.clone(),

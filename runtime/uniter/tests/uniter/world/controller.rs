@@ -36,6 +36,11 @@ impl World {
                 assert!(relation.members.remove(&unit).is_some(), "left without having been in");
             }
         }
+        if let Some(told) = progress.transitions.told_event
+            && let Some(pending) = self.view.events.get_mut(&unit)
+        {
+            pending.events.remove(&told);
+        }
         if progress.transitions.clear_resolved {
             assert!(self.me().resolved.take().is_some(), "nothing to clear");
         }

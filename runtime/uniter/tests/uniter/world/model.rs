@@ -218,6 +218,14 @@ impl World {
         self.set_bag(id, owner, version);
     }
 
+    /// The same, with one key in it.
+    pub(crate) fn write_key(&mut self, id: u32, owner: &str, version: u64, key: &str, value: &str) {
+        self.write(id, owner, version);
+        let owner = BagOwner::Unit(owner.parse().unwrap());
+        let bag = self.view.bags.get_mut(&BagKey { relation: RelationId(id), owner }).unwrap();
+        bag.settings.insert(key.to_owned(), value.to_owned());
+    }
+
     fn set_bag(&mut self, id: u32, owner: BagOwner, version: u64) {
         let key = BagKey { relation: RelationId(id), owner };
         self.view.bags.insert(key.clone(), BagView { key, settings: BTreeMap::new(), version });

@@ -1,0 +1,179 @@
+//! Events that the charm asks to be told later (decision 0017): numbered at the call, kept when the hook succeeds.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ApplicationName, EventId, RelationId, Timestamp, UnitName,
+    pending::{
+        self, Condition, MAX_AFTER_MS, MAX_CONDITIONS, MAX_DATA_BYTES, MAX_PENDING, MIN_AFTER_MS,
+        PendingEvent,
+    },
+    relation::BagOwner,
+};
+use serde::Serialize;
+
+use crate::{Bag, CallError, CallTime, lease::Halt, run::HookRun};
+
+/// What makes an event due, as the charm asks for it: that something is not as this hook sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// An option's value.
+    Config(String),
+    /// One key of a bag that others write.
+    Relation {
+        /// The relation.
+        relation: RelationId,
+        /// Whose bag.
+        bag: Bag,
+        /// The key.
+        key: String,
+    },
+    /// Who leads the application.
+    Leader,
+}
+
+/// An event to be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Later {
+    /// The charm's name for it.
+    pub name: String,
+    /// JSON text; none: `null`.
+    pub data: Option<String>,
+    /// How long after the hook's commit, in milliseconds.
+    pub after_ms: Option<u64>,
+    /// What else makes it due.
+    pub when: Vec<When>,
+}
+
+impl HookRun {
+    /// Asks for an event, and answers its number.
+    pub(crate) fn emit_later(&mut self, now: CallTime, later: &Later) -> Result<EventId, Halt> {
+        pending::check_name(&later.name).map_err(|error| CallError::invalid(error.to_string()))?;
+        let data = later.data.as_deref().unwrap_or("null");
+        check_data(data)?;
+        check_times(later)?;
+        let mut conditions = Vec::new();
+        for when in &later.when {
+            conditions.push(self.condition(now, when)?);
+        }
+        if self.pending_events().len() >= MAX_PENDING {
+            return Err(CallError::LimitExceeded(format!(
+                "the unit waits for {MAX_PENDING} events; no more are allowed"
+            ))
+            .into());
+        }
+        let event = PendingEvent {
+            name: later.name.clone(),
+            data: data.to_owned(),
+            // Whoever commits it says when that was.
+            asked_at: Timestamp::UNIX_EPOCH,
+            after_ms: later.after_ms,
+            conditions,
+        };
+        let first = self.snapshot.view.events.get(&self.snapshot.unit).map_or(0, |events| events.next.0);
+        Ok(self.effects.emit(first, event, &self.limits)?)
+    }
+
+    /// Takes an event back.
+    pub(crate) fn cancel_event(&mut self, id: EventId) -> Result<(), CallError> {
+        if !self.pending_events().contains_key(&id) {
+            return Err(CallError::NotFound(format!("the unit waits for no event {id}")));
+        }
+        self.effects.cancel_event(id, &self.limits)
+    }
+
+    /// What the unit waits for, with what this hook asked for and without what it took back, or is told now.
+    pub(crate) fn pending_events(&self) -> BTreeMap<EventId, &PendingEvent> {
+        let stored = self.snapshot.view.events.get(&self.snapshot.unit);
+        let changes = self.effects.events();
+        let told = self.event.custom();
+        let stored = stored.into_iter().flat_map(|stored| &stored.events);
+        stored
+            .filter(|(id, _)| !changes.cancel.contains(id) && told != Some(**id))
+            .chain(&changes.emit)
+            .map(|(id, event)| (*id, event))
+            .collect()
+    }
+
+    /// A condition, with what this hook sees of its subject.
+    fn condition(&mut self, now: CallTime, when: &When) -> Result<Condition, Halt> {
+        match when {
+            When::Config(option) => {
+                if !self.snapshot.meta().options.contains_key(option) {
+                    return Err(CallError::NotFound(format!("unknown option {option:?}")).into());
+                }
+                let seen = pending::digest(self.config_value(option));
+                Ok(Condition::Config { option: option.clone(), seen })
+            }
+            When::Relation { relation, bag, key } => {
+                if key.is_empty() || key.len() > self.limits.key_bytes {
+                    let most = self.limits.key_bytes;
+                    return Err(CallError::invalid(format!("a key must take 1 to {most} bytes")).into());
+                }
+                // Whatever refuses the reading refuses the waiting.
+                let value = self.bag_value(now, *relation, bag, key)?;
+                let owner = self.waited_for(*relation, bag)?;
+                let seen = pending::digest(value.as_ref());
+                Ok(Condition::Relation { relation: *relation, owner, key: key.clone(), seen })
+            }
+            When::Leader => {
+                let leader = self.snapshot.application().leader.as_ref();
+                Ok(Condition::Leader { seen: leader.map(|leader| leader.unit.clone()) })
+            }
+        }
+    }
+
+    /// Whose bag is waited for: one that others write.
+    fn waited_for(&self, relation: RelationId, bag: &Bag) -> Result<BagOwner, CallError> {
+        let own =
+            || CallError::invalid("a unit knows what it writes itself: wait for a bag that others write");
+        match bag {
+            Bag::Unit(name) => {
+                let unit: UnitName =
+                    name.parse().map_err(|_| CallError::invalid(format!("invalid unit name {name:?}")))?;
+                if unit == self.snapshot.unit { Err(own()) } else { Ok(BagOwner::Unit(unit)) }
+            }
+            Bag::Application(name) => {
+                let application = ApplicationName::new(name)
+                    .map_err(|_| CallError::invalid(format!("invalid application name {name:?}")))?;
+                let peer = self.relation(relation)?.peer;
+                let mine = application == *self.snapshot.unit.application() && !peer;
+                if mine { Err(own()) } else { Ok(BagOwner::Application(application)) }
+            }
+        }
+    }
+}
+
+fn check_data(data: &str) -> Result<(), CallError> {
+    if data.len() > MAX_DATA_BYTES {
+        return Err(CallError::LimitExceeded(format!(
+            "the event's data takes {} bytes; at most {MAX_DATA_BYTES} are allowed",
+            data.len()
+        )));
+    }
+    let valid = serde_json::from_str::<serde::de::IgnoredAny>(data);
+    valid.map(|_| ()).map_err(|error| CallError::invalid(format!("the event's data is not JSON: {error}")))
+}
+
+fn check_times(later: &Later) -> Result<(), CallError> {
+    if later.after_ms.is_none() && later.when.is_empty() {
+        return Err(CallError::invalid("say when: after a time, or when something changes"));
+    }
+    if later.when.len() > MAX_CONDITIONS {
+        return Err(CallError::LimitExceeded(format!(
+            "the event has {} conditions; at most {MAX_CONDITIONS} are allowed",
+            later.when.len()
+        )));
+    }
+    match later.after_ms {
+        Some(after) if after < MIN_AFTER_MS => {
+            Err(CallError::invalid("an event can be put off by one second or more"))
+        }
+        Some(after) if after > MAX_AFTER_MS => {
+            Err(CallError::invalid("an event can be put off by 8784 hours, a year, or less"))
+        }
+        _ => Ok(()),
+    }
+}

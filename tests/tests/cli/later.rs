@@ -1,0 +1,131 @@
+//! Events that a charm asks to be told later, members that are told in batches, and what a hook absorbed.
+
+use periapt_tests::Installation;
+use serde_json::{Value, json};
+
+/// The hooks of a unit by their names.
+fn hooks(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<String>> {
+    let journal = periapt.json(["show-unit", unit, "--journal"])?;
+    let hooks = journal[unit]["journal"].as_array().cloned().unwrap_or_default();
+    Ok(hooks.iter().filter_map(|hook| hook["hook"].as_str().map(str::to_owned)).collect())
+}
+
+/// What the last hook of a name absorbed.
+fn absorbed(periapt: &Installation, unit: &str, hook: &str) -> anyhow::Result<Value> {
+    let shown = periapt.json(["show-unit", unit, "--journal"])?;
+    let journal = shown[unit]["journal"].as_array().cloned().unwrap_or_default();
+    let last = journal.iter().rfind(|entry| entry["hook"] == hook).cloned();
+    Ok(last.unwrap_or_default())
+}
+
+#[test]
+fn an_event_is_asked_for_shown_told_and_cancelled() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    let script = "start: tool emit-later look --when-config count --data '{\"n\": 1}'\n\
+                  start: tool emit-later never --after 1h --when-leader\n\
+                  start: tool emit-later soon --after 1s\n\
+                  soon: status active told\n";
+    periapt.deploy("probe", ["--config", &format!("script={script}")])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "active"])?;
+    periapt.wait_for(["model"])?;
+
+    let shown = periapt.json(["show-unit", "probe/0"])?;
+    let pending = &shown["probe/0"]["pending-events"];
+    assert_eq!(pending[0]["name"], "look");
+    assert_eq!(pending[0]["data"], "{\"n\": 1}");
+    assert_eq!(pending[0]["when"], json!(["option count changes"]));
+    assert_eq!(pending[1]["when"], json!(["the leader changes"]));
+    assert!(pending[1]["due"].is_string(), "{pending}");
+    assert_eq!(pending[2], Value::Null, "soon was told");
+    assert!(periapt.ok(["show-unit", "probe/0"])?.contains("  pending-events:\n  - id: 0\n    name: look\n"));
+
+    periapt.ok(["config", "probe", "count=true"])?;
+    periapt.wait_for(["model"])?;
+    let hooks = hooks(&periapt, "probe/0")?;
+    assert!(hooks.ends_with(&["config-changed".into(), "look".into()]), "{hooks:?}");
+
+    assert!(periapt.refused(["cancel-event", "probe/0", "0"])?.contains("waits for no event 0"));
+    periapt.ok(["cancel-event", "probe/0", "1"])?;
+    let shown = periapt.json(["show-unit", "probe/0"])?;
+    assert_eq!(shown["probe/0"]["pending-events"], Value::Null);
+    Ok(())
+}
+
+#[test]
+fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    let script = "crowd-relation-batch: tool relation-list\ncrowd-relation-batch: fail not yet";
+    periapt.deploy("probe", ["--config", &format!("script={script}")])?;
+    periapt.ok(["deploy", "probe.charm", "member", "-n", "4"])?;
+    periapt.ok(["integrate", "probe:crowd", "member:member"])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
+    periapt.wait_for(["application", "member"])?;
+
+    periapt.ok(["config", "probe", "script=*: tool relation-batch --format json"])?;
+    periapt.ok(["resolved", "probe/0"])?;
+    periapt.wait_for(["model"])?;
+    let told = absorbed(&periapt, "probe/0", "crowd-relation-batch")?;
+    let everybody = json!(["member/0", "member/1", "member/2", "member/3"]);
+    assert_eq!(told["batch"]["joined"], everybody, "{told}");
+    assert_eq!(told["absorbed"][0], "4 units joined: member/0, member/1, member/2, member/3");
+    let table = periapt.ok(["show-unit", "probe/0", "--journal"])?;
+    let line = table.lines().rfind(|line| line.contains("crowd-relation-batch")).unwrap_or_default();
+    assert!(line.contains("  ok ") && line.ends_with(told["absorbed"][0].as_str().unwrap_or("?")), "{table}");
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
+    assert!(log.contains("\"joined\":[\"member/0\",\"member/1\",\"member/2\",\"member/3\"]"), "{log}");
+
+    // Who comes and goes while the unit is in error is never told of, and counted.
+    periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
+    periapt.ok(["add-unit", "member"])?;
+    periapt.wait_for(["application", "member"])?;
+    periapt.ok(["remove-unit", "member/4", "member/3", "--no-prompt"])?;
+    periapt.wait_for(["application", "member"])?;
+    periapt.ok(["config", "probe", "script="])?;
+    periapt.ok(["resolved", "probe/0"])?;
+    periapt.wait_for(["model"])?;
+    let told = absorbed(&periapt, "probe/0", "crowd-relation-batch")?;
+    assert_eq!(
+        told["absorbed"],
+        json!(["1 unit departed: member/3", "1 unit came and went: member/4"]),
+        "{told}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    periapt.deploy("probe", ["--config", "script=sink-relation-changed: fail not yet"])?;
+    periapt.ok(["deploy", "probe.charm", "writer"])?;
+    periapt.ok(["integrate", "probe:sink", "writer:db"])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
+    periapt.wait_for(["application", "writer"])?;
+    for value in ["1", "2", "3"] {
+        periapt.ok(["config", "writer", &format!("script=config-changed: set key {value}")])?;
+        periapt.wait_for(["application", "writer"])?;
+        periapt.ok(["config", "probe", &format!("script=# {value}")])?;
+    }
+    periapt.ok(["resolved", "probe/0", "--no-retry"])?;
+    periapt.wait_for(["model"])?;
+    let skipped = absorbed(&periapt, "probe/0", "sink-relation-changed")?;
+    assert_eq!(skipped["result"], "skipped", "{skipped}");
+    let changed = absorbed(&periapt, "probe/0", "config-changed")?;
+    assert_eq!(changed["absorbed"][0], "3 changes of the settings", "{changed}");
+
+    // The member wrote while its reader was in error over something else.
+    periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
+    for value in ["4", "5"] {
+        periapt.ok(["config", "writer", &format!("script=config-changed: set key {value}")])?;
+        periapt.wait_for(["application", "writer"])?;
+    }
+    periapt.ok(["config", "probe", "script="])?;
+    periapt.ok(["resolved", "probe/0"])?;
+    periapt.wait_for(["model"])?;
+    let changed = absorbed(&periapt, "probe/0", "sink-relation-changed")?;
+    assert_eq!(changed["absorbed"], json!(["2 changes of writer/0's settings"]), "{changed}");
+    Ok(())
+}
