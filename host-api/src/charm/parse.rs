@@ -393,7 +393,7 @@ mod tests {
     fn an_endpoint_may_ask_for_batches_in_any_role() {
         let meta = check(&format!(
             "{HEAD}provides: {{a: {{interface: x, batch: true}}, b: {{interface: x}}}}\n\
-             peers: {{c: {{interface: y, batch: true}}}}\n"
+             peers: {{c: {{interface: z, batch: true}}}}\n"
         ))
         .unwrap();
         let batching: Vec<_> = meta

@@ -89,7 +89,7 @@ impl FromStr for RotatePolicy {
 pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let wrong =
         || format!("expire time or duration {:?} not valid", text.chars().take(64).collect::<String>());
-    if let Some(milliseconds) = duration::milliseconds(text.strip_prefix('-').unwrap_or(text)) {
+    if let Some(milliseconds) = crate::duration::milliseconds(text.strip_prefix('-').unwrap_or(text)) {
         if text.starts_with('-') {
             return Err(format!("negative expire duration {text:?} not valid"));
         }

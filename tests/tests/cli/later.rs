@@ -1,21 +1,27 @@
 //! Events that a charm asks to be told later, members that are told in batches, and what a hook absorbed.
 
+use anyhow::Context as _;
 use periapt_tests::Installation;
 use serde_json::{Value, json};
 
-/// The hooks of a unit by their names.
-fn hooks(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<String>> {
-    let journal = periapt.json(["show-unit", unit, "--journal"])?;
-    let hooks = journal[unit]["journal"].as_array().cloned().unwrap_or_default();
-    Ok(hooks.iter().filter_map(|hook| hook["hook"].as_str().map(str::to_owned)).collect())
+/// The newest hooks of a unit.
+fn journal(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<Value>> {
+    let shown = periapt.json(["show-unit", unit, "--journal"])?;
+    let journal = shown.get(unit).and_then(|shown| shown.get("journal"));
+    Ok(journal.and_then(Value::as_array).cloned().unwrap_or_default())
 }
 
-/// What the last hook of a name absorbed.
-fn absorbed(periapt: &Installation, unit: &str, hook: &str) -> anyhow::Result<Value> {
-    let shown = periapt.json(["show-unit", unit, "--journal"])?;
-    let journal = shown[unit]["journal"].as_array().cloned().unwrap_or_default();
-    let last = journal.iter().rfind(|entry| entry["hook"] == hook).cloned();
-    Ok(last.unwrap_or_default())
+/// Their names.
+fn hooks(periapt: &Installation, unit: &str) -> anyhow::Result<Vec<String>> {
+    let name = |hook: &Value| hook.get("hook").and_then(Value::as_str).map(str::to_owned);
+    Ok(journal(periapt, unit)?.iter().filter_map(name).collect())
+}
+
+/// The last hook of a name, with what it absorbed.
+fn last(periapt: &Installation, unit: &str, hook: &str) -> anyhow::Result<Value> {
+    let journal = journal(periapt, unit)?;
+    let last = journal.into_iter().rfind(|entry| entry.get("hook").is_some_and(|name| name == hook));
+    last.with_context(|| format!("{unit} ran no {hook}"))
 }
 
 #[test]
@@ -65,7 +71,7 @@ fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> 
     periapt.ok(["config", "probe", "script=*: tool relation-batch --format json"])?;
     periapt.ok(["resolved", "probe/0"])?;
     periapt.wait_for(["model"])?;
-    let told = absorbed(&periapt, "probe/0", "crowd-relation-batch")?;
+    let told = last(&periapt, "probe/0", "crowd-relation-batch")?;
     let everybody = json!(["member/0", "member/1", "member/2", "member/3"]);
     assert_eq!(told["batch"]["joined"], everybody, "{told}");
     assert_eq!(told["absorbed"][0], "4 units joined: member/0, member/1, member/2, member/3");
@@ -85,7 +91,7 @@ fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> 
     periapt.ok(["config", "probe", "script="])?;
     periapt.ok(["resolved", "probe/0"])?;
     periapt.wait_for(["model"])?;
-    let told = absorbed(&periapt, "probe/0", "crowd-relation-batch")?;
+    let told = last(&periapt, "probe/0", "crowd-relation-batch")?;
     assert_eq!(
         told["absorbed"],
         json!(["1 unit departed: member/3", "1 unit came and went: member/4"]),
@@ -110,9 +116,9 @@ fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Resul
     }
     periapt.ok(["resolved", "probe/0", "--no-retry"])?;
     periapt.wait_for(["model"])?;
-    let skipped = absorbed(&periapt, "probe/0", "sink-relation-changed")?;
+    let skipped = last(&periapt, "probe/0", "sink-relation-changed")?;
     assert_eq!(skipped["result"], "skipped", "{skipped}");
-    let changed = absorbed(&periapt, "probe/0", "config-changed")?;
+    let changed = last(&periapt, "probe/0", "config-changed")?;
     assert_eq!(changed["absorbed"][0], "3 changes of the settings", "{changed}");
 
     // The member wrote while its reader was in error over something else.
@@ -125,7 +131,7 @@ fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Resul
     periapt.ok(["config", "probe", "script="])?;
     periapt.ok(["resolved", "probe/0"])?;
     periapt.wait_for(["model"])?;
-    let changed = absorbed(&periapt, "probe/0", "sink-relation-changed")?;
+    let changed = last(&periapt, "probe/0", "sink-relation-changed")?;
     assert_eq!(changed["absorbed"], json!(["2 changes of writer/0's settings"]), "{changed}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     command::{Command, ResolveMode},
-    event::{Event, MAX_BATCH_MEMBERS},
+    event::Event,
 };
 use periapt_lab::{Action, Fate, Lab, laws};
 use periapt_model::RecordBody;
@@ -66,24 +66,6 @@ fn without_the_key_in_the_metadata_each_member_has_hooks_of_its_own() {
     lab.run_until_idle().unwrap();
     let of_members = lab.hooks_of("a/0").into_iter().filter(|hook| hook.contains("b/")).count();
     assert_eq!(of_members, 40);
-}
-
-#[test]
-fn more_than_a_batch_holds_is_told_in_the_next() {
-    let units = u32::try_from(MAX_BATCH_MEMBERS).unwrap() + 10;
-    let (mut lab, _) = crowd(units);
-    lab.hold("a/0").unwrap();
-    lab.run_until_idle().unwrap();
-    lab.release("a/0").unwrap();
-    lab.run_until_idle().unwrap();
-    let sizes: Vec<usize> = lab
-        .trace()
-        .iter()
-        .filter_map(|traced| traced.event.batch())
-        .map(|batch| batch.joined.len())
-        .collect();
-    assert_eq!(sizes, [MAX_BATCH_MEMBERS, 10]);
-    at_peace(&lab);
 }
 
 #[test]

@@ -235,6 +235,7 @@ fn a_runner_that_dies_under_it_tells_it_again_and_its_end_is_the_end() {
 #[test]
 fn it_dies_with_its_unit_and_goes_along_when_the_unit_moves() {
     let mut lab = asked("emit-later again --after 10m");
+    lab.unscript_all();
     lab.add_agent("far").unwrap();
     lab.move_machine_of("a/0", "far").unwrap();
     lab.advance(minutes(10)).unwrap();

@@ -1,7 +1,7 @@
 //! Batches: what happens among a relation's members as one hook (decision 0016).
 
 use periapt_host_api::{
-    UnitName,
+    RelationId, UnitName,
     command::ResolveMode,
     event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
     record::{HookStep, Operation},
@@ -15,6 +15,7 @@ use crate::{World, check, world::BATCHING};
 /// A started unit of the charm that asks for batches, with a relation to `b`, of which these units are known.
 fn related(members: &[&str]) -> World {
     let mut world = World::started();
+    world.model_config().update_status_hook_interval = 0;
     world.want_charm(BATCHING, false);
     world.relate(1, "db", Some("b"));
     for unit in members {
@@ -26,7 +27,7 @@ fn related(members: &[&str]) -> World {
 }
 
 fn known(world: &World) -> Vec<(String, u64)> {
-    let told = &world.record().relations[&1.into()];
+    let told = &world.record().relations[&RelationId(1)];
     told.members.iter().map(|(unit, version)| (unit.to_string(), *version)).collect()
 }
 
@@ -56,8 +57,8 @@ fn created_comes_first_and_broken_last_each_as_a_hook_of_its_own() {
     check(
         &mut world,
         &[
-            "deploy 3",
             "db-relation-created",
+            "deploy 3",
             "upgrade-charm",
             "config-changed",
             "db-relation-batch +b/0 +b/1",
@@ -158,7 +159,7 @@ fn a_charm_that_comes_to_ask_for_batches_is_told_what_is_owed_in_one() {
     world.want_charm(BATCHING, false);
     // Joined b/0 was told, and its change not.
     check(&mut world, &["deploy 3", "upgrade-charm", "config-changed", "db-relation-batch +b/1 ~b/0"]);
-    assert_eq!(world.record().relations[&1.into()].changed_pending, None);
+    assert_eq!(world.record().relations[&RelationId(1)].changed_pending, None);
     world.want_charm(1, false);
     world.write(1, "b/0", 2);
     world.join(1, "b/2", 1);

@@ -19,11 +19,13 @@ pub(crate) fn applications() -> Named<Application> {
     let resources = [("data", resource::attached_twice()), ("settings", resource::attached_once())];
     let resources = resources.map(|(name, attached)| (parse(name), attached)).into();
     let with_resources = Application { resources, ..just_deployed() };
+    let configured = Application { settings_version: 6, ..just_deployed() };
     vec![
         ("full", full()),
         ("just-deployed", just_deployed()),
         ("with-budgets-and-usage", with_budgets),
         ("with-resources", with_resources),
+        ("configured-often", configured),
     ]
 }
 
@@ -38,7 +40,7 @@ fn full() -> Application {
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
-        settings_version: 6,
+        settings_version: 0,
         storage: [(
             parse("data"),
             StorageDirective { pool: Some("rootfs".into()), size: Some(2048), count: Some(2) },

@@ -46,10 +46,20 @@ pub(crate) fn charms() -> Named<Charm> {
         actions: [].into(),
     };
     let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
+    let batching = EndpointMeta {
+        role: Role::Requirer,
+        interface: parse("syslog"),
+        limit: None,
+        scope: Scope::Global,
+        optional: false,
+        batch: true,
+    };
+    let collector = CharmMeta { endpoints: [(parse("log"), batching)].into(), ..plain.clone() };
     vec![
         ("full", charm("wordpress", meta)),
         ("bare-subordinate", charm("logging", plain)),
         ("with-resources", charm("logging", with_resources)),
+        ("asks-for-batches", charm("collector", collector)),
     ]
 }
 
@@ -97,7 +107,7 @@ fn endpoints() -> Named<EndpointMeta> {
         limit,
         scope,
         optional: limit.is_some(),
-        batch: scope == Scope::Container,
+        batch: false,
     };
     let mut endpoints: Named<EndpointMeta> =
         roles().into_iter().map(|(name, role)| (name, endpoint(role, Scope::Global, Some(1)))).collect();

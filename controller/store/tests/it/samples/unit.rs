@@ -34,6 +34,11 @@ pub(crate) fn units() -> Named<Unit> {
     units.extend(placed.into_iter().map(|(name, place)| (name, Unit { placement: Some(place), ..new() })));
     let usage = super::infrastructure::usage();
     units.push(("with-usage", Unit { usage, ..new() }));
+    let told = RelationRecord { gone: 4, ..relation(None) };
+    let mut versed = new();
+    versed.record.settings_version = Some(6);
+    versed.record.relations.insert(RelationId(3), told);
+    units.push(("with-versions-and-former-members", versed));
     units
 }
 
@@ -91,7 +96,7 @@ fn full(operation: Operation) -> Unit {
             status_set: true,
             charm: Some(charm()),
             seen: SeenHashes { config: "c0".into(), trust: "70".into(), addresses: "ad".into() },
-            settings_version: Some(6),
+            settings_version: None,
             leader_settings_version: Some(9),
             relations: [(RelationId(2), relation(Some("mysql/11"))), (RelationId(10), relation(None))].into(),
             storages: [parse("data/3"), parse("logs/12")].into(),
@@ -133,7 +138,7 @@ fn relation(changed_pending: Option<&str>) -> RelationRecord {
         members: [(parse("mysql/0"), 12), (parse("mysql/11"), 0)].into(),
         applications: [(parse("mysql"), 3), (parse("wordpress"), 1)].into(),
         changed_pending: changed_pending.map(parse),
-        gone: if changed_pending.is_some() { 4 } else { 0 },
+        gone: 0,
     }
 }
 
