@@ -175,7 +175,7 @@ fn a_charm_may_come_to_ask_for_batches_and_leave_it_again() {
 }
 
 #[test]
-fn u28_a_runner_that_dies_under_a_batch_tells_it_again() {
+fn a_runner_that_dies_under_a_batch_tells_it_again() {
     let (mut lab, _) = crowd(3);
     lab.hold("a/0").unwrap();
     lab.run_until_idle().unwrap();
