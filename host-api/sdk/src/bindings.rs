@@ -4852,6 +4852,1091 @@ pub mod periapt {
                 }
             }
         }
+        /// Events that this unit asks to be told later, once each: as `custom`, after all ordinary hooks. They are part of the
+        /// hook's commit, are kept over restarts and moves, and are gone with the unit.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod events {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            pub type RelationId = super::super::super::periapt::charm::types::RelationId;
+            pub type Bag = super::super::super::periapt::charm::relations::Bag;
+            #[derive(Clone, PartialEq)]
+            pub struct RelationKey {
+                pub relation: RelationId,
+                /// One that others write, and that this unit may read.
+                pub bag: Bag,
+                pub key: _rt::String,
+            }
+            impl ::core::fmt::Debug for RelationKey {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("RelationKey")
+                        .field("relation", &self.relation)
+                        .field("bag", &self.bag)
+                        .field("key", &self.key)
+                        .finish()
+                }
+            }
+            /// What is to be other than this hook sees it.
+            #[derive(Clone, PartialEq)]
+            pub enum Condition {
+                /// The value of an option.
+                Config(_rt::String),
+                /// The value of a key of a bag; also when the relation is over.
+                Relation(RelationKey),
+                /// Who leads the application.
+                Leader,
+            }
+            impl ::core::fmt::Debug for Condition {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Condition::Config(e) => {
+                            f.debug_tuple("Condition::Config").field(e).finish()
+                        }
+                        Condition::Relation(e) => {
+                            f.debug_tuple("Condition::Relation").field(e).finish()
+                        }
+                        Condition::Leader => f.debug_tuple("Condition::Leader").finish(),
+                    }
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct Later {
+                /// A name of the charm's own: lower-case letters, digits and dashes, at most 64.
+                pub name: _rt::String,
+                /// JSON text, at most 16,384 bytes; none: `null`.
+                pub json: ::core::option::Option<_rt::String>,
+                /// How long after this hook's commit, in milliseconds: a second to a year.
+                pub after: ::core::option::Option<u64>,
+                /// At most 8.
+                pub conditions: _rt::Vec<Condition>,
+            }
+            impl ::core::fmt::Debug for Later {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Later")
+                        .field("name", &self.name)
+                        .field("json", &self.json)
+                        .field("after", &self.after)
+                        .field("conditions", &self.conditions)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct PendingEvent {
+                pub id: u64,
+                pub name: _rt::String,
+                pub json: _rt::String,
+                pub after: ::core::option::Option<u64>,
+                pub conditions: _rt::Vec<Condition>,
+            }
+            impl ::core::fmt::Debug for PendingEvent {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("PendingEvent")
+                        .field("id", &self.id)
+                        .field("name", &self.name)
+                        .field("json", &self.json)
+                        .field("after", &self.after)
+                        .field("conditions", &self.conditions)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Asks for an event, which is told after its time or when one of its conditions holds, whichever is first; answers
+            /// its number. A unit waits for at most 64.
+            #[allow(async_fn_in_trait)]
+            pub fn emit_later(later: &Later) -> ::core::result::Result<u64, Error> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 16 + 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 16
+                            + 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let Later {
+                        name: name0,
+                        json: json0,
+                        after: after0,
+                        conditions: conditions0,
+                    } = later;
+                    let vec1 = name0;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let (result3_0, result3_1, result3_2) = match json0 {
+                        Some(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (1i32, ptr2.cast_mut(), len2)
+                        }
+                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                    };
+                    let (result4_0, result4_1) = match after0 {
+                        Some(e) => (1i32, _rt::as_i64(e)),
+                        None => (0i32, 0i64),
+                    };
+                    let vec11 = conditions0;
+                    let len11 = vec11.len();
+                    let layout11 = _rt::alloc::Layout::from_size_align(
+                            vec11.len() * (7 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result11, _cleanup11) = wit_bindgen::rt::Cleanup::new(layout11);
+                    for (i, e) in vec11.into_iter().enumerate() {
+                        let base = result11
+                            .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            match e {
+                                Condition::Config(e) => {
+                                    *base.add(0).cast::<u8>() = (0i32) as u8;
+                                    let vec5 = e;
+                                    let ptr5 = vec5.as_ptr().cast::<u8>();
+                                    let len5 = vec5.len();
+                                    *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len5;
+                                    *base
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr5.cast_mut();
+                                }
+                                Condition::Relation(e) => {
+                                    *base.add(0).cast::<u8>() = (1i32) as u8;
+                                    let RelationKey {
+                                        relation: relation6,
+                                        bag: bag6,
+                                        key: key6,
+                                    } = e;
+                                    *base
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<i32>() = _rt::as_i32(relation6);
+                                    use super::super::super::periapt::charm::relations::Bag as V9;
+                                    match bag6 {
+                                        V9::Unit(e) => {
+                                            *base
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>() = (0i32) as u8;
+                                            let vec7 = e;
+                                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                                            let len7 = vec7.len();
+                                            *base
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>() = len7;
+                                            *base
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>() = ptr7.cast_mut();
+                                        }
+                                        V9::Application(e) => {
+                                            *base
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>() = (1i32) as u8;
+                                            let vec8 = e;
+                                            let ptr8 = vec8.as_ptr().cast::<u8>();
+                                            let len8 = vec8.len();
+                                            *base
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>() = len8;
+                                            *base
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>() = ptr8.cast_mut();
+                                        }
+                                    }
+                                    let vec10 = key6;
+                                    let ptr10 = vec10.as_ptr().cast::<u8>();
+                                    let len10 = vec10.len();
+                                    *base
+                                        .add(6 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len10;
+                                    *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr10.cast_mut();
+                                }
+                                Condition::Leader => {
+                                    *base.add(0).cast::<u8>() = (2i32) as u8;
+                                }
+                            }
+                        }
+                    }
+                    let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/events@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "emit-later"]
+                        fn wit_import13(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i64,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import13(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i64,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import13(
+                        ptr1.cast_mut(),
+                        len1,
+                        result3_0,
+                        result3_1,
+                        result3_2,
+                        result4_0,
+                        result4_1,
+                        result11,
+                        len11,
+                        ptr12,
+                    );
+                    let l14 = i32::from(*ptr12.add(0).cast::<u8>());
+                    let result63 = match l14 {
+                        0 => {
+                            let e = {
+                                let l15 = *ptr12.add(8).cast::<i64>();
+                                l15 as u64
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l16 = i32::from(*ptr12.add(8).cast::<u8>());
+                                use super::super::super::periapt::charm::types::Error as V62;
+                                let v62 = match l16 {
+                                    0 => {
+                                        let e62 = {
+                                            let l17 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V62::InvalidArgument(e62)
+                                    }
+                                    1 => {
+                                        let e62 = {
+                                            let l20 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V62::NotFound(e62)
+                                    }
+                                    2 => {
+                                        let e62 = {
+                                            let l23 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V62::PermissionDenied(e62)
+                                    }
+                                    3 => {
+                                        let e62 = {
+                                            let l26 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V62::NotLeader(e62)
+                                    }
+                                    4 => {
+                                        let e62 = {
+                                            let l29 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V62::Conflict(e62)
+                                    }
+                                    5 => {
+                                        let e62 = {
+                                            let l32 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V62::AlreadyExists(e62)
+                                    }
+                                    6 => {
+                                        let e62 = {
+                                            let l35 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V62::LimitExceeded(e62)
+                                    }
+                                    7 => {
+                                        let e62 = {
+                                            let l38 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V62::NotGranted(e62)
+                                    }
+                                    8 => {
+                                        let e62 = {
+                                            let l41 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V62::NotReady(e62)
+                                    }
+                                    9 => {
+                                        let e62 = {
+                                            let l44 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        V62::TryAgain(e62)
+                                    }
+                                    10 => {
+                                        let e62 = {
+                                            let l47 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            _rt::string_lift(bytes49)
+                                        };
+                                        V62::WrongContext(e62)
+                                    }
+                                    11 => {
+                                        let e62 = {
+                                            let l50 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l51 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len52 = l51;
+                                            let bytes52 = _rt::Vec::from_raw_parts(
+                                                l50.cast(),
+                                                len52,
+                                                len52,
+                                            );
+                                            _rt::string_lift(bytes52)
+                                        };
+                                        V62::NotSupported(e62)
+                                    }
+                                    12 => {
+                                        let e62 = {
+                                            let l53 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l54 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len55 = l54;
+                                            let bytes55 = _rt::Vec::from_raw_parts(
+                                                l53.cast(),
+                                                len55,
+                                                len55,
+                                            );
+                                            _rt::string_lift(bytes55)
+                                        };
+                                        V62::Failed(e62)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e62 = {
+                                            let l56 = *ptr12
+                                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l57 = *ptr12
+                                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len58 = l57;
+                                            let bytes58 = _rt::Vec::from_raw_parts(
+                                                l56.cast(),
+                                                len58,
+                                                len58,
+                                            );
+                                            let l59 = *ptr12
+                                                .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l60 = *ptr12
+                                                .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len61 = l60;
+                                            let bytes61 = _rt::Vec::from_raw_parts(
+                                                l59.cast(),
+                                                len61,
+                                                len61,
+                                            );
+                                            (_rt::string_lift(bytes58), _rt::string_lift(bytes61))
+                                        };
+                                        V62::Other(e62)
+                                    }
+                                };
+                                v62
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result63
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Takes an event back.
+            #[allow(async_fn_in_trait)]
+            pub fn cancel(id: u64) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/events@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "cancel"]
+                        fn wit_import1(_: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: i64, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(_rt::as_i64(&id), ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result50 = match l2 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l3 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V49;
+                                let v49 = match l3 {
+                                    0 => {
+                                        let e49 = {
+                                            let l4 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l5 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len6 = l5;
+                                            let bytes6 = _rt::Vec::from_raw_parts(
+                                                l4.cast(),
+                                                len6,
+                                                len6,
+                                            );
+                                            _rt::string_lift(bytes6)
+                                        };
+                                        V49::InvalidArgument(e49)
+                                    }
+                                    1 => {
+                                        let e49 = {
+                                            let l7 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l8 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len9 = l8;
+                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                l7.cast(),
+                                                len9,
+                                                len9,
+                                            );
+                                            _rt::string_lift(bytes9)
+                                        };
+                                        V49::NotFound(e49)
+                                    }
+                                    2 => {
+                                        let e49 = {
+                                            let l10 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l11 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len12 = l11;
+                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                l10.cast(),
+                                                len12,
+                                                len12,
+                                            );
+                                            _rt::string_lift(bytes12)
+                                        };
+                                        V49::PermissionDenied(e49)
+                                    }
+                                    3 => {
+                                        let e49 = {
+                                            let l13 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        V49::NotLeader(e49)
+                                    }
+                                    4 => {
+                                        let e49 = {
+                                            let l16 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        V49::Conflict(e49)
+                                    }
+                                    5 => {
+                                        let e49 = {
+                                            let l19 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        V49::AlreadyExists(e49)
+                                    }
+                                    6 => {
+                                        let e49 = {
+                                            let l22 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        V49::LimitExceeded(e49)
+                                    }
+                                    7 => {
+                                        let e49 = {
+                                            let l25 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        V49::NotGranted(e49)
+                                    }
+                                    8 => {
+                                        let e49 = {
+                                            let l28 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        V49::NotReady(e49)
+                                    }
+                                    9 => {
+                                        let e49 = {
+                                            let l31 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        V49::TryAgain(e49)
+                                    }
+                                    10 => {
+                                        let e49 = {
+                                            let l34 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        V49::WrongContext(e49)
+                                    }
+                                    11 => {
+                                        let e49 = {
+                                            let l37 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        V49::NotSupported(e49)
+                                    }
+                                    12 => {
+                                        let e49 = {
+                                            let l40 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l41 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len42 = l41;
+                                            let bytes42 = _rt::Vec::from_raw_parts(
+                                                l40.cast(),
+                                                len42,
+                                                len42,
+                                            );
+                                            _rt::string_lift(bytes42)
+                                        };
+                                        V49::Failed(e49)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e49 = {
+                                            let l43 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l44 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len45 = l44;
+                                            let bytes45 = _rt::Vec::from_raw_parts(
+                                                l43.cast(),
+                                                len45,
+                                                len45,
+                                            );
+                                            let l46 = *ptr0
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l47 = *ptr0
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            (_rt::string_lift(bytes45), _rt::string_lift(bytes48))
+                                        };
+                                        V49::Other(e49)
+                                    }
+                                };
+                                v49
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result50
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// What this unit waits for, by number, with what this hook asked for and took back; without the event that is
+            /// told now.
+            #[allow(async_fn_in_trait)]
+            pub fn pending() -> _rt::Vec<PendingEvent> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/events@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "pending"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let base33 = l2;
+                    let len33 = l3;
+                    let mut result33 = _rt::Vec::with_capacity(len33);
+                    for i in 0..len33 {
+                        let base = base33
+                            .add(i * (24 + 6 * ::core::mem::size_of::<*const u8>()));
+                        let e33 = {
+                            let l4 = *base.add(0).cast::<i64>();
+                            let l5 = *base.add(8).cast::<*mut u8>();
+                            let l6 = *base
+                                .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len7 = l6;
+                            let bytes7 = _rt::Vec::from_raw_parts(l5.cast(), len7, len7);
+                            let l8 = *base
+                                .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l9 = *base
+                                .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let len10 = l9;
+                            let bytes10 = _rt::Vec::from_raw_parts(
+                                l8.cast(),
+                                len10,
+                                len10,
+                            );
+                            let l11 = i32::from(
+                                *base
+                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>(),
+                            );
+                            let l13 = *base
+                                .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>();
+                            let l14 = *base
+                                .add(24 + 5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>();
+                            let base32 = l13;
+                            let len32 = l14;
+                            let mut result32 = _rt::Vec::with_capacity(len32);
+                            for i in 0..len32 {
+                                let base = base32
+                                    .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                                let e32 = {
+                                    let l15 = i32::from(*base.add(0).cast::<u8>());
+                                    let v31 = match l15 {
+                                        0 => {
+                                            let e31 = {
+                                                let l16 = *base
+                                                    .add(::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l17 = *base
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len18 = l17;
+                                                let bytes18 = _rt::Vec::from_raw_parts(
+                                                    l16.cast(),
+                                                    len18,
+                                                    len18,
+                                                );
+                                                _rt::string_lift(bytes18)
+                                            };
+                                            Condition::Config(e31)
+                                        }
+                                        1 => {
+                                            let e31 = {
+                                                let l19 = *base
+                                                    .add(::core::mem::size_of::<*const u8>())
+                                                    .cast::<i32>();
+                                                let l20 = i32::from(
+                                                    *base
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::periapt::charm::relations::Bag as V27;
+                                                let v27 = match l20 {
+                                                    0 => {
+                                                        let e27 = {
+                                                            let l21 = *base
+                                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l22 = *base
+                                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len23 = l22;
+                                                            let bytes23 = _rt::Vec::from_raw_parts(
+                                                                l21.cast(),
+                                                                len23,
+                                                                len23,
+                                                            );
+                                                            _rt::string_lift(bytes23)
+                                                        };
+                                                        V27::Unit(e27)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e27 = {
+                                                            let l24 = *base
+                                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l25 = *base
+                                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len26 = l25;
+                                                            let bytes26 = _rt::Vec::from_raw_parts(
+                                                                l24.cast(),
+                                                                len26,
+                                                                len26,
+                                                            );
+                                                            _rt::string_lift(bytes26)
+                                                        };
+                                                        V27::Application(e27)
+                                                    }
+                                                };
+                                                let l28 = *base
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l29 = *base
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len30 = l29;
+                                                let bytes30 = _rt::Vec::from_raw_parts(
+                                                    l28.cast(),
+                                                    len30,
+                                                    len30,
+                                                );
+                                                RelationKey {
+                                                    relation: l19 as u32,
+                                                    bag: v27,
+                                                    key: _rt::string_lift(bytes30),
+                                                }
+                                            };
+                                            Condition::Relation(e31)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 2, "invalid enum discriminant");
+                                            Condition::Leader
+                                        }
+                                    };
+                                    v31
+                                };
+                                result32.push(e32);
+                            }
+                            _rt::cabi_dealloc(
+                                base32,
+                                len32 * (7 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            );
+                            PendingEvent {
+                                id: l4 as u64,
+                                name: _rt::string_lift(bytes7),
+                                json: _rt::string_lift(bytes10),
+                                after: match l11 {
+                                    0 => None,
+                                    1 => {
+                                        let e = {
+                                            let l12 = *base
+                                                .add(16 + 4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<i64>();
+                                            l12 as u64
+                                        };
+                                        Some(e)
+                                    }
+                                    _ => _rt::invalid_enum_discriminant(),
+                                },
+                                conditions: result32,
+                            }
+                        };
+                        result33.push(e33);
+                    }
+                    _rt::cabi_dealloc(
+                        base33,
+                        len33 * (24 + 6 * ::core::mem::size_of::<*const u8>()),
+                        8,
+                    );
+                    let result34 = result33;
+                    result34
+                }
+            }
+        }
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod ports {
             #[used]
@@ -16999,6 +18084,29 @@ mod _rt {
             self as i32
         }
     }
+    pub fn as_i64<T: AsI64>(t: T) -> i64 {
+        t.as_i64()
+    }
+    pub trait AsI64 {
+        fn as_i64(self) -> i64;
+    }
+    impl<'a, T: Copy + AsI64> AsI64 for &'a T {
+        fn as_i64(self) -> i64 {
+            (*self).as_i64()
+        }
+    }
+    impl AsI64 for i64 {
+        #[inline]
+        fn as_i64(self) -> i64 {
+            self as i64
+        }
+    }
+    impl AsI64 for u64 {
+        #[inline]
+        fn as_i64(self) -> i64 {
+            self as i64
+        }
+    }
     #[cfg(target_arch = "wasm32")]
     pub fn run_ctors_once() {
         wit_bindgen::rt::run_ctors_once();
@@ -17036,9 +18144,9 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 5881] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 6254] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xfd,\x01A\x02\x01A(\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf2/\x01A\x02\x01A+\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -17093,84 +18201,93 @@ endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\
 \x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
 s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
 get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
-\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x01B\x10\
-\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
-port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
-\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
--ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
-\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
-\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
-\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
-ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
-atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
-\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
-j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
-\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
-j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
-ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
-s@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\
-\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
-\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
-hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
-\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
-t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
-@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
-s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
-oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
-goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
-al-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01B\x10\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cstorage-kind\x03\0\x02\x01r\x02\
-\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\0\x04\x01ks\x01ps\x01@\x01\x04\
-name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\
-\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04names\x05county\0\x0b\x04\0\x03add\x01\
-\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07\
-addresss\x04cidrs\x04\0\x11interface-address\x03\0\x04\x01p\x05\x01r\x03\x04name\
-s\x03macs\x09addresses\x06\x04\0\x11network-interface\x03\0\x07\x01p\x08\x01ps\x01\
-r\x03\x0ebind-addresses\x09\x11ingress-addresses\x0a\x0eegress-subnets\x0a\x04\0\
-\x0cnetwork-info\x03\0\x0b\x01k\x03\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08\
-relation\x0d\0\x0e\x04\0\x03get\x01\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\
-\x0d\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
--name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
-cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
-\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
-\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0e\x01B\x04\x01m\x05\
-\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
-level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0f\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
-output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x10\x01B.\x02\x03\x02\
-\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
-\x01m\x02\x0bapplication\x04unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06h\
-ourly\x05daily\x06weekly\x07monthly\x09quarterly\x06yearly\x04\0\x0drotate-polic\
-y\x03\0\x06\x01ks\x01k\x07\x01r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\
-\x06expire\x08\x04\0\x08metadata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refres\
-h\x04\0\x0drevision-mode\x03\0\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06\
-access\x03\0\x0e\x01p\x0f\x01r\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\
-\x0bdescriptions\x08rotation\x07\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\
-\x07details\x03\0\x11\x01p}\x01o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05\
-owner\x05\x07content\x15\x08metadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01\
-j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\
-\x1a\x01j\x01\x15\x01\x01\x01@\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\
-\0\x03get\x01\x1c\x01j\x01\x12\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\
-\0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
-@\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
-uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
-\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x01B\x07\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06\
-sha256s\x04\0\x0dresource-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\
-\x04\x04\0\x03get\x01\x05\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x12\x02\x03\
-\0\0\x0ainvocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\
-\x02\x01\x13\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x14\x04\0\x07outcome\x03\
-\0\x02\x02\x03\x02\x01\x15\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\
-\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@\
-0.1.0\x05\x16\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\
-\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
-bindgen-rust\x060.61.1";
+\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x02\x03\
+\0\x03\x03bag\x01B\x1a\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\
+\x04\x04\0\x0brelation-id\x03\0\x02\x02\x03\x02\x01\x06\x04\0\x03bag\x03\0\x04\x01\
+r\x03\x08relation\x03\x03bag\x05\x03keys\x04\0\x0crelation-key\x03\0\x06\x01q\x03\
+\x06config\x01s\0\x08relation\x01\x07\0\x06leader\0\0\x04\0\x09condition\x03\0\x08\
+\x01ks\x01kw\x01p\x09\x01r\x04\x04names\x04json\x0a\x05after\x0b\x0aconditions\x0c\
+\x04\0\x05later\x03\0\x0d\x01r\x05\x02idw\x04names\x04jsons\x05after\x0b\x0acond\
+itions\x0c\x04\0\x0dpending-event\x03\0\x0f\x01j\x01w\x01\x01\x01@\x01\x05later\x0e\
+\0\x11\x04\0\x0aemit-later\x01\x12\x01j\0\x01\x01\x01@\x01\x02idw\0\x13\x04\0\x06\
+cancel\x01\x14\x01p\x10\x01@\0\0\x15\x04\0\x07pending\x01\x16\x03\0\x1aperiapt:c\
+harm/events@0.1.0\x05\x07\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01\
+r\x02\x05first{\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\
+\x03udp\x01\x03\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\
+\x09endpoints\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05por\
+ts\x05\x09endpoints\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\
+\x01@\0\0\x0b\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x08\
+\x01B\x18\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07\
+blocked\x07waiting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmain\
+tenance\x07blocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06\
+status\x03\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-inf\
+o\x03\0\x06\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\
+\x12application-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messag\
+es\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\
+\x0f\x04\0\x0fset-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0f\
+get-application\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-vers\
+ion\x01\x12\x03\0\x1aperiapt:charm/status@0.1.0\x05\x09\x01B\x0d\x02\x03\x02\x01\
+\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\
+\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-sett\
+ings\x01\x07\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\
+\x09\x03\0\x1eperiapt:charm/leadership@0.1.0\x05\x0a\x01B\x0e\x02\x03\x02\x01\x01\
+\x04\0\x05error\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02\
+ss\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07cha\
+nges\x05\0\x07\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\
+\x03\0\x19periapt:charm/state@0.1.0\x05\x0b\x01B\x0b\x01r\x02\x06statuss\x05sinc\
+es\x04\0\x0bgoal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0c\
+applications\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\
+\x05units\x03\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03\
+get\x01\x09\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0c\x02\x03\0\0\x0cstora\
+ge-kind\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x0d\x04\
+\0\x0cstorage-kind\x03\0\x02\x01r\x02\x04kind\x03\x08locations\x04\0\x0cstorage-\
+info\x03\0\x04\x01ks\x01ps\x01@\x01\x04name\x06\0\x07\x04\0\x04list\x01\x08\x01j\
+\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\
+\x04names\x05county\0\x0b\x04\0\x03add\x01\x0c\x03\0\x1bperiapt:charm/storage@0.\
+1.0\x05\x0e\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\
+\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07addresss\x04cidrs\x04\0\x11interface\
+-address\x03\0\x04\x01p\x05\x01r\x03\x04names\x03macs\x09addresses\x06\x04\0\x11\
+network-interface\x03\0\x07\x01p\x08\x01ps\x01r\x03\x0ebind-addresses\x09\x11ing\
+ress-addresses\x0a\x0eegress-subnets\x0a\x04\0\x0cnetwork-info\x03\0\x0b\x01k\x03\
+\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08relation\x0d\0\x0e\x04\0\x03get\x01\
+\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\x0f\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
+me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
+e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
+ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
+\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
+harm/identity@0.1.0\x05\x10\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
+ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
+\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x11\x01B\x07\x01p}\x01r\x03\
+\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
+@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
+apt:charm/hook-tools@0.1.0\x05\x12\x01B.\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\
+\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01m\x02\x0bapplication\x04\
+unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06hourly\x05daily\x06weekly\x07\
+monthly\x09quarterly\x06yearly\x04\0\x0drotate-policy\x03\0\x06\x01ks\x01k\x07\x01\
+r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\x06expire\x08\x04\0\x08metad\
+ata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refresh\x04\0\x0drevision-mode\x03\0\
+\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06access\x03\0\x0e\x01p\x0f\x01r\
+\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\x0bdescriptions\x08rotation\x07\
+\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\x07details\x03\0\x11\x01p}\x01\
+o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05owner\x05\x07content\x15\x08me\
+tadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01j\0\x01\x01\x01@\x03\x03uris\x07\
+content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\x1a\x01j\x01\x15\x01\x01\x01@\
+\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\0\x03get\x01\x1c\x01j\x01\x12\
+\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\0\x04info\x01\x1e\x01ps\x01j\
+\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01@\x03\x03uris\x08relation\x03\
+\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03uris\x06readers\0\x19\x04\0\x06\
+revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0\
+\x1bperiapt:charm/secrets@0.1.0\x05\x13\x01B\x07\x02\x03\x02\x01\x01\x04\0\x05er\
+ror\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06sha256s\x04\0\x0dresource\
+-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\x04\x04\0\x03get\x01\x05\
+\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x02\x03\0\0\x0ainvocation\x02\x03\
+\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\x15\x04\0\x0ainv\
+ocation\x03\0\0\x02\x03\x02\x01\x16\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x17\
+\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainvocation\x01\0\x06\
+\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\x18\x04\0\x19p\
+eriapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09producers\x01\
+\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -17183,8 +18300,8 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 5780] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf8+\x01A\x02\x01A#\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 6153] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xed.\x01A\x02\x01A&\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -17239,80 +18356,90 @@ endpoint\x01\x0b\x04\0\x12remote-application\x01\x0b\x01ps\x01j\x01\x0c\x01\x01\
 \x10\x01\x01\x01@\x02\x08relation\x03\x03bag\x05\0\x11\x04\0\x03get\x01\x12\x01k\
 s\x01j\x01\x13\x01\x01\x01@\x03\x08relation\x03\x03bag\x05\x03keys\0\x14\x04\0\x09\
 get-value\x01\x15\x01j\0\x01\x01\x01@\x03\x08relation\x03\x03bag\x07\x07changes\x10\
-\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x01B\x10\
-\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x02\x05first{\x04last{\x04\0\x0a\
-port-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\x03udp\x01\x03\0\x04icmp\0\0\x04\0\
-\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\x09endpoints\x06\x04\0\x0copened\
--ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05ports\x05\x09endpoints\x06\0\x09\x04\
-\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\x01@\0\0\x0b\x04\0\x06opened\x01\
-\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x06\x01B\x18\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07blocked\x07waiting\x06active\x04\0\
-\x0fworkload-status\x03\0\x02\x01m\x07\x0bmaintenance\x07blocked\x07waiting\x06a\
-ctive\x07unknown\x0aterminated\x05error\x04\0\x06status\x03\0\x04\x01r\x03\x06st\
-atus\x05\x07messages\x04datas\x04\0\x0bstatus-info\x03\0\x06\x01o\x02s\x07\x01p\x08\
-\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\x12application-status\x03\0\x0a\x01\
-j\0\x01\x01\x01@\x02\x06status\x03\x07messages\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\
-\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\x0f\x04\0\x0fset-application\x01\x0d\x01\
-j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0fget-application\x01\x11\x01@\x01\x07vers\
-ions\0\x0c\x04\0\x17set-application-version\x01\x12\x03\0\x1aperiapt:charm/statu\
-s@0.1.0\x05\x07\x01B\x0d\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\
-\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\
-\x01\x01\x01@\0\0\x06\x04\0\x0cget-settings\x01\x07\x01j\0\x01\x01\x01@\x01\x07c\
-hanges\x05\0\x08\x04\0\x0cset-settings\x01\x09\x03\0\x1eperiapt:charm/leadership\
-@0.1.0\x05\x08\x01B\x0e\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01ks\x01@\x01\
-\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02ss\x01p\x04\x01@\0\0\x05\x04\0\x07ge\
-t-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x07\x04\0\x03set\x01\x08\x01\
-@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\x03\0\x19periapt:charm/state@0.1.0\x05\
-\x09\x01B\x0b\x01r\x02\x06statuss\x05sinces\x04\0\x0bgoal-status\x03\0\0\x01o\x02\
-s\x01\x01p\x02\x01r\x03\x08endpoints\x0capplications\x03\x05units\x03\x04\0\x0dg\
-oal-relation\x03\0\x04\x01p\x05\x01r\x02\x05units\x03\x09relations\x06\x04\0\x0a\
-goal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03get\x01\x09\x03\0\x1eperiapt:charm/go\
-al-state@0.1.0\x05\x0a\x02\x03\0\0\x0cstorage-kind\x01B\x10\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x0cstorage-kind\x03\0\x02\x01r\x02\
-\x04kind\x03\x08locations\x04\0\x0cstorage-info\x03\0\x04\x01ks\x01ps\x01@\x01\x04\
-name\x06\0\x07\x04\0\x04list\x01\x08\x01j\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\
-\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\x04names\x05county\0\x0b\x04\0\x03add\x01\
-\x0c\x03\0\x1bperiapt:charm/storage@0.1.0\x05\x0c\x01B\x11\x02\x03\x02\x01\x01\x04\
-\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07\
-addresss\x04cidrs\x04\0\x11interface-address\x03\0\x04\x01p\x05\x01r\x03\x04name\
-s\x03macs\x09addresses\x06\x04\0\x11network-interface\x03\0\x07\x01p\x08\x01ps\x01\
-r\x03\x0ebind-addresses\x09\x11ingress-addresses\x0a\x0eegress-subnets\x0a\x04\0\
-\x0cnetwork-info\x03\0\x0b\x01k\x03\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08\
-relation\x0d\0\x0e\x04\0\x03get\x01\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\
-\x0d\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit\
--name\x01\x02\x04\0\x10application-name\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprin\
-cipal-unit\x01\x04\x04\0\x0amodel-name\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\
-\x0amachine-id\x01\x02\x04\0\x11availability-zone\x01\x02\x04\0\x07version\x01\x02\
-\x01j\x01s\x01\x01\x01@\0\0\x05\x04\0\x0fprivate-address\x01\x06\x04\0\x0epublic\
--address\x01\x06\x03\0\x1cperiapt:charm/identity@0.1.0\x05\x0e\x01B\x04\x01m\x05\
-\x05trace\x05debug\x04info\x07warning\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05\
-level\x01\x07messages\x01\0\x04\0\x05write\x01\x02\x03\0\x17periapt:charm/log@0.\
-1.0\x05\x0f\x01B\x07\x01p}\x01r\x03\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06\
-output\x03\0\x01\x01ps\x01k\0\x01@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\
-\0\x03run\x01\x05\x03\0\x1eperiapt:charm/hook-tools@0.1.0\x05\x10\x01B.\x02\x03\x02\
-\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\
-\x01m\x02\x0bapplication\x04unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06h\
-ourly\x05daily\x06weekly\x07monthly\x09quarterly\x06yearly\x04\0\x0drotate-polic\
-y\x03\0\x06\x01ks\x01k\x07\x01r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\
-\x06expire\x08\x04\0\x08metadata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refres\
-h\x04\0\x0drevision-mode\x03\0\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06\
-access\x03\0\x0e\x01p\x0f\x01r\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\
-\x0bdescriptions\x08rotation\x07\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\
-\x07details\x03\0\x11\x01p}\x01o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05\
-owner\x05\x07content\x15\x08metadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01\
-j\0\x01\x01\x01@\x03\x03uris\x07content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\
-\x1a\x01j\x01\x15\x01\x01\x01@\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\
-\0\x03get\x01\x1c\x01j\x01\x12\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\
-\0\x04info\x01\x1e\x01ps\x01j\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01\
-@\x03\x03uris\x08relation\x03\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03\
-uris\x06readers\0\x19\x04\0\x06revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\
-\x19\x04\0\x06remove\x01%\x03\0\x1bperiapt:charm/secrets@0.1.0\x05\x11\x01B\x07\x02\
-\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06\
-sha256s\x04\0\x0dresource-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\
-\x04\x04\0\x03get\x01\x05\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x12\x04\09p\
-eriapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-\
-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x16\x04\0\x03set\x01\x17\x03\0\x1dperiapt:charm/relations@0.1.0\x05\x05\x02\x03\
+\0\x03\x03bag\x01B\x1a\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\
+\x04\x04\0\x0brelation-id\x03\0\x02\x02\x03\x02\x01\x06\x04\0\x03bag\x03\0\x04\x01\
+r\x03\x08relation\x03\x03bag\x05\x03keys\x04\0\x0crelation-key\x03\0\x06\x01q\x03\
+\x06config\x01s\0\x08relation\x01\x07\0\x06leader\0\0\x04\0\x09condition\x03\0\x08\
+\x01ks\x01kw\x01p\x09\x01r\x04\x04names\x04json\x0a\x05after\x0b\x0aconditions\x0c\
+\x04\0\x05later\x03\0\x0d\x01r\x05\x02idw\x04names\x04jsons\x05after\x0b\x0acond\
+itions\x0c\x04\0\x0dpending-event\x03\0\x0f\x01j\x01w\x01\x01\x01@\x01\x05later\x0e\
+\0\x11\x04\0\x0aemit-later\x01\x12\x01j\0\x01\x01\x01@\x01\x02idw\0\x13\x04\0\x06\
+cancel\x01\x14\x01p\x10\x01@\0\0\x15\x04\0\x07pending\x01\x16\x03\0\x1aperiapt:c\
+harm/events@0.1.0\x05\x07\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01\
+r\x02\x05first{\x04last{\x04\0\x0aport-range\x03\0\x02\x01q\x03\x03tcp\x01\x03\0\
+\x03udp\x01\x03\0\x04icmp\0\0\x04\0\x05ports\x03\0\x04\x01ps\x01r\x02\x05ports\x05\
+\x09endpoints\x06\x04\0\x0copened-ports\x03\0\x07\x01j\0\x01\x01\x01@\x02\x05por\
+ts\x05\x09endpoints\x06\0\x09\x04\0\x04open\x01\x0a\x04\0\x05close\x01\x0a\x01p\x08\
+\x01@\0\0\x0b\x04\0\x06opened\x01\x0c\x03\0\x19periapt:charm/ports@0.1.0\x05\x08\
+\x01B\x18\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x01m\x04\x0bmaintenance\x07\
+blocked\x07waiting\x06active\x04\0\x0fworkload-status\x03\0\x02\x01m\x07\x0bmain\
+tenance\x07blocked\x07waiting\x06active\x07unknown\x0aterminated\x05error\x04\0\x06\
+status\x03\0\x04\x01r\x03\x06status\x05\x07messages\x04datas\x04\0\x0bstatus-inf\
+o\x03\0\x06\x01o\x02s\x07\x01p\x08\x01r\x02\x0bapplication\x07\x05units\x09\x04\0\
+\x12application-status\x03\0\x0a\x01j\0\x01\x01\x01@\x02\x06status\x03\x07messag\
+es\0\x0c\x04\0\x03set\x01\x0d\x01j\x01\x07\x01\x01\x01@\0\0\x0e\x04\0\x03get\x01\
+\x0f\x04\0\x0fset-application\x01\x0d\x01j\x01\x0b\x01\x01\x01@\0\0\x10\x04\0\x0f\
+get-application\x01\x11\x01@\x01\x07versions\0\x0c\x04\0\x17set-application-vers\
+ion\x01\x12\x03\0\x1aperiapt:charm/status@0.1.0\x05\x09\x01B\x0d\x02\x03\x02\x01\
+\x01\x04\0\x05error\x03\0\0\x01j\x01\x7f\x01\x01\x01@\0\0\x02\x04\0\x09is-leader\
+\x01\x03\x01o\x02ss\x01p\x04\x01j\x01\x05\x01\x01\x01@\0\0\x06\x04\0\x0cget-sett\
+ings\x01\x07\x01j\0\x01\x01\x01@\x01\x07changes\x05\0\x08\x04\0\x0cset-settings\x01\
+\x09\x03\0\x1eperiapt:charm/leadership@0.1.0\x05\x0a\x01B\x0e\x02\x03\x02\x01\x01\
+\x04\0\x05error\x03\0\0\x01ks\x01@\x01\x03keys\0\x02\x04\0\x03get\x01\x03\x01o\x02\
+ss\x01p\x04\x01@\0\0\x05\x04\0\x07get-all\x01\x06\x01j\0\x01\x01\x01@\x01\x07cha\
+nges\x05\0\x07\x04\0\x03set\x01\x08\x01@\x01\x03keys\0\x07\x04\0\x06delete\x01\x09\
+\x03\0\x19periapt:charm/state@0.1.0\x05\x0b\x01B\x0b\x01r\x02\x06statuss\x05sinc\
+es\x04\0\x0bgoal-status\x03\0\0\x01o\x02s\x01\x01p\x02\x01r\x03\x08endpoints\x0c\
+applications\x03\x05units\x03\x04\0\x0dgoal-relation\x03\0\x04\x01p\x05\x01r\x02\
+\x05units\x03\x09relations\x06\x04\0\x0agoal-state\x03\0\x07\x01@\0\0\x08\x04\0\x03\
+get\x01\x09\x03\0\x1eperiapt:charm/goal-state@0.1.0\x05\x0c\x02\x03\0\0\x0cstora\
+ge-kind\x01B\x10\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x0d\x04\
+\0\x0cstorage-kind\x03\0\x02\x01r\x02\x04kind\x03\x08locations\x04\0\x0cstorage-\
+info\x03\0\x04\x01ks\x01ps\x01@\x01\x04name\x06\0\x07\x04\0\x04list\x01\x08\x01j\
+\x01\x05\x01\x01\x01@\x01\x02ids\0\x09\x04\0\x03get\x01\x0a\x01j\0\x01\x01\x01@\x02\
+\x04names\x05county\0\x0b\x04\0\x03add\x01\x0c\x03\0\x1bperiapt:charm/storage@0.\
+1.0\x05\x0e\x01B\x11\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\0\x02\x03\x02\x01\x04\
+\x04\0\x0brelation-id\x03\0\x02\x01r\x02\x07addresss\x04cidrs\x04\0\x11interface\
+-address\x03\0\x04\x01p\x05\x01r\x03\x04names\x03macs\x09addresses\x06\x04\0\x11\
+network-interface\x03\0\x07\x01p\x08\x01ps\x01r\x03\x0ebind-addresses\x09\x11ing\
+ress-addresses\x0a\x0eegress-subnets\x0a\x04\0\x0cnetwork-info\x03\0\x0b\x01k\x03\
+\x01j\x01\x0c\x01\x01\x01@\x02\x07bindings\x08relation\x0d\0\x0e\x04\0\x03get\x01\
+\x0f\x03\0\x1bperiapt:charm/network@0.1.0\x05\x0f\x01B\x11\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01@\0\0s\x04\0\x09unit-name\x01\x02\x04\0\x10application-na\
+me\x01\x02\x01ks\x01@\0\0\x03\x04\0\x0eprincipal-unit\x01\x04\x04\0\x0amodel-nam\
+e\x01\x02\x04\0\x0amodel-uuid\x01\x02\x04\0\x0amachine-id\x01\x02\x04\0\x11avail\
+ability-zone\x01\x02\x04\0\x07version\x01\x02\x01j\x01s\x01\x01\x01@\0\0\x05\x04\
+\0\x0fprivate-address\x01\x06\x04\0\x0epublic-address\x01\x06\x03\0\x1cperiapt:c\
+harm/identity@0.1.0\x05\x10\x01B\x04\x01m\x05\x05trace\x05debug\x04info\x07warni\
+ng\x05error\x04\0\x05level\x03\0\0\x01@\x02\x05level\x01\x07messages\x01\0\x04\0\
+\x05write\x01\x02\x03\0\x17periapt:charm/log@0.1.0\x05\x11\x01B\x07\x01p}\x01r\x03\
+\x09exit-code}\x06stdout\0\x06stderr\0\x04\0\x06output\x03\0\x01\x01ps\x01k\0\x01\
+@\x03\x04names\x04args\x03\x05stdin\x04\0\x02\x04\0\x03run\x01\x05\x03\0\x1eperi\
+apt:charm/hook-tools@0.1.0\x05\x12\x01B.\x02\x03\x02\x01\x01\x04\0\x05error\x03\0\
+\0\x02\x03\x02\x01\x04\x04\0\x0brelation-id\x03\0\x02\x01m\x02\x0bapplication\x04\
+unit\x04\0\x05owner\x03\0\x04\x01m\x07\x05never\x06hourly\x05daily\x06weekly\x07\
+monthly\x09quarterly\x06yearly\x04\0\x0drotate-policy\x03\0\x06\x01ks\x01k\x07\x01\
+r\x04\x05label\x08\x0bdescription\x08\x06rotate\x09\x06expire\x08\x04\0\x08metad\
+ata\x03\0\x0a\x01m\x03\x07tracked\x04peek\x07refresh\x04\0\x0drevision-mode\x03\0\
+\x0c\x01r\x02\x06readers\x08relation\x03\x04\0\x06access\x03\0\x0e\x01p\x0f\x01r\
+\x09\x03uris\x08revisiony\x05label\x08\x05owner\x05\x0bdescriptions\x08rotation\x07\
+\x07rotates\x08\x06expiry\x08\x06access\x10\x04\0\x07details\x03\0\x11\x01p}\x01\
+o\x02s\x13\x01p\x14\x01j\x01s\x01\x01\x01@\x03\x05owner\x05\x07content\x15\x08me\
+tadata\x0b\0\x16\x04\0\x03add\x01\x17\x01k\x15\x01j\0\x01\x01\x01@\x03\x03uris\x07\
+content\x18\x08metadata\x0b\0\x19\x04\0\x03set\x01\x1a\x01j\x01\x15\x01\x01\x01@\
+\x03\x03uri\x08\x05label\x08\x04mode\x0d\0\x1b\x04\0\x03get\x01\x1c\x01j\x01\x12\
+\x01\x01\x01@\x02\x03uri\x08\x05label\x08\0\x1d\x04\0\x04info\x01\x1e\x01ps\x01j\
+\x01\x1f\x01\x01\x01@\0\0\x20\x04\0\x03ids\x01!\x01@\x03\x03uris\x08relation\x03\
+\x04unit\x08\0\x19\x04\0\x05grant\x01\"\x01@\x02\x03uris\x06readers\0\x19\x04\0\x06\
+revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0\
+\x1bperiapt:charm/secrets@0.1.0\x05\x13\x01B\x07\x02\x03\x02\x01\x01\x04\0\x05er\
+ror\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06sha256s\x04\0\x0dresource\
+-file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\x04\x04\0\x03get\x01\x05\
+\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x04\09periapt:charm/charm-with-a\
+ll-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-all-of-its-exports-r\
+emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
+.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {
