@@ -162,6 +162,7 @@ fn frame(from: Option<u64>, contents: &[&str]) -> FrameLine {
         force_charm: false,
         config: BTreeMap::new(),
         config_hash: String::new(),
+        settings_version: 0,
         trust_hash: String::new(),
         trust: false,
         bindings: Default::default(),
