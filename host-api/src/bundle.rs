@@ -8,14 +8,15 @@ mod plan;
 mod raw;
 mod read;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
     export::export,
     plan::{BundleCharm, Existing, Model, Step, UnitPlace, plan},
 };
 use crate::{
-    AgentName, ApplicationName, ResourceName, UnitName, command::EndpointSelector, storage::StorageDirectives,
+    AgentName, ApplicationName, EndpointName, ResourceName, UnitName, command::EndpointSelector,
+    offer::OfferUrl, storage::StorageDirectives,
 };
 
 /// What stands before the digest of a charm, or of a resource's content, that the controller has.
@@ -34,6 +35,8 @@ pub struct Bundle {
     pub applications: BTreeMap<ApplicationName, Application>,
     /// The keys of its machines, which its applications' `to` may name.
     pub machines: Vec<String>,
+    /// Offers of other models that it consumes, by the names that its relations use.
+    pub saas: BTreeMap<ApplicationName, OfferUrl>,
     /// In the order of the document, each once.
     pub relations: Vec<(EndpointSelector, EndpointSelector)>,
 }
@@ -57,6 +60,8 @@ pub struct Application {
     pub trust: bool,
     /// Where the content of its resources is: a path, or `sha256:DIGEST` of one that the controller has.
     pub resources: BTreeMap<ResourceName, String>,
+    /// What is offered of it to other models: endpoints by the offers' names.
+    pub offers: BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
 }
 
 /// Where a bundle puts a unit.

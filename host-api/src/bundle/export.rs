@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Model;
+use crate::EndpointName;
 
 /// A bundle, to be written as YAML.
 #[derive(Debug, Serialize)]
@@ -13,8 +14,20 @@ struct Exported<'a> {
     applications: BTreeMap<&'a str, ExportedApplication<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     machines: BTreeMap<String, BTreeMap<String, Value>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    saas: BTreeMap<&'a str, ExportedSaas>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relations: Vec<[String; 2]>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExportedSaas {
+    url: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ExportedOffer<'a> {
+    endpoints: Vec<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,6 +47,8 @@ struct ExportedApplication<'a> {
     trust: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     resources: BTreeMap<&'a str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    offers: BTreeMap<&'a str, ExportedOffer<'a>>,
 }
 
 /// Writes a model as a bundle that makes the same again. Charms and resources are named by their digests, which the same
@@ -67,6 +82,14 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
                     .iter()
                     .map(|(resource, digest)| (resource.as_str(), format!("{}{digest}", super::BY_DIGEST)))
                     .collect(),
+                offers: application
+                    .offers
+                    .iter()
+                    .map(|(name, endpoints)| {
+                        let endpoints = endpoints.iter().map(EndpointName::as_str).collect();
+                        (name.as_str(), ExportedOffer { endpoints })
+                    })
+                    .collect(),
             },
         );
     }
@@ -77,6 +100,11 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
     Exported {
         relations: relations.collect(),
         machines: machines.into_iter().map(|machine| (machine.to_string(), BTreeMap::new())).collect(),
+        saas: model
+            .saas
+            .iter()
+            .map(|(name, url)| (name.as_str(), ExportedSaas { url: url.to_string() }))
+            .collect(),
         applications,
     }
 }

@@ -8,8 +8,8 @@ use std::{
 use super::{Application, Bundle, BundleError, Place};
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName, StorageName, UnitName,
-    charm::CharmMeta, command::EndpointSelector, resource::ResourceUpload, settings::OptionValues,
-    storage::StorageDirectives,
+    charm::CharmMeta, command::EndpointSelector, offer::OfferUrl, resource::ResourceUpload,
+    settings::OptionValues, storage::StorageDirectives,
 };
 
 /// A charm that a bundle names.
@@ -28,6 +28,8 @@ pub struct BundleCharm {
 pub struct Model {
     /// By name.
     pub applications: BTreeMap<ApplicationName, Existing>,
+    /// Offers of other models that it consumes.
+    pub saas: BTreeMap<ApplicationName, OfferUrl>,
     /// The ends of each relation that is no peer relation.
     pub relations: Vec<[(ApplicationName, EndpointName); 2]>,
 }
@@ -51,6 +53,8 @@ pub struct Existing {
     pub trust: bool,
     /// The content of its resources.
     pub resources: BTreeMap<ResourceName, CharmDigest>,
+    /// What is offered of it: endpoints by the offers' names.
+    pub offers: BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
 }
 
 /// One thing to do. Displayed, a line for a person.
@@ -98,6 +102,22 @@ pub enum Step {
     Trust(ApplicationName),
     /// Make an application's ports reachable from outside.
     Expose(ApplicationName),
+    /// Offer endpoints of an application.
+    Offer {
+        /// Which.
+        application: ApplicationName,
+        /// The offer's name.
+        offer: ApplicationName,
+        /// Which endpoints.
+        endpoints: BTreeSet<EndpointName>,
+    },
+    /// Make an offer of another model known.
+    Consume {
+        /// Its name here.
+        application: ApplicationName,
+        /// Which.
+        offer: OfferUrl,
+    },
     /// Add units.
     AddUnits {
         /// To what.
@@ -148,6 +168,15 @@ pub fn plan(
         Units { bundle, charms, model, machines, anchors: BTreeMap::new(), done: BTreeSet::new() };
     for name in bundle.applications.keys() {
         units.add(name, &mut Vec::new(), &mut steps)?;
+    }
+    for (name, url) in &bundle.saas {
+        match model.saas.get(name) {
+            None => steps.push(Step::Consume { application: name.clone(), offer: url.clone() }),
+            Some(present) if is_the_same(present, url) => {}
+            Some(present) => {
+                return Err(BundleError::rule(format!("saas {name}: the model has it for {present}")));
+            }
+        }
     }
     for relation in &bundle.relations {
         for end in [&relation.0, &relation.1] {
@@ -210,6 +239,7 @@ fn application(
             resources,
         });
         steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
+        offer(name, wanted, &BTreeMap::new(), steps);
         return Ok(());
     };
     if existing.charm != charm.digest {
@@ -226,7 +256,30 @@ fn application(
     }
     steps.extend((wanted.trust && !existing.trust).then(|| Step::Trust(name.clone())));
     steps.extend((wanted.expose && !existing.exposed).then(|| Step::Expose(name.clone())));
+    offer(name, wanted, &existing.offers, steps);
     Ok(())
+}
+
+/// Offers that are not there, or offer something else.
+fn offer(
+    name: &ApplicationName,
+    wanted: &Application,
+    present: &BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
+    steps: &mut Vec<Step>,
+) {
+    let differing = wanted.offers.iter().filter(|(offer, endpoints)| present.get(*offer) != Some(endpoints));
+    steps.extend(differing.map(|(offer, endpoints)| Step::Offer {
+        application: name.clone(),
+        offer: offer.clone(),
+        endpoints: endpoints.clone(),
+    }));
+}
+
+/// Whether a URL, with or without its owner, is the one of the model.
+fn is_the_same(present: &OfferUrl, wanted: &OfferUrl) -> bool {
+    present.model == wanted.model
+        && present.offer == wanted.offer
+        && (wanted.owner.is_none() || wanted.owner == present.owner)
 }
 
 /// The units that are missing, each application's after those beside which they are placed.
@@ -354,6 +407,8 @@ impl fmt::Display for Step {
             }
             Self::Trust(application) => write!(f, "trust application {application}"),
             Self::Expose(application) => write!(f, "expose application {application}"),
+            Self::Offer { application, offer, .. } => write!(f, "offer {application} as {offer}"),
+            Self::Consume { application, offer } => write!(f, "consume offer {offer} as {application}"),
             Self::AddUnits { application, count: 1, place } => {
                 write!(f, "add a unit of {application} {place}")
             }

@@ -13,7 +13,7 @@ pub(super) struct Document {
     pub(super) applications: Option<BTreeMap<String, Option<Application>>>,
     pub(super) machines: Option<BTreeMap<String, Option<IgnoredAny>>>,
     pub(super) relations: Option<Vec<Value>>,
-    pub(super) saas: Option<BTreeMap<String, IgnoredAny>>,
+    pub(super) saas: Option<BTreeMap<String, Saas>>,
     #[serde(rename = "bundle")]
     _kind: Option<IgnoredAny>,
     #[serde(rename = "name")]
@@ -57,6 +57,7 @@ pub(super) struct Application {
     pub(super) expose: Option<bool>,
     pub(super) trust: Option<bool>,
     pub(super) resources: Option<BTreeMap<String, Value>>,
+    pub(super) offers: Option<BTreeMap<String, Offer>>,
     #[serde(rename = "annotations")]
     _annotations: Option<IgnoredAny>,
     #[serde(rename = "base")]
@@ -69,6 +70,22 @@ pub(super) struct Application {
     _revision: Option<IgnoredAny>,
     #[serde(rename = "constraints")]
     _constraints: Option<IgnoredAny>,
+}
+
+/// A consumed offer of one document.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(super) struct Saas {
+    pub(super) url: Option<String>,
+}
+
+/// An offer of one document.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(super) struct Offer {
+    pub(super) endpoints: Vec<String>,
+    #[serde(rename = "acl")]
+    _acl: Option<IgnoredAny>,
 }
 
 impl Document {
@@ -105,6 +122,7 @@ impl Application {
         self.to = over.to.or(self.to.take());
         self.expose = over.expose.or(self.expose);
         self.trust = over.trust.or(self.trust);
+        self.offers.get_or_insert_default().extend(over.offers.unwrap_or_default());
         self.options.get_or_insert_default().extend(over.options.unwrap_or_default());
         self.storage.get_or_insert_default().extend(over.storage.unwrap_or_default());
         self.resources.get_or_insert_default().extend(over.resources.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! From documents to a bundle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use super::{
     raw::{self, Document},
 };
 use crate::{
-    ApplicationName, ResourceName, StorageName, UnitName, command::EndpointSelector,
-    storage::StorageDirective, yaml,
+    ApplicationName, EndpointName, ResourceName, StorageName, UnitName, command::EndpointSelector,
+    offer::OfferUrlError, storage::StorageDirective, yaml,
 };
 
 impl Bundle {
@@ -45,9 +45,6 @@ impl Bundle {
         if applications.is_empty() {
             return Err(BundleError::rule("the bundle has no applications"));
         }
-        if let Some(offer) = document.saas.unwrap_or_default().into_keys().next() {
-            return Err(BundleError::rule(format!("saas {offer}: a bundle cannot consume offers yet")));
-        }
         for (name, body) in applications {
             let at = format!("application {name}");
             let body = body.ok_or_else(|| BundleError::rule(format!("{at}: it has no charm")))?;
@@ -55,17 +52,33 @@ impl Bundle {
                 ApplicationName::new(name.as_str()).map_err(|error| BundleError::rule(error.to_string()))?;
             bundle.applications.insert(name, application(&at, body, &bundle.machines, include)?);
         }
+        for (name, body) in document.saas.unwrap_or_default() {
+            bundle.consume(&name, body)?;
+        }
         for ends in document.relations.unwrap_or_default() {
             bundle.relate(&ends)?;
         }
-        let sizes = [bundle.applications.len(), bundle.machines.len(), bundle.relations.len()];
+        let Self { applications, machines, saas, relations } = &bundle;
+        let sizes = [applications.len(), machines.len(), saas.len(), relations.len()];
         if sizes.into_iter().any(|size| size > MAX_ENTRIES) {
             return Err(BundleError::rule(format!(
-                "a bundle has at most {MAX_ENTRIES} applications, machines and relations each"
+                "a bundle has at most {MAX_ENTRIES} applications, machines, saas and relations each"
             )));
         }
         bundle.check_places()?;
         Ok(bundle)
+    }
+
+    fn consume(&mut self, name: &str, body: raw::Saas) -> Result<(), BundleError> {
+        let refused = |what: String| BundleError::rule(format!("saas {name}: {what}"));
+        let url = body.url.ok_or_else(|| refused("it has no url".to_owned()))?;
+        let url = url.parse().map_err(|error: OfferUrlError| refused(error.to_string()))?;
+        let name = ApplicationName::new(name).map_err(|error| BundleError::rule(error.to_string()))?;
+        if self.applications.contains_key(&name) {
+            return Err(refused("the bundle has an application of this name".to_owned()));
+        }
+        self.saas.insert(name, url);
+        Ok(())
     }
 
     /// `[a, b]`, or `[a, [b, c]]` for several.
@@ -95,7 +108,8 @@ impl Bundle {
     fn end(&self, text: &str) -> Result<EndpointSelector, BundleError> {
         let end: EndpointSelector =
             text.parse().map_err(|error| BundleError::rule(format!("relation end {text:?}: {error}")))?;
-        match self.applications.contains_key(&end.application) {
+        let known = self.applications.contains_key(&end.application);
+        match known || self.saas.contains_key(&end.application) {
             true => Ok(end),
             false => Err(BundleError::rule(format!(
                 "relation end {text:?}: the bundle has no application {}",
@@ -188,7 +202,18 @@ fn application(
         Ok((name, place))
     });
     let resources = resources.collect::<Result<_, _>>()?;
-    Ok(Application { charm, units: body.units, to, options, storage, expose, trust, resources })
+    let mut offers = BTreeMap::new();
+    for (offer, body) in body.offers.unwrap_or_default() {
+        let name = ApplicationName::new(&offer).map_err(|error| refused(error.to_string()))?;
+        let endpoints = body.endpoints.iter().map(|name| EndpointName::new(name));
+        let endpoints = endpoints.collect::<Result<BTreeSet<_>, _>>();
+        let endpoints = endpoints.map_err(|error| refused(format!("offer {offer}: {error}")))?;
+        if endpoints.is_empty() {
+            return Err(refused(format!("offer {offer}: it has no endpoints")));
+        }
+        offers.insert(name, endpoints);
+    }
+    Ok(Application { charm, units: body.units, to, options, storage, expose, trust, resources, offers })
 }
 
 /// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.

@@ -93,6 +93,7 @@ fn done(steps: &[Step]) -> Model {
                     exposed: false,
                     trust: *trust,
                     resources: resources.iter().map(|(name, upload)| (name.clone(), upload.digest)).collect(),
+                    offers: BTreeMap::new(),
                 };
                 model.applications.insert(application.clone(), existing);
             }
@@ -112,6 +113,13 @@ fn done(steps: &[Step]) -> Model {
                         machine,
                     ));
                 }
+            }
+            Step::Offer { application, offer, endpoints } => {
+                let offers = &mut model.applications.get_mut(application).unwrap().offers;
+                offers.insert(offer.clone(), endpoints.clone());
+            }
+            Step::Consume { application, offer } => {
+                model.saas.insert(application.clone(), offer.clone());
             }
             Step::Integrate(first, second) => {
                 let end = |end: &EndpointSelector| {
@@ -222,6 +230,26 @@ fn resources_are_brought_where_they_differ() {
 }
 
 #[test]
+fn what_other_models_offer_is_consumed_and_what_is_offered_to_them_offered() {
+    let overlay = "applications: {db: {offers: {hosted: {endpoints: [server]}}}}\n\
+                   saas: {theirs: {url: admin/prod.db}}\nrelations: [[web:db, theirs:server]]";
+    let bundle = read(SHOP, &[overlay]).unwrap();
+    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let lines_of: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    assert_eq!(lines_of[1], "offer db as hosted");
+    let consumed = lines_of.iter().position(|line| line == "consume offer admin/prod.db as theirs").unwrap();
+    let related = lines_of.iter().position(|line| line == "integrate web:db with theirs:server").unwrap();
+    assert!(consumed < related);
+    let mut model = done(&steps);
+    assert_eq!(lines(&bundle, &model), Vec::<String>::new());
+    let text = serde_json::to_string(&export(&model)).unwrap();
+    assert_eq!(lines(&read(&text, &[]).unwrap(), &model), Vec::<String>::new());
+    model.saas.insert(name("theirs"), "admin/other.db".parse().unwrap());
+    let error = plan(&bundle, &charms(), &model, &BTreeMap::new()).unwrap_err().to_string();
+    assert_eq!(error, "saas theirs: the model has it for admin/other.db");
+}
+
+#[test]
 fn an_overlay_adds_changes_and_takes_away() {
     let two_documents = format!("{SHOP}\n---\napplications:\n  shipper:\n  db: {{num_units: 5}}\n");
     let bundle = read(&two_documents, &["relations: [[web:db, 'db:server']]"]).unwrap();
@@ -270,7 +298,13 @@ fn what_is_no_bundle_is_refused_with_its_place() {
         ("applications: {web: {charm: a, resources: {../rows: x}}}", "invalid resource name"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db, db]]", "the bundle has no application db"),
         ("applications: {web: {charm: a}}\nrelations: [[web:db]]", "write [APPLICATION:ENDPOINT"),
-        ("applications: {web: {charm: a}}\nsaas: {x: {url: y}}", "saas x"),
+        ("applications: {web: {charm: a}}\nsaas: {x: {url: y}}", "saas x: invalid offer URL \"y\""),
+        ("applications: {web: {charm: a}}\nsaas: {x: {}}", "saas x: it has no url"),
+        (
+            "applications: {web: {charm: a}}\nsaas: {web: {url: a.b}}",
+            "saas web: the bundle has an application of this name",
+        ),
+        ("applications: {web: {charm: a, offers: {x: {}}}}", "application web: offer x: it has no endpoints"),
     ] {
         let error = refused(text);
         assert!(error.contains(expected), "{text}: {error}");

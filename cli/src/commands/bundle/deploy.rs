@@ -295,6 +295,12 @@ impl Executor<'_> {
                 let placement = placement.map_or_else(Vec::new, |one| vec![one; count as usize]);
                 Command::AddUnits { application, count, placement }
             }
+            Step::Offer { application, offer, endpoints } => {
+                Command::Offer { application, endpoints, name: Some(offer), description: None }
+            }
+            Step::Consume { application, offer } => {
+                Command::Consume { offer, application: Some(application) }
+            }
             Step::Integrate(first, second) => Command::Integrate { first, second },
         };
         if let Answer::Units { units } = self.model.command(command).await? {

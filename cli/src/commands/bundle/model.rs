@@ -7,6 +7,7 @@ use periapt_host_api::{
     api::{ApplicationDetails, SettingSource},
     bundle::{Existing, Model as BundleModel},
     command::EndpointSelector,
+    offer::OfferUrlError,
     settings::OptionValues,
     status::FullStatus,
 };
@@ -19,7 +20,7 @@ use crate::{
 /// Asks for all that a bundle can be compared with.
 pub(super) async fn read(model: &Model) -> Result<BundleModel> {
     let status = model.client().status(&model.selector).await?;
-    let mut read = BundleModel { relations: relations(&status)?, ..BundleModel::default() };
+    let mut read = BundleModel::default();
     for name in status.applications.keys() {
         let name = ApplicationName::new(name.as_str())?;
         let details = model.client().application(&model.selector, &name).await?;
@@ -31,6 +32,16 @@ pub(super) async fn read(model: &Model) -> Result<BundleModel> {
         let existing = Existing { resources: attached.collect(), ..existing(details, &status)? };
         read.applications.insert(name, existing);
     }
+    for (name, remote) in &status.remote_applications {
+        let url = remote.url.parse().map_err(|error: OfferUrlError| Failure::new(error.to_string()))?;
+        read.saas.insert(ApplicationName::new(name)?, url);
+    }
+    // What other models do with this one's offers is theirs to write down.
+    let known = |(name, _): &(ApplicationName, EndpointName)| {
+        read.applications.contains_key(name) || read.saas.contains_key(name)
+    };
+    let own = relations(&status)?.into_iter().filter(|ends| ends.iter().all(known));
+    read.relations = own.collect();
     Ok(read)
 }
 
@@ -46,6 +57,11 @@ fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing
         units.push((unit.parse()?, shown.machine.parse().ok()));
     }
     units.sort();
+    let mut offers = BTreeMap::new();
+    for (offer, found) in status.offers.iter().filter(|(_, found)| found.application == name.as_str()) {
+        let endpoints = found.endpoints.keys().map(|name| EndpointName::new(name));
+        offers.insert(ApplicationName::new(offer)?, endpoints.collect::<Result<_, _>>()?);
+    }
     let of_operator = |source| source == SettingSource::User;
     let set = details.settings.into_iter().filter(|(_, setting)| of_operator(setting.source));
     let options: OptionValues = set.filter_map(|(key, setting)| Some((key, setting.value?))).collect();
@@ -58,6 +74,7 @@ fn existing(details: ApplicationDetails, status: &FullStatus) -> Result<Existing
         exposed: details.exposed,
         trust: details.trust,
         resources: BTreeMap::new(),
+        offers,
     })
 }
 
