@@ -46,6 +46,19 @@ impl Books {
         entries.collect::<Vec<_>>().iter().try_for_each(|key| self.0.delete(key))
     }
 
+    /// Counts a batch that told of so many units.
+    pub(crate) fn count_batch(&self, told: usize) -> Result {
+        let (batches, largest) = self.batches()?;
+        let largest = largest.max(told.try_into()?);
+        self.0.set_all([("batches", (batches + 1).to_string()), ("largest", largest.to_string())])
+    }
+
+    /// How many batches there were, and how many units the largest told of.
+    pub(crate) fn batches(&self) -> Result<(u64, u64)> {
+        let number = |key| self.0.get(key).map_or(Ok(0), |text| text.parse());
+        Ok((number("batches")?, number("largest")?))
+    }
+
     pub(crate) fn sums(&self) -> Result<Sums> {
         let mut sums = Sums { units: 0, lines: 0, missed: 0, digest: String::new() };
         let mut digest = Sha256::new();

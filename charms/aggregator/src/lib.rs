@@ -1,10 +1,10 @@
-//! Gathers what many units publish: each keeps what it has heard, and the leader says what that is together.
+//! Gathers what many units publish, in batches: one hook for all that has changed since the last.
 
 mod books;
 
 use books::Books;
 use periapt_sdk::{
-    ActionEvent, Charm, Error, Event, RelationBroken, RelationChanged, RelationDeparted, Result, Status, Unit,
+    ActionEvent, Charm, Error, Event, RelationBatch, RelationBroken, Result, Status, Unit, info,
 };
 
 periapt_sdk::export!(Aggregator);
@@ -13,15 +13,17 @@ periapt_sdk::export!(Aggregator);
 struct Aggregator;
 
 impl Charm for Aggregator {
-    fn relation_changed(&mut self, unit: &Unit, event: &RelationChanged) -> Result {
-        if let Some(member) = &event.unit {
-            Books::of(unit).enter(&event.relation, member)?;
+    fn relation_batch(&mut self, unit: &Unit, event: &RelationBatch) -> Result {
+        let books = Books::of(unit);
+        for member in event.present() {
+            books.enter(&event.relation, member)?;
         }
-        publish(unit)
-    }
-
-    fn relation_departed(&mut self, unit: &Unit, event: &RelationDeparted) -> Result {
-        Books::of(unit).strike(&event.relation, &event.unit)?;
+        for member in &event.departed {
+            books.strike(&event.relation, member)?;
+        }
+        let told = event.joined.len() + event.changed.len() + event.departed.len();
+        books.count_batch(told)?;
+        info!("one hook told of {told} units of {}", event.app);
         publish(unit)
     }
 
@@ -59,13 +61,15 @@ fn publish(unit: &Unit) -> Result {
     if sums.units == 0 {
         return unit.set_status(&Status::waiting("for units to tell of their logs"));
     }
+    let (batches, largest) = books.batches()?;
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     unit.set_status(&Status::active(format!(
-        "{} line{} of {} unit{}",
+        "{} line{} of {} unit{}, told in {batches} hook{}, at most {largest} at a time",
         sums.lines,
         plural(sums.lines),
         sums.units,
         plural(sums.units),
+        plural(batches),
     )))
 }
 
