@@ -161,10 +161,8 @@ impl Scene {
         scene.does("state.set", json!([[["seen", "1"], ["done", ""]]]));
         scene.does("status.set", json!(["active", "a/0"]));
         scene.secrets();
-        let members = case.given.iter().map(|given| words(given));
-        if let Some(members) =
-            members.filter(|words| words.first().is_some_and(|word| word == "members")).last()
-        {
+        let mut members = case.given.iter().map(|given| words(given));
+        if let Some(members) = members.rfind(|words| words.first().is_some_and(|word| word == "members")) {
             scene.members(members.get(2..).unwrap_or_default());
         }
         scene.harness.leader(case.given.iter().any(|given| given == "leader"));

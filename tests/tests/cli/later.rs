@@ -24,6 +24,23 @@ fn last(periapt: &Installation, unit: &str, hook: &str) -> anyhow::Result<Value>
     last.with_context(|| format!("{unit} ran no {hook}"))
 }
 
+/// A charm that becomes active.
+const UP: &str = "script=start: status active up";
+
+/// Has `writer/0` write to its bag, and waits until it has.
+fn write(periapt: &Installation, value: &str) -> anyhow::Result<()> {
+    periapt.ok([
+        "config",
+        "writer",
+        &format!("script=config-changed: tool relation-set -r db:2 key={value}"),
+    ])?;
+    let written = |shown: &Value| {
+        let relations = shown["writer/0"]["relation-info"].as_array().into_iter().flatten();
+        relations.into_iter().any(|relation| relation["local-unit"]["data"]["key"] == value)
+    };
+    periapt.json_until(&["show-unit", "writer/0"], written).map(drop)
+}
+
 #[test]
 fn an_event_is_asked_for_shown_told_and_cancelled() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
@@ -61,12 +78,12 @@ fn an_event_is_asked_for_shown_told_and_cancelled() -> anyhow::Result<()> {
 fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
-    let script = "crowd-relation-batch: tool relation-list\ncrowd-relation-batch: fail not yet";
+    let script = "start: status active up\ncrowd-relation-batch: tool relation-list\ncrowd-relation-batch: fail not yet";
     periapt.deploy("probe", ["--config", &format!("script={script}")])?;
-    periapt.ok(["deploy", "probe.charm", "member", "-n", "4"])?;
+    periapt.ok(["deploy", "probe.charm", "member", "-n", "4", "--config", UP])?;
     periapt.ok(["integrate", "probe:crowd", "member:member"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
-    periapt.wait_for(["application", "member"])?;
+    periapt.wait_for(["application", "member", "--units", "4"])?;
 
     periapt.ok(["config", "probe", "script=*: tool relation-batch --format json"])?;
     periapt.ok(["resolved", "probe/0"])?;
@@ -85,9 +102,9 @@ fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> 
     periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
     periapt.ok(["add-unit", "member"])?;
-    periapt.wait_for(["application", "member"])?;
+    periapt.wait_for(["application", "member", "--units", "5"])?;
     periapt.ok(["remove-unit", "member/4", "member/3", "--no-prompt"])?;
-    periapt.wait_for(["application", "member"])?;
+    periapt.wait_for(["application", "member", "--units", "3"])?;
     periapt.ok(["config", "probe", "script="])?;
     periapt.ok(["resolved", "probe/0"])?;
     periapt.wait_for(["model"])?;
@@ -104,14 +121,14 @@ fn a_crowd_is_told_in_one_hook_and_the_journal_names_it() -> anyhow::Result<()> 
 fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
-    periapt.deploy("probe", ["--config", "script=sink-relation-changed: fail not yet"])?;
-    periapt.ok(["deploy", "probe.charm", "writer"])?;
+    let script = "script=start: status active up\nsink-relation-changed: fail not yet";
+    periapt.deploy("probe", ["--config", script])?;
+    periapt.ok(["deploy", "probe.charm", "writer", "--config", UP])?;
     periapt.ok(["integrate", "probe:sink", "writer:db"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
     periapt.wait_for(["application", "writer"])?;
     for value in ["1", "2", "3"] {
-        periapt.ok(["config", "writer", &format!("script=config-changed: set key {value}")])?;
-        periapt.wait_for(["application", "writer"])?;
+        write(&periapt, value)?;
         periapt.ok(["config", "probe", &format!("script=# {value}")])?;
     }
     periapt.ok(["resolved", "probe/0", "--no-retry"])?;
@@ -125,8 +142,7 @@ fn what_was_merged_and_what_was_passed_over_is_in_the_journal() -> anyhow::Resul
     periapt.ok(["config", "probe", "script=config-changed: fail not yet"])?;
     periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
     for value in ["4", "5"] {
-        periapt.ok(["config", "writer", &format!("script=config-changed: set key {value}")])?;
-        periapt.wait_for(["application", "writer"])?;
+        write(&periapt, value)?;
     }
     periapt.ok(["config", "probe", "script="])?;
     periapt.ok(["resolved", "probe/0"])?;

@@ -105,6 +105,8 @@ struct ShownRelation {
     application_data: Option<Settings>,
     local_unit: UnitBag,
     related_units: BTreeMap<String, UnitBag>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cross_model: bool,
 }
 
 impl ShowUnit {
@@ -171,6 +173,7 @@ impl ShowUnit {
                 .filter(|(unit, _)| wanted(unit))
                 .map(|(unit, bag)| (unit.to_string(), bag))
                 .collect(),
+            cross_model: relation.cross_model,
         }
     }
 }
