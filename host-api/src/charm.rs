@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     EndpointName, InterfaceName, ResourceName, StorageName,
+    imports::Grant,
     relation::{Role, Scope},
-    settings::{OptionValue, SettingError},
+    settings::{OptionValue, OptionValues, SettingError},
 };
 
 mod actions;
@@ -51,6 +52,9 @@ pub struct CharmMeta {
     /// Actions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub actions: BTreeMap<String, ActionMeta>,
+    /// Abilities beyond the sandbox that it asks for, as its component's imports say.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub grants: BTreeSet<Grant>,
 }
 
 /// An endpoint as declared.
@@ -188,6 +192,14 @@ impl CharmMeta {
             text: shortened(text),
         };
         option.kind.parse(text).map(Some).ok_or_else(wrong)
+    }
+
+    /// What remains of settings under this charm: what it does not know, or knows by another type, is dropped (M-7).
+    pub fn kept_settings(&self, settings: &OptionValues) -> OptionValues {
+        let keeps = |(name, value): &(&String, &OptionValue)| {
+            self.options.get(*name).is_some_and(|option| option.kind.admits(value))
+        };
+        settings.iter().filter(keeps).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// What a hook sees of an option: what was set, or its default.

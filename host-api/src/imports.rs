@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The package of the contract with charms.
 pub const CONTRACT_PACKAGE: &str = "periapt:charm";
 
@@ -78,7 +81,8 @@ const GRANTABLE: [(&str, &[&str], Grant); 1] =
     [("wasi:http", &["outgoing-handler", "types"], Grant::OutboundHttp)];
 
 /// An ability beyond the sandbox, which a charm declares and an operator grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Grant {
     /// HTTP requests to the outside.
     OutboundHttp,

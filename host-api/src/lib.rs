@@ -27,6 +27,7 @@ pub mod pending;
 pub mod ports;
 pub mod problem;
 pub mod record;
+pub mod refresh;
 pub mod relation;
 pub mod resource;
 pub mod schema;

@@ -7,4 +7,4 @@ mod packed;
 
 pub use binary::binary;
 pub use installation::{Done, Installation, Running, signal};
-pub use packed::{module, packed, packed_edition};
+pub use packed::{module, packed, packed_changed, packed_edition};

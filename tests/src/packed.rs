@@ -14,11 +14,21 @@ fn root() -> anyhow::Result<PathBuf> {
 
 /// Packs another edition of `charms/NAME`: an archive of its own that differs in nothing that counts.
 pub fn packed_edition(name: &str, edition: &str, directory: &Path) -> anyhow::Result<PathBuf> {
+    packed_changed(name, edition, directory, |text| format!("# {edition}\n{text}"))
+}
+
+/// Packs another edition of `charms/NAME`, with changed metadata.
+pub fn packed_changed(
+    name: &str,
+    edition: &str,
+    directory: &Path,
+    change: impl FnOnce(&str) -> String,
+) -> anyhow::Result<PathBuf> {
     let copy = directory.join(format!("{name}-{edition}"));
     fs::create_dir(&copy).with_context(|| format!("making {}", copy.display()))?;
     let metadata = root()?.join("charms").join(name).join("charmcraft.yaml");
     let text = fs::read_to_string(&metadata).with_context(|| format!("reading {}", metadata.display()))?;
-    fs::write(copy.join("charmcraft.yaml"), format!("# {edition}\n{text}"))?;
+    fs::write(copy.join("charmcraft.yaml"), change(&text))?;
     write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
 }
 

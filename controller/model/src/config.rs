@@ -86,15 +86,6 @@ fn truth(key: &str, text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// What remains of settings under another charm: what it does not know, or knows by another type, is dropped
-/// (M-7).
-pub(crate) fn carry_over(meta: &CharmMeta, settings: &OptionValues) -> OptionValues {
-    let keeps = |(name, value): &(&String, &OptionValue)| {
-        meta.options.get(*name).is_some_and(|option| option.kind.admits(value))
-    };
-    settings.iter().filter(keeps).map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
 /// Differs when a hook would see other settings, or another charm (M-8, U-35).
 pub(crate) fn config_hash(meta: &CharmMeta, settings: &OptionValues, charm: CharmRef) -> String {
     let effective: BTreeMap<&str, Option<&OptionValue>> =

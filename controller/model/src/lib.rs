@@ -32,6 +32,7 @@ pub use assignments::assignments;
 pub use changes::{Changes, CrossNews, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange};
 pub use cross::{find_offer, offer_details, offers_of_model};
 pub use entity::{Entity, EntityKey, ModelKey};
+pub use command::refresh::{RefreshRequest, plan_refresh};
 pub use evaluate::evaluate;
 pub use firewall::ingress_rules;
 pub use input::{Environment, Input, Output, UploadedCharm, UploadedResource, WorkerCommand};

@@ -57,8 +57,9 @@ pub enum InspectError {
 /// [`InspectError`] says what is wrong and where.
 pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
     let archive = Archive::read(bytes)?;
-    let meta = CharmMeta::parse(&archive.charm_files()?)?;
+    let mut meta = CharmMeta::parse(&archive.charm_files()?)?;
     let component = archive.file(COMPONENT).ok_or(InspectError::NoComponent)?;
     let report = check_component(component)?;
+    meta.grants.clone_from(&report.grants);
     Ok(Inspected { digest: CharmDigest::of(bytes), component: CharmDigest::of(component), meta, report })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use periapt_host_api::imports::{HANDLER_EXPORT, ImportKind};
+use periapt_host_api::imports::{Grant, HANDLER_EXPORT, ImportKind};
 use wit_parser::{
     Function, Handle, InterfaceId, Resolve, Type, TypeDefKind, World, WorldId, WorldItem, WorldKey,
     decoding::{DecodedWasm, decode},
@@ -47,7 +47,7 @@ pub struct ComponentReport {
     /// WASI interfaces that are always there, and empty.
     pub base: BTreeSet<String>,
     /// Abilities that an operator must grant.
-    pub grants: BTreeSet<String>,
+    pub grants: BTreeSet<Grant>,
 }
 
 /// Checks a component.
@@ -88,7 +88,7 @@ fn check_imports(found: &Resolve, world: &World, contract: &Contract) -> Result<
                 report.base.insert(name);
             }
             ImportKind::Grantable(grant) if grant.is_offered() => {
-                report.grants.insert(grant.as_str().to_owned());
+                report.grants.insert(grant);
             }
             ImportKind::Grantable(grant) => {
                 refused.push(format!("{name}: the ability {grant} cannot be granted by this version"));

@@ -1,6 +1,6 @@
 //! Reading metadata files: `hook-model.md` 6.1 and 6.2, as far as the engine uses them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -175,6 +175,8 @@ impl CharmMeta {
             resources,
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
+            // The component says it, not the metadata.
+            grants: BTreeSet::new(),
         };
         let sections =
             [(Role::Provider, raw.provides), (Role::Requirer, raw.requires), (Role::Peer, raw.peers)];

@@ -14,6 +14,7 @@ mod mistakes;
 mod networks;
 mod resources;
 mod secrets;
+mod refreshing;
 mod settling;
 mod standstill;
 mod storage;

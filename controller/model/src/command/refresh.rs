@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, ResourceName, StorageId, StorageName,
-    charm::{CharmMeta, StorageMeta},
-    command::Answer,
+    ApplicationName, CharmDigest, EndpointName, ErrorCode, ModelUuid, Refusal, ResourceName, StorageId, StorageName,
+    charm::{CharmMeta, EndpointMeta, StorageMeta},
+    command::{Answer, Caller, Command},
     record::CharmRef,
+    refresh::{CharmDifference, RefreshPlan},
+    relation::{Endpoint, Scope},
     status::Life,
 };
 
@@ -16,10 +18,55 @@ use super::{
 };
 use crate::{
     config,
-    entity::{Application, Work},
+    entity::{Application, Relation, Work},
+    evaluate::evaluate,
+    input::{Environment, Input},
     life,
+    root::Root,
     transaction::Transaction,
 };
+
+/// What a refresh would change and what is in its way, found out without changing anything.
+///
+/// # Errors
+/// There is no such model, application or charm.
+pub fn plan_refresh(
+    root: &Root,
+    caller: &Caller,
+    env: &Environment,
+    model: ModelUuid,
+    refresh: &RefreshRequest,
+) -> Result<RefreshPlan, Refusal> {
+    let tx = Transaction::begin(root, env, model)?;
+    let application = tx.application(&refresh.application)?;
+    let (old, new) = (tx.charm_meta(&application)?, uploaded(&tx, &refresh.charm)?);
+    let revision = tx.state.charm(&application.charm.digest).map_or(0, |charm| charm.revision);
+    let command = Command::Refresh {
+        application: refresh.application.clone(),
+        charm: refresh.charm,
+        force: refresh.force,
+    };
+    Ok(RefreshPlan {
+        application: refresh.application.clone(),
+        from: format!("local:{}-{revision}", old.name),
+        from_digest: application.charm.digest,
+        to: new.name.clone(),
+        to_digest: refresh.charm,
+        difference: CharmDifference::between(old, new, &application.config),
+        refusal: evaluate(root, caller, &Input::Model(model, command), env).err(),
+    })
+}
+
+/// Which refresh is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefreshRequest {
+    /// The application.
+    pub application: ApplicationName,
+    /// An uploaded charm.
+    pub charm: CharmDigest,
+    /// As in [`Command::Refresh`].
+    pub force: bool,
+}
 
 pub(crate) fn refresh(
     tx: &mut Transaction<'_>,
@@ -70,7 +117,7 @@ pub(crate) fn refresh(
     let modified_version = before.modified_version.saturating_add(1);
     application.charm = CharmRef { digest: *digest, modified_version };
     application.force_charm = force;
-    application.config = config::carry_over(meta, &application.config);
+    application.config = meta.kept_settings(&application.config);
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     application.storage.retain(|name, _| meta.storage.contains_key(name));
     // What only the old charm declares is still read by units that run it.
@@ -148,12 +195,10 @@ fn check_relations(
     let mut used: BTreeMap<&EndpointName, u32> = BTreeMap::new();
     for relation in tx.state.relations_of(name).filter(|relation| relation.life != Life::Dead) {
         let Some(end) = relation.end_of(name).filter(|end| end.name.as_str() != JUJU_INFO) else { continue };
-        let remains = meta
-            .endpoints
-            .get(&end.name)
-            .is_some_and(|endpoint| endpoint.role == end.role && endpoint.interface == end.interface);
-        if !remains {
-            return Err((ErrorCode::Conflict, format!("would break relation {:?}", relation.describe())));
+        let declared = meta.endpoints.get(&end.name);
+        if let Some(reason) = broken_by(relation, end, declared) {
+            let text = format!("would break relation {:?}: {reason}", relation.describe());
+            return Err((ErrorCode::Conflict, text));
         }
         *used.entry(&end.name).or_default() += 1;
     }
@@ -169,4 +214,23 @@ fn check_relations(
         }
     }
     Ok(())
+}
+
+/// Why an endpoint in use is not what its relation needs; none: it is.
+fn broken_by(relation: &Relation, end: &Endpoint, declared: Option<&EndpointMeta>) -> Option<String> {
+    let (name, role, interface) = (end.name.as_str(), end.role, &end.interface);
+    Some(match declared {
+        None => format!("the new charm has no endpoint {name:?}"),
+        Some(new) if new.role != role => {
+            format!("endpoint {name:?} would be a {}, and is a {role}", new.role)
+        }
+        Some(new) if new.interface != *interface => {
+            format!("endpoint {name:?} would speak {:?}, not {:?}", new.interface.as_str(), interface.as_str())
+        }
+        // The other way round nothing changes: who is in a container sees its own principal as before.
+        Some(new) if new.scope == Scope::Container && relation.scope == Scope::Global => {
+            format!("endpoint {name:?} would have the scope container")
+        }
+        Some(_) => return None,
+    })
 }

@@ -7,7 +7,7 @@ use periapt_host_api::{
     settings::OptionValue,
 };
 
-use periapt_model::WorkerCommand;
+use periapt_model::{RefreshRequest, WorkerCommand};
 
 use crate::world::{APP, DB, LOGGING, World, deploy_command, unit};
 
@@ -94,9 +94,82 @@ fn e09_limits_and_endpoints_in_use_must_hold() {
     let refusal = refresh(&mut world, without, true).unwrap_err();
     assert_eq!(
         refusal.message,
-        "cannot refresh application \"app\": would break relation \"app:db db:server\""
+        "cannot refresh application \"app\": would break relation \"app:db db:server\": the new charm has no \
+         endpoint \"db\""
     );
     refresh(&mut world, limited, true).unwrap();
+}
+
+#[test]
+fn each_thing_in_use_that_would_change_is_named_and_force_does_not_help() {
+    // U-37
+    let mut world = World::new();
+    let storage = "storage:\n  data: {type: filesystem, multiple: {range: 0-3}, location: /srv}\n";
+    let charm = world.upload(&format!("{APP}{storage}"));
+    world.deploy(charm, "app", 1);
+    world.deploy_db("db", 0);
+    world.integrate("app", "db").unwrap();
+    let added = [("data".parse().unwrap(), "3,10M".parse().unwrap())].into();
+    world.run(Command::AddStorage { unit: unit("app/0"), storage: added }).unwrap();
+    for (from, to, reason) in [
+        ("db: {interface: sql}", "db: {interface: nosql}", "endpoint \"db\" would speak \"nosql\", not \"sql\""),
+        (
+            "db: {interface: sql}\n  logs: {interface: syslog}\nprovides:",
+            "logs: {interface: syslog}\nprovides:\n  db: {interface: sql}",
+            "endpoint \"db\" would be a provider, and is a requirer",
+        ),
+        (
+            "db: {interface: sql}",
+            "db: {interface: sql, scope: container}",
+            "endpoint \"db\" would have the scope container",
+        ),
+        (storage, "", "in use storage \"data\" removed"),
+        ("0-3", "0-2", "existing storage \"data\" range contracted: a unit has 3, not 0-2"),
+        (
+            "location: /srv",
+            "location: /mnt",
+            "existing storage \"data\" location changed from \"/srv/data/0\" to \"/mnt/data/0\"",
+        ),
+        (
+            "location: /srv",
+            "location: /srv, read-only: true",
+            "existing storage \"data\" read-only changed from false to true",
+        ),
+    ] {
+        let present = format!("{APP}{storage}");
+        assert!(present.contains(from), "{from}");
+        let charm = world.upload(&present.replacen(from, to, 1));
+        for force in [false, true] {
+            let refusal = refresh(&mut world, charm, force).unwrap_err();
+            assert_eq!(refusal.code, ErrorCode::Conflict, "{refusal:?}");
+            assert!(refusal.message.ends_with(reason), "{} is not {reason}", refusal.message);
+        }
+    }
+    assert_eq!(world.application("app").charm.digest, charm);
+}
+
+#[test]
+fn a_plan_says_what_differs_and_what_is_in_the_way_and_changes_nothing() {
+    let mut world = World::new();
+    world.deploy_app("app", 1);
+    set(&mut world, "port", "81");
+    world.deploy_db("db", 0);
+    world.integrate("app", "db").unwrap();
+    let next = world.upload_with(&APP.replace("db: {interface: sql}", "cache: {interface: kv}"), Some("options: {}"));
+    let before = world.stored.clone();
+    let request = |charm, force| RefreshRequest { application: "app".parse().unwrap(), charm, force };
+    let plan = world.plan(&request(next, false)).unwrap();
+    assert_eq!((plan.from.as_str(), plan.to.as_str(), plan.to_digest), ("local:app-0", "app", next));
+    let endpoints: Vec<_> = plan.difference.endpoints.keys().map(|name| name.as_str()).collect();
+    assert_eq!(endpoints, ["cache", "db"]);
+    assert_eq!(plan.difference.dropped_settings, [("port".to_owned(), OptionValue::Integer(81))].into());
+    let refusal = refresh(&mut world, next, false).unwrap_err();
+    assert_eq!(plan.refusal, Some(refusal));
+    assert_eq!(world.stored, before);
+    let fits = world.upload_with(APP, Some("options: {}"));
+    assert_eq!(world.plan(&request(fits, false)).unwrap().refusal, None);
+    let unknown = world.plan(&request(CharmDigest::of(b"?"), true)).unwrap_err();
+    assert_eq!(unknown.code, ErrorCode::NotFound);
 }
 
 #[test]

@@ -11,14 +11,15 @@ use periapt_host_api::{
     commit::{EarlyEffect, EarlyItem, UnitCommit},
     event::Event,
     record::{HookFailure, HookStep, Operation, RelationRecord},
+    refresh::RefreshPlan,
     status::{AgentStatus, FullStatus},
     view::View,
 };
 use periapt_model::{
-    Agenda, Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, Root,
-    StatusContext, UploadedCharm, WorkerCommand, due_work,
+    Agenda, Changes, Entity, EntityKey, Environment, Input, ModelState, Output, RecordAppend, RefreshRequest,
+    Root, StatusContext, UploadedCharm, WorkerCommand, due_work,
     entity::{Application, Bag, Relation, Unit},
-    evaluate, full_status, view,
+    evaluate, full_status, plan_refresh, view,
 };
 
 use crate::invariants;
@@ -139,6 +140,12 @@ impl World {
             Output::Answer(answer) => Ok(answer),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What a refresh would do.
+    pub(crate) fn plan(&self, request: &RefreshRequest) -> Result<RefreshPlan, Refusal> {
+        let env = Environment { now: self.now, lease_now_ms: self.lease_now_ms, seed: [0; 16] };
+        plan_refresh(&self.root, &self.user(), &env, self.model, request)
     }
 
     pub(crate) fn control(&mut self, command: ControllerCommand) -> Result<Answer, Refusal> {

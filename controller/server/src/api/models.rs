@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{
     Json,
     body::Body,
-    extract::{Path, State},
+    extract::{Path, RawQuery, State},
     response::Response,
 };
 use futures_util::stream;
@@ -14,14 +14,17 @@ use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
     api::{ApplicationDetails, ModelSelector, SpaceList, UnitDetails},
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
+    refresh::RefreshPlan,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus},
     usage::ModelUsage,
 };
-use periapt_model::{Input, ModelState, combined_storage, model_summary, model_usage};
+use periapt_model::{
+    Environment, Input, ModelState, RefreshRequest, combined_storage, model_summary, model_usage, plan_refresh,
+};
 
 use crate::{
-    api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, streams},
+    api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, query::Query, streams},
     engine::{Engine, find_model},
     published::Published,
     records, show,
@@ -138,6 +141,24 @@ pub(crate) async fn application(
     let name: ApplicationName = parsed(&application)?;
     let (published, state) = readable(&engine, &who, &model)?;
     Ok(Json(show::application(&published.root, &state, &name)?))
+}
+
+pub(crate) async fn refresh_plan(
+    State(engine): State<Engine>,
+    who: Who,
+    Path((model, application)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Answer<Json<RefreshPlan>> {
+    let application: ApplicationName = parsed(&application)?;
+    let mut query = Query::parse(query.as_deref())?;
+    let charm = query.one("charm")?.ok_or_else(|| Refusal::bad_request("query charm is missing"))?;
+    let request = RefreshRequest { application, charm, force: query.flag("force")? };
+    query.end()?;
+    let (published, state) = readable(&engine, &who, &model)?;
+    // Nothing of it is kept, so that no id is drawn.
+    let env =
+        Environment { now: engine.clock.now(), lease_now_ms: engine.clock.monotonic_ms(), seed: [0; 16] };
+    Ok(Json(plan_refresh(&published.root, &who.0, &env, state.model().uuid, &request)?))
 }
 
 pub(crate) async fn machines(

@@ -18,6 +18,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     offer::OfferDetails,
+    refresh::RefreshPlan,
     secret::SecretData,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
@@ -189,6 +190,11 @@ const OFFERS_QUERY: &[Parameter] = &[
     Parameter { name: "interface", kind: "string", description: "only with an endpoint of this interface" },
 ];
 
+const REFRESH_QUERY: &[Parameter] = &[
+    Parameter { name: "charm", kind: "string", description: "the digest of an uploaded charm" },
+    Parameter { name: "force", kind: "boolean", description: "as the command's" },
+];
+
 const SECRETS_QUERY: &[Parameter] = &[
     Parameter { name: "secret", kind: "string", description: "this one alone, by name, id or URI" },
     Parameter { name: "reveal", kind: "boolean", description: "with its content" },
@@ -269,6 +275,15 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/applications/{application}").on(
             Operation::get("application", "An application and its settings.", json::<ApplicationDetails>()),
             models::application,
+        ),
+        Route::new("/v1/models/{model}/applications/{application}/refresh").on(
+            Operation::get(
+                "refreshPlan",
+                "What a refresh to an uploaded charm would change, and what is in its way.",
+                json::<RefreshPlan>(),
+            )
+            .query(REFRESH_QUERY),
+            models::refresh_plan,
         ),
         Route::new("/v1/models/{model}/machines").on(
             Operation::get(

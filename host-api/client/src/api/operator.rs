@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use periapt_host_api::{
-    ActionOperationId, ApplicationName, ModelName, Revision, TaskId, UnitName, UserName,
+    ActionOperationId, ApplicationName, CharmDigest, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
         ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, SecretDetails, SecretQuery,
@@ -17,6 +17,7 @@ use periapt_host_api::{
     },
     logs::LogLine,
     offer::{OfferDetails, OfferUrl},
+    refresh::RefreshPlan,
     settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
     usage::ModelUsage,
@@ -115,6 +116,18 @@ impl Client {
         application: &ApplicationName,
     ) -> Result<ApplicationDetails> {
         self.get(format!("/v1/models/{model}/applications/{application}")).value().await
+    }
+
+    /// What a refresh to an uploaded charm would change, and what is in its way; nothing is changed.
+    pub async fn refresh_plan(
+        &self,
+        model: &ModelSelector,
+        application: &ApplicationName,
+        charm: &CharmDigest,
+        force: bool,
+    ) -> Result<RefreshPlan> {
+        let path = format!("/v1/models/{model}/applications/{application}/refresh");
+        self.get(path).query("charm", charm).query("force", force).value().await
     }
 
     /// A model's machines, by number.

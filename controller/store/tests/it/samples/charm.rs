@@ -6,6 +6,7 @@ use periapt_host_api::{
         ActionMeta, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind, ResourceMeta,
         StorageMeta,
     },
+    imports::Grant,
     relation::{Role, Scope},
     settings::OptionValue,
 };
@@ -25,6 +26,7 @@ pub(crate) fn charms() -> Named<Charm> {
         storage: [(parse("data"), storage(Some(4))), (parse("logs"), storage(None))].into(),
         options: options(),
         actions: actions(),
+        grants: [Grant::OutboundHttp].into(),
     };
     let charm = |name: &str, meta| Charm {
         digest: digest(name),
@@ -44,6 +46,7 @@ pub(crate) fn charms() -> Named<Charm> {
         storage: [].into(),
         options: [].into(),
         actions: [].into(),
+        grants: [].into(),
     };
     let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
     let batching = EndpointMeta {
