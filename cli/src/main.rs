@@ -8,6 +8,7 @@ mod duration;
 mod error;
 mod local;
 mod logging;
+mod not_here;
 mod output;
 mod process;
 mod prompt;
@@ -26,7 +27,15 @@ use output::note;
 
 /// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense.
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let arguments: Vec<String> =
+                std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+            let Some(failure) = not_here::answer(&error, &arguments) else { error.exit() };
+            return failed(&failure);
+        }
+    };
     logging::start(&cli);
     // An agent's own processes: what they are is said by their arguments, and they make their own runtimes.
     match &cli.command {
@@ -36,11 +45,13 @@ fn main() -> ExitCode {
     }
     match run(cli) {
         Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Err(failure) => {
-            note(format_args!("ERROR {failure}"));
-            ExitCode::FAILURE
-        }
+        Err(failure) => failed(&failure),
     }
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    note(format_args!("ERROR {failure}"));
+    ExitCode::FAILURE
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -100,9 +100,7 @@ impl Refresh {
             return Ok(());
         }
         let grants: Vec<_> = plan.difference.grants.added.iter().copied().map(Grant::as_str).collect();
-        self.prompt.confirm(&format!(
-            "The new charm asks for more than the present one: {}.",
-            grants.join(", ")
-        ))
+        self.prompt
+            .confirm(&format!("The new charm asks for more than the present one: {}.", grants.join(", ")))
     }
 }

@@ -34,9 +34,7 @@ fn texts_for_people_and_hints_are_no_difference() {
 
 #[test]
 fn endpoints_are_told_by_role_interface_limit_and_scope() {
-    let endpoint = |role: &str, interface: &str, limit: Option<u32>, scope: &str| {
-        json!({"role": role, "interface": interface, "limit": limit, "scope": scope, "optional": false})
-    };
+    let endpoint = |role: &str, interface: &str, limit: Option<u32>, scope: &str| json!({"role": role, "interface": interface, "limit": limit, "scope": scope, "optional": false});
     check(
         "requires: {db: mysql, logs: syslog, same: same}\nprovides: {web: http}",
         "requires: {db: {interface: mysql, limit: 1}, web: http, same: same, \

@@ -24,6 +24,24 @@ fn a_command_line_that_makes_no_sense_ends_with_code_2() -> anyhow::Result<()> {
 }
 
 #[test]
+fn what_is_not_here_on_purpose_says_why() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    for (arguments, parts) in [
+        (vec!["ssh", "mysql/0", "ls", "-l"], vec!["ERROR ssh is not here", "no shell", "hint: "]),
+        (vec!["add-k8s", "c"], vec!["ERROR add-k8s is not here", "Kubernetes"]),
+        (vec!["help", "scp"], vec!["ERROR scp is not here"]),
+        (vec!["deploy", "x", "--channel", "edge"], vec!["ERROR deploy --channel is not here", "paths"]),
+        (vec!["bootstrap", "--credential=c"], vec!["ERROR bootstrap --credential is not here", "no cloud"]),
+    ] {
+        let error = periapt.refused(&arguments)?;
+        for part in parts {
+            assert!(error.contains(part), "{arguments:?} does not say {part}: {error}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn without_a_controller_each_command_says_how_to_make_one() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     for arguments in [vec!["status"], vec!["models"], vec!["agents"], vec!["add-model", "a"]] {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, ErrorCode, ModelUuid, Refusal, ResourceName, StorageId, StorageName,
+    ApplicationName, CharmDigest, EndpointName, ErrorCode, ModelUuid, Refusal, ResourceName, StorageId,
+    StorageName,
     charm::{CharmMeta, EndpointMeta, StorageMeta},
     command::{Answer, Caller, Command},
     record::CharmRef,
@@ -225,7 +226,11 @@ fn broken_by(relation: &Relation, end: &Endpoint, declared: Option<&EndpointMeta
             format!("endpoint {name:?} would be a {}, and is a {role}", new.role)
         }
         Some(new) if new.interface != *interface => {
-            format!("endpoint {name:?} would speak {:?}, not {:?}", new.interface.as_str(), interface.as_str())
+            format!(
+                "endpoint {name:?} would speak {:?}, not {:?}",
+                new.interface.as_str(),
+                interface.as_str()
+            )
         }
         // The other way round nothing changes: who is in a container sees its own principal as before.
         Some(new) if new.scope == Scope::Container && relation.scope == Scope::Global => {

@@ -112,7 +112,11 @@ fn each_thing_in_use_that_would_change_is_named_and_force_does_not_help() {
     let added = [("data".parse().unwrap(), "3,10M".parse().unwrap())].into();
     world.run(Command::AddStorage { unit: unit("app/0"), storage: added }).unwrap();
     for (from, to, reason) in [
-        ("db: {interface: sql}", "db: {interface: nosql}", "endpoint \"db\" would speak \"nosql\", not \"sql\""),
+        (
+            "db: {interface: sql}",
+            "db: {interface: nosql}",
+            "endpoint \"db\" would speak \"nosql\", not \"sql\"",
+        ),
         (
             "db: {interface: sql}\n  logs: {interface: syslog}\nprovides:",
             "logs: {interface: syslog}\nprovides:\n  db: {interface: sql}",
@@ -155,7 +159,8 @@ fn a_plan_says_what_differs_and_what_is_in_the_way_and_changes_nothing() {
     set(&mut world, "port", "81");
     world.deploy_db("db", 0);
     world.integrate("app", "db").unwrap();
-    let next = world.upload_with(&APP.replace("db: {interface: sql}", "cache: {interface: kv}"), Some("options: {}"));
+    let next = world
+        .upload_with(&APP.replace("db: {interface: sql}", "cache: {interface: kv}"), Some("options: {}"));
     let before = world.stored.clone();
     let request = |charm, force| RefreshRequest { application: "app".parse().unwrap(), charm, force };
     let plan = world.plan(&request(next, false)).unwrap();

@@ -20,11 +20,14 @@ use periapt_host_api::{
     usage::ModelUsage,
 };
 use periapt_model::{
-    Environment, Input, ModelState, RefreshRequest, combined_storage, model_summary, model_usage, plan_refresh,
+    Environment, Input, ModelState, RefreshRequest, combined_storage, model_summary, model_usage,
+    plan_refresh,
 };
 
 use crate::{
-    api::{body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, query::Query, streams},
+    api::{
+        body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, query::Query, streams,
+    },
     engine::{Engine, find_model},
     published::Published,
     records, show,
