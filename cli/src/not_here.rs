@@ -186,8 +186,8 @@ const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verb: "bootstrap",
         options: &["--model-default"],
-        because: "they can be set at any time",
-        instead: "`periapt model-defaults KEY=VALUE`",
+        because: "each model has settings of its own",
+        instead: "`periapt model-config KEY=VALUE`",
     },
     OptionReason {
         verb: "add-model",
