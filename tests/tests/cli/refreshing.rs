@@ -26,7 +26,8 @@ fn what_a_charm_asks_is_told_before_anything_changes() -> anyhow::Result<()> {
     periapt.ok(["integrate", "wordpress:db", "mysql:db"])?;
     periapt.ok(["config", "wordpress", "port=81", "blog-title=Cats"])?;
     let next = packed_changed("wordpress", "next", periapt.path(), |text| {
-        let text = text.replace("type: int", "type: string").replace("default: 80\n", "default: eighty\n");
+        let text =
+            text.replace("type: int\n", "type: string\n").replace("default: 80\n", "default: eighty\n");
         format!("{text}\nextra-bindings:\n  admin:\n")
     })?;
     let next = next.to_str().unwrap_or_default();
