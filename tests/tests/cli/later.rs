@@ -35,8 +35,9 @@ fn write(periapt: &Installation, value: &str) -> anyhow::Result<()> {
         &format!("script=config-changed: tool relation-set -r db:2 key={value}"),
     ])?;
     let written = |shown: &Value| {
-        let relations = shown["writer/0"]["relation-info"].as_array().into_iter().flatten();
-        relations.into_iter().any(|relation| relation["local-unit"]["data"]["key"] == value)
+        let relations = shown.pointer("/writer~10/relation-info").and_then(Value::as_array);
+        let key = |relation: &Value| relation.pointer("/local-unit/data/key").cloned();
+        relations.into_iter().flatten().any(|relation| key(relation).is_some_and(|key| key == value))
     };
     periapt.json_until(&["show-unit", "writer/0"], written).map(drop)
 }
