@@ -141,6 +141,7 @@ pub(crate) enum Command {
 
     // Charms, and this program.
     Pack(commands::pack::Pack),
+    TryHook(commands::try_hook::TryHook),
     HelpHookCommands(commands::action::HelpHookCommands),
     HelpActionCommands(commands::action::HelpActionCommands),
     Version(commands::version::Version),

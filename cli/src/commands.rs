@@ -30,6 +30,7 @@ pub(crate) mod spaces;
 pub(crate) mod status;
 pub(crate) mod storage;
 pub(crate) mod switch;
+pub(crate) mod try_hook;
 pub(crate) mod units;
 pub(crate) mod usage;
 pub(crate) mod version;
@@ -119,6 +120,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Resolved(command) => command.run(context).await,
         Command::CancelEvent(command) => command.run(context).await,
         Command::Pack(command) => command.run(context),
+        Command::TryHook(command) => command.run(context).await,
         Command::HelpHookCommands(command) => command.run(context),
         Command::HelpActionCommands(command) => command.run(context),
         Command::Version(command) => command.run(context),

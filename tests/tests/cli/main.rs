@@ -18,6 +18,7 @@ mod secrets;
 mod settling;
 mod standstill;
 mod storage;
+mod trying;
 mod watching;
 
 use anyhow::Context as _;

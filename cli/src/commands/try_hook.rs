@@ -1,0 +1,96 @@
+//! `try-hook`: one hook of a packed charm at a time, without a controller.
+
+use std::{
+    fs,
+    io::{self, BufRead as _},
+    path::PathBuf,
+};
+
+use clap::Args;
+use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    data::DataDir,
+    error::{Explain as _, Failure, Result, with_source},
+    output::{Sink, to_json},
+};
+
+/// Run one hook of a charm in the sandbox, over a scene that is given as JSON
+///
+/// A scene says which unit is told what, and all that the hook may see: config, relations with their settings,
+/// secrets, storage, resources, leadership, stored state. What the hook asked for is printed as JSON: its effects,
+/// statuses and log, how it ended and what it cost. Nothing else happens, and no controller is needed.
+///
+/// Given files, it plays each and fails if a hook did. Without files, it reads scenes from standard input, one on each
+/// line, and answers each with one line, `{"tried": …}` or `{"error": …}`, until the input ends: this is how tests of charms
+/// in other languages drive it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  periapt try-hook ./mysql.charm scene.json
+  echo '{\"unit\": \"mysql/0\", \"event\": {\"hook\": \"install\"}}' | periapt try-hook ./mysql.charm")]
+pub(crate) struct TryHook {
+    /// The charm's archive, as `pack` made it
+    charm: PathBuf,
+    /// Scenes; none: lines of standard input
+    #[arg(value_name = "SCENE")]
+    scenes: Vec<PathBuf>,
+}
+
+/// One line's answer.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Answer {
+    Tried(Box<Tried>),
+    Error(String),
+}
+
+impl TryHook {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let archive = fs::read(&self.charm).explain(|| format!("cannot read {}", self.charm.display()))?;
+        let cache =
+            CompiledCache::open(&DataDir::cache_from_environment()?.join("compiled")).map_err(with_source)?;
+        let trial = Trial::open(&archive, &cache)
+            .map_err(|error| Failure::new(format!("{}: {error}", self.charm.display())))?;
+        let mut sink = Sink::new(None, context.color)?;
+        match self.scenes.as_slice() {
+            [] => answer_lines(&trial, &mut sink).await,
+            scenes => play(&trial, scenes, &mut sink).await,
+        }
+    }
+}
+
+async fn play(trial: &Trial, scenes: &[PathBuf], sink: &mut Sink) -> Result<()> {
+    for path in scenes {
+        let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+        let tried = tried(trial, &text)
+            .await
+            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        sink.write(&to_json(&tried)?)?;
+        if let Ended::Failed { message, .. } = &tried.outcome {
+            return Err(Failure::new(format!("{}: the hook failed: {message}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+async fn answer_lines(trial: &Trial, sink: &mut Sink) -> Result<()> {
+    for line in io::stdin().lock().lines() {
+        let line = line.explain(|| "cannot read standard input".to_owned())?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let answer = match tried(trial, &line).await {
+            Ok(tried) => Answer::Tried(Box::new(tried)),
+            Err(error) => Answer::Error(error),
+        };
+        sink.write(&to_json(&answer)?)?;
+    }
+    Ok(())
+}
+
+async fn tried(trial: &Trial, scene: &str) -> Result<Tried, String> {
+    let scene: Scene = serde_json::from_str(scene).map_err(|error| format!("scene: {error}"))?;
+    trial.run(&scene).await.map_err(|error| error.to_string())
+}

@@ -1,0 +1,321 @@
+//! A charm that is opened for trials.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, inspect};
+use periapt_hook::{
+    CallError, CallTime, ContextError, HeldLease, HookContext, HookInputs, LEADERSHIP_GUARANTEE_MS,
+    LeaseState, Limits,
+};
+use periapt_host_api::{
+    CharmDigest, ResourceName, Timestamp,
+    budget::BudgetSettings,
+    charm::CharmMeta,
+    commit::{EarlyEffect, HookEffects},
+    resource::ResourceKey,
+    secret::{SecretData, SecretKey},
+    view::ResourceView,
+};
+use periapt_sandbox::{
+    ArtifactError, Bounds, BoxFuture, Budgets, BuildError, Busy, CompileError, Filesystem, HookReport,
+    HookServices, Options, PrepareError, Prepared, RunInputs, Sandbox, Seed, StorageMount,
+};
+use tempfile::TempDir;
+
+use crate::{
+    CompiledCache, Ended, Scene, SceneError, StorageScene, Tried,
+    scene::{
+        declared, event,
+        view::{self, OfCharm, STORAGE_MIB, TERM},
+    },
+};
+
+/// How many files a storage may hold.
+const STORAGE_FILES: u64 = 100_000;
+
+/// Why a charm cannot be tried, or a scene cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// The archive is broken, or cannot run here.
+    #[error(transparent)]
+    Charm(#[from] InspectError),
+    /// The archive cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The component does not compile.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The compiled component cannot be kept or read.
+    #[error(transparent)]
+    Compiled(#[from] ArtifactError),
+    /// The component does not fit the sandbox.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// There is no sandbox on this host.
+    #[error(transparent)]
+    Sandbox(#[from] BuildError),
+    /// The charm's files cannot be laid out, or there is no randomness.
+    #[error("this host: {0}")]
+    Io(#[from] io::Error),
+    /// The cache of compiled components cannot be used.
+    #[error("cannot use {}: {source}", .path.display())]
+    Cache {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The scene is none in which the charm can be.
+    #[error("scene: {0}")]
+    Scene(#[from] SceneError),
+    /// The scene lacks something without which no hook runs.
+    #[error("scene: {0}")]
+    Context(#[from] ContextError),
+    /// One trial at a time.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+}
+
+/// A charm, ready to run hooks.
+pub struct Trial {
+    sandbox: Sandbox,
+    prepared: Prepared,
+    meta: CharmMeta,
+    digest: CharmDigest,
+    /// What hooks see at `/charm`; it goes with the trial.
+    _files: TempDir,
+}
+
+impl fmt::Debug for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trial").field("charm", &self.meta.name).finish_non_exhaustive()
+    }
+}
+
+impl Trial {
+    /// Opens a packed charm. Its component is compiled in this process, unless the cache has it.
+    ///
+    /// # Errors
+    /// [`TrialError`]
+    pub fn open(archive: &[u8], cache: &CompiledCache) -> Result<Self, TrialError> {
+        let inspected = inspect(archive)?;
+        let unpacked = Archive::read(archive)?;
+        let files = lay_out(&unpacked)?;
+        let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() })?;
+        let component = unpacked.file(COMPONENT).ok_or(InspectError::NoComponent)?;
+        let loaded = cache.load(&sandbox, component)?;
+        Ok(Self {
+            prepared: sandbox.prepare(&loaded, Some(files.path()))?,
+            sandbox,
+            meta: inspected.meta,
+            digest: inspected.digest,
+            _files: files,
+        })
+    }
+
+    /// What the charm declares.
+    pub fn meta(&self) -> &CharmMeta {
+        &self.meta
+    }
+
+    /// Plays one scene, on a runtime that has time.
+    ///
+    /// # Errors
+    /// [`TrialError::Scene`]: what is wrong with it. A hook that fails is no error but an outcome.
+    pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
+        let seed = seed(scene)?;
+        let at = scene.now.unwrap_or_else(Timestamp::now);
+        let (resources, contents) = self.resources(scene)?;
+        let charm = OfCharm { digest: self.digest, meta: &self.meta };
+        let event = event::event(scene, &self.meta)?;
+        let settings = BudgetSettings::default();
+        let budgets = match event.task() {
+            Some(_) => Budgets::of_action(&settings),
+            None => Budgets::of_hook(&settings),
+        };
+        let stage = Arc::new(Stage {
+            now: CallTime { at, boot_ms: 0 },
+            lease: lease(scene),
+            secrets: contents_of_secrets(scene)?,
+            resources: contents,
+            early: Mutex::default(),
+        });
+        let inputs = HookInputs {
+            view: view::view(scene, &event, &charm, &resources, at)?,
+            unit: scene.unit.clone(),
+            event,
+            attempt: scene.attempt,
+            lease: stage.lease,
+            context_id: "0".repeat(32),
+            ids: seed.ids(),
+            api_addresses: Vec::new(),
+            limits: Limits::within(&settings),
+        };
+        let inputs = RunInputs {
+            context: HookContext::new(inputs)?,
+            seed,
+            budgets,
+            storage: self.mounts(scene)?,
+            services: Arc::clone(&stage) as Arc<dyn HookServices>,
+        };
+        let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
+        Ok(tried(report, stage.take_early()))
+    }
+
+    /// What is attached, as a view says it, and where it lies.
+    fn resources(&self, scene: &Scene) -> Result<(Shown, Contents), SceneError> {
+        let (mut shown, mut contents) = (BTreeMap::new(), BTreeMap::new());
+        for (name, path) in &scene.resources {
+            if !self.meta.resources.contains_key(name) {
+                return Err(SceneError::Undeclared { what: "resource", name: name.to_string() });
+            }
+            let content = fs::read(path).map_err(|error| unusable(path, &error))?;
+            let digest = CharmDigest::of(&content);
+            shown.insert(name.clone(), ResourceView { revision: 1, digest, size: content.len() as u64 });
+            contents.insert(digest, path.clone());
+        }
+        Ok((shown, contents))
+    }
+
+    fn mounts(&self, scene: &Scene) -> Result<Vec<StorageMount>, SceneError> {
+        let mount = |storage: &StorageScene| {
+            let meta = declared(&self.meta, &storage.id)?;
+            let bounds = Bounds { bytes: STORAGE_MIB << 20, files: STORAGE_FILES };
+            let filesystem = Filesystem::open(&storage.directory, bounds)
+                .map_err(|error| unusable(&storage.directory, &error))?;
+            let location = meta.location_of(&storage.id);
+            Ok(StorageMount { filesystem: Arc::new(filesystem), location, read_only: meta.read_only })
+        };
+        scene.storages.iter().map(mount).collect()
+    }
+}
+
+type Shown = BTreeMap<ResourceName, ResourceView>;
+type Contents = BTreeMap<CharmDigest, PathBuf>;
+
+fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {
+    SceneError::File { path: path.display().to_string(), reason: error.to_string() }
+}
+
+/// Unpacks an archive: hooks see it at `/charm`. Its paths were checked when it was read.
+fn lay_out(archive: &Archive) -> io::Result<TempDir> {
+    let directory = TempDir::with_prefix("periapt-trial-")?;
+    for (path, content) in archive.files() {
+        let place = directory.path().join(path);
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(place, content)?;
+    }
+    Ok(directory)
+}
+
+fn seed(scene: &Scene) -> Result<Seed, TrialError> {
+    let mut seed = [0; 32];
+    match &scene.seed {
+        Some(text) => hex::decode_to_slice(text, &mut seed).map_err(|_| SceneError::Seed)?,
+        None => getrandom::fill(&mut seed).map_err(io::Error::other)?,
+    }
+    Ok(Seed(seed))
+}
+
+/// Time stands still in a trial: whoever leads does so to the end of the hook.
+fn lease(scene: &Scene) -> LeaseState {
+    let held = HeldLease { term: TERM, valid_until_ms: 2 * LEADERSHIP_GUARANTEE_MS };
+    LeaseState { held: scene.leader.then_some(held) }
+}
+
+fn contents_of_secrets(scene: &Scene) -> Result<BTreeMap<SecretKey, SecretData>, SceneError> {
+    let mut contents = BTreeMap::new();
+    for secret in &scene.secrets {
+        for (revision, texts) in &secret.revisions {
+            let data = SecretData::from_texts(texts.clone())
+                .map_err(|reason| SceneError::Secret { id: secret.id, reason })?;
+            contents.insert(SecretKey { id: secret.id, revision: *revision }, data);
+        }
+    }
+    Ok(contents)
+}
+
+fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
+    let HookReport { outcome, gathered, costs, .. } = report;
+    let outcome = Ended::from(outcome);
+    let effects = match outcome {
+        Ended::Handled | Ended::Unhandled => gathered.effects,
+        Ended::Failed { .. } => HookEffects::default(),
+    };
+    early.extend(gathered.early.into_iter().map(|(_, effect)| effect));
+    Tried { outcome, effects, early, action: gathered.action.map(Into::into), costs }
+}
+
+/// The world outside of a hook on trial.
+struct Stage {
+    now: CallTime,
+    lease: LeaseState,
+    secrets: BTreeMap<SecretKey, SecretData>,
+    resources: Contents,
+    early: Mutex<Vec<EarlyEffect>>,
+}
+
+impl Stage {
+    fn take_early(&self) -> Vec<EarlyEffect> {
+        std::mem::take(&mut self.early.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
+        let missing = || {
+            CallError::NotFound(format!(
+                "secret {:?} revision {} not found",
+                key.id.to_string(),
+                key.revision
+            ))
+        };
+        self.secrets.get(&key).cloned().ok_or_else(missing)
+    }
+
+    fn resource(&self, key: &ResourceKey) -> Result<File, CallError> {
+        let missing = || CallError::NotFound(format!("resource {:?} not found", key.name.as_str()));
+        let path = self.resources.get(&key.digest).ok_or_else(missing)?;
+        File::open(path).map_err(|error| CallError::Failed(format!("{}: {error}", path.display())))
+    }
+}
+
+fn ready<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl HookServices for Stage {
+    fn now(&self) -> CallTime {
+        self.now
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        ready(self.lease)
+    }
+
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
+        ready(self.secret(key))
+    }
+
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        ready(self.resource(&key))
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        early.extend(items.into_iter().map(|(_, effect)| effect));
+    }
+
+    /// Nobody waits for a time that stands still.
+    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+        ready(())
+    }
+}

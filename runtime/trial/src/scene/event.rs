@@ -1,0 +1,211 @@
+//! What a scene's unit is told, from the hook's name and what Juju's environment says with it.
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{
+    EventId, RelationId, StorageId, TaskId, UnitName,
+    charm::CharmMeta,
+    event::{Event, RelationBatch, RelationContext, StorageContext},
+    secret::{SecretContext, SecretId, SecretRevision},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Scene, SceneError, declared};
+
+/// The task of every action on trial.
+const TASK: TaskId = TaskId(1);
+
+/// A hook, by its name, and what it is about.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EventScene {
+    /// Its full name: `install`, `db-relation-changed`, `data-storage-attached`; an action's or a custom event's own.
+    pub hook: String,
+    /// Whether the hook is a lifecycle event, an action or a custom one.
+    #[serde(default)]
+    pub kind: EventKind,
+    /// Of relation hooks: the number of one of the scene's relations.
+    #[serde(default)]
+    pub relation: Option<RelationId>,
+    /// Of relation-joined, -changed and -departed: whom it is about; a changed one without is about the application.
+    #[serde(default)]
+    pub remote_unit: Option<UnitName>,
+    /// Of relation-departed: who leaves; none: the remote unit.
+    #[serde(default)]
+    pub departing_unit: Option<UnitName>,
+    /// Of relation-batch: what happened.
+    #[serde(default)]
+    pub batch: Option<BatchScene>,
+    /// Of storage hooks: one of the scene's storages.
+    #[serde(default)]
+    pub storage: Option<StorageId>,
+    /// Of secret hooks: one of the scene's secrets.
+    #[serde(default)]
+    pub secret: Option<SecretId>,
+    /// Of secret-expired and secret-remove: which revision.
+    #[serde(default)]
+    pub revision: Option<SecretRevision>,
+    /// Of custom events: what the charm gave with it.
+    #[serde(default)]
+    pub data: Value,
+}
+
+/// The kinds of hooks whose names do not tell them apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// What Juju's hooks are.
+    #[default]
+    Hook,
+    /// An operator runs an action.
+    Action,
+    /// What the charm asked to be told later.
+    Custom,
+}
+
+/// The members of a batch.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct BatchScene {
+    /// Whether the remote application's settings changed.
+    pub application_changed: bool,
+    /// Units that came into view.
+    pub joined: BTreeSet<UnitName>,
+    /// Members whose settings changed.
+    pub changed: BTreeSet<UnitName>,
+    /// Members that went out of view.
+    pub departed: BTreeSet<UnitName>,
+}
+
+/// The event that a scene's unit is told.
+pub(crate) fn event(scene: &Scene, meta: &CharmMeta) -> Result<Event, SceneError> {
+    let told = &scene.event;
+    match told.kind {
+        EventKind::Action if meta.actions.contains_key(&told.hook) => {
+            return Ok(Event::Action { name: told.hook.clone(), task: TASK });
+        }
+        EventKind::Action => {
+            return Err(SceneError::Undeclared { what: "action", name: told.hook.clone() });
+        }
+        EventKind::Custom => {
+            let (name, data) = (told.hook.clone(), told.data.to_string());
+            return Ok(Event::Custom { id: EventId(1), name, data });
+        }
+        EventKind::Hook => {}
+    }
+    if let Some(plain) = plain(&told.hook) {
+        return Ok(plain);
+    }
+    if told.hook.starts_with("secret-") {
+        return secret_event(scene);
+    }
+    if let Some(name) = told.hook.strip_suffix("-storage-attached") {
+        return storage_context(scene, meta, name).map(Event::StorageAttached);
+    }
+    if let Some(name) = told.hook.strip_suffix("-storage-detaching") {
+        return storage_context(scene, meta, name).map(Event::StorageDetaching);
+    }
+    relation_event(scene)
+}
+
+fn plain(hook: &str) -> Option<Event> {
+    Some(match hook {
+        "install" => Event::Install,
+        "start" => Event::Start,
+        "stop" => Event::Stop,
+        "remove" => Event::Remove,
+        "config-changed" => Event::ConfigChanged,
+        "upgrade-charm" => Event::UpgradeCharm,
+        "update-status" => Event::UpdateStatus,
+        "leader-elected" => Event::LeaderElected,
+        "leader-settings-changed" => Event::LeaderSettingsChanged,
+        _ => return None,
+    })
+}
+
+fn lacks(told: &EventScene, what: &str) -> SceneError {
+    SceneError::Contradiction(format!("event {} needs its {what}", told.hook))
+}
+
+fn unknown(told: &EventScene) -> SceneError {
+    SceneError::Contradiction(format!("there is no hook {:?}", told.hook))
+}
+
+fn relation_event(scene: &Scene) -> Result<Event, SceneError> {
+    let told = &scene.event;
+    let (endpoint, kind) = told.hook.split_once("-relation-").ok_or_else(|| unknown(told))?;
+    let id = told.relation.ok_or_else(|| lacks(told, "relation"))?;
+    let found = scene.relations.iter().find(|relation| relation.id == id);
+    let found = found.ok_or_else(|| {
+        SceneError::Contradiction(format!("the event is about relation {id}, which the scene lacks"))
+    })?;
+    if found.endpoint.as_str() != endpoint {
+        return Err(SceneError::Contradiction(format!(
+            "the event is about relation {id} at endpoint {endpoint}, which has endpoint {}",
+            found.endpoint
+        )));
+    }
+    let remote = found.remote_application.as_ref().unwrap_or(scene.unit.application());
+    let relation = RelationContext {
+        endpoint: found.endpoint.clone(),
+        relation: id,
+        remote_application: remote.clone(),
+    };
+    let remote_unit = || match &told.remote_unit {
+        Some(unit) if unit.application() == remote => Ok(unit.clone()),
+        Some(unit) => Err(SceneError::Contradiction(format!("unit {unit} is none of {remote}"))),
+        None => Err(lacks(told, "remote-unit")),
+    };
+    Ok(match kind {
+        "created" => Event::RelationCreated(relation),
+        "joined" => Event::RelationJoined { relation, remote_unit: remote_unit()? },
+        "changed" => {
+            let remote_unit = told.remote_unit.as_ref().map(|_| remote_unit()).transpose()?;
+            Event::RelationChanged { relation, remote_unit }
+        }
+        "departed" => {
+            let remote_unit = remote_unit()?;
+            let departing_unit = told.departing_unit.clone().unwrap_or_else(|| remote_unit.clone());
+            Event::RelationDeparted { relation, remote_unit, departing_unit }
+        }
+        "broken" => Event::RelationBroken(relation),
+        "batch" => {
+            let BatchScene { application_changed, joined, changed, departed } =
+                told.batch.clone().ok_or_else(|| lacks(told, "batch"))?;
+            let departing_unit = told.departing_unit.clone();
+            let batch = RelationBatch { application_changed, joined, changed, departed, departing_unit };
+            Event::RelationBatch { relation, batch }
+        }
+        _ => return Err(unknown(told)),
+    })
+}
+
+fn storage_context(scene: &Scene, meta: &CharmMeta, name: &str) -> Result<StorageContext, SceneError> {
+    let told = &scene.event;
+    let id = told.storage.as_ref().ok_or_else(|| lacks(told, "storage"))?;
+    if id.name().as_str() != name || !scene.storages.iter().any(|storage| storage.id == *id) {
+        let text = format!("event {} is about storage {id}, which the scene lacks", told.hook);
+        return Err(SceneError::Contradiction(text));
+    }
+    let location = declared(meta, id)?.location_of(id);
+    Ok(StorageContext { storage: id.clone(), location })
+}
+
+fn secret_event(scene: &Scene) -> Result<Event, SceneError> {
+    let told = &scene.event;
+    let id = told.secret.ok_or_else(|| lacks(told, "secret"))?;
+    let secret = scene.secrets.iter().find(|secret| secret.id == id).ok_or_else(|| {
+        SceneError::Contradiction(format!("the event is about secret {id}, which the scene lacks"))
+    })?;
+    let revision = || told.revision.ok_or_else(|| lacks(told, "revision"));
+    let owned = SecretContext { id, label: secret.label.clone() };
+    Ok(match told.hook.as_str() {
+        "secret-changed" => Event::SecretChanged(SecretContext { id, label: secret.consumer_label.clone() }),
+        "secret-rotate" => Event::SecretRotate(owned),
+        "secret-expired" => Event::SecretExpired { secret: owned, revision: revision()? },
+        "secret-remove" => Event::SecretRemove { secret: owned, revision: revision()? },
+        _ => return Err(unknown(told)),
+    })
+}
