@@ -353,6 +353,9 @@ pub enum Command {
         /// Also out of a hook error, and past the new charm's limits (U-35, U-37).
         #[serde(default)]
         force: bool,
+        /// What is changed with it.
+        #[serde(default, skip_serializing_if = "RefreshWith::is_empty")]
+        with: RefreshWith,
     },
     /// Gives a resource of an application new content; its units run upgrade-charm.
     AttachResource {
@@ -508,6 +511,31 @@ pub struct Deploy {
     /// The first content of its resources; the others have none until it is attached.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceUpload>,
+}
+
+/// What of an application is changed with its charm: all of it or nothing, before any unit sees the new one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct RefreshWith {
+    /// Settings as text, read by the new charm's options.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, String>,
+    /// What storage units get from now on, where it is to be other than the new charm declares.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: StorageDirectives,
+    /// Content of resources.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<ResourceName, ResourceUpload>,
+    /// Trust the application from now on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust: bool,
+}
+
+impl RefreshWith {
+    /// Whether the charm alone is changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Whom the ports of an exposed endpoint are for.

@@ -3,17 +3,30 @@
 mod shown;
 
 use std::{
+    collections::BTreeMap,
     io::{self, IsTerminal as _},
     path::PathBuf,
 };
 
 use clap::Args;
-use periapt_host_api::{ApplicationName, command::Command, imports::Grant, refresh::RefreshPlan};
+use periapt_client::ClientError;
+use periapt_host_api::{
+    ApplicationName, ErrorCode, ResourceName, StorageName,
+    charm::CharmMeta,
+    command::{Command, RefreshWith},
+    imports::Grant,
+    refresh::RefreshPlan,
+    storage::StorageDirective,
+};
 
-use super::charm::Charm;
+use super::{
+    charm::Charm,
+    resources::{self, ResourceFile},
+    settings, storage,
+};
 use crate::{
     context::{Context, ModelArg},
-    error::Result,
+    error::{Failure, Result},
     output::OutputArgs,
     prompt::PromptArg,
 };
@@ -22,21 +35,42 @@ use crate::{
 ///
 /// First it is told what the new charm asks that the present one did not: abilities beyond the sandbox, endpoints,
 /// storage, options, actions, and settings that would be lost. Units then run upgrade-charm, each between two hooks.
+/// Settings, storage, resources and trust are changed together with the charm. The charm that the application has
+/// already changes nothing else.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt refresh wordpress --path ./wordpress.charm
   periapt refresh wordpress --path ./wordpress.charm --dry-run --format yaml
+  periapt refresh wordpress --path ./wordpress.charm --config port=8080 --resource theme=./theme.zip
   periapt refresh wordpress --path ./wordpress.charm --force-units")]
 pub(crate) struct Refresh {
     /// The application
     application: ApplicationName,
     /// The charm: a directory or a .charm file
     #[arg(long, value_name = "CHARM")]
-    path: PathBuf,
+    path: Option<PathBuf>,
     /// Also in units whose hook has failed: they are upgraded first, and run the hook again
-    #[arg(long, visible_alias = "force")]
+    #[arg(long)]
     force_units: bool,
+    /// The same as --force-units
+    #[arg(long)]
+    force: bool,
+    /// Taken for Juju's sake: all charms run on one base
+    #[arg(long, hide = true, alias = "force-series")]
+    force_base: bool,
+    /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
+    /// Storage that new units get: `NAME=[POOL,][COUNT,]SIZE`; may be repeated
+    #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
+    storage: Vec<(StorageName, StorageDirective)>,
+    /// Content of a resource, from a file on this machine; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
+    resource: Vec<(ResourceName, PathBuf)>,
+    /// Trust the application with what its charm asks for
+    #[arg(long)]
+    trust: bool,
     /// Only tell what would change, and what is in the way
     #[arg(long)]
     dry_run: bool,
@@ -51,36 +85,46 @@ pub(crate) struct Refresh {
 impl Refresh {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let charm = Charm::read(&self.path)?;
+        let path = self.path.as_ref().ok_or_else(no_path)?;
+        let charm = Charm::read(path)?;
+        let files = resources::given(&self.resource)?;
+        let with = self.with(&charm.inspected.meta, &files)?;
         // Before the archive is on its way: there may be no such application.
         let before = model.client().application(&model.selector, &self.application).await?;
         let digest = charm.upload(model.client()).await?;
-        let plan = model
-            .client()
-            .refresh_plan(&model.selector, &self.application, &digest, self.force_units)
-            .await?;
-        let same = before.charm_digest == digest;
+        let (force, same) = (self.force || self.force_units, before.charm_digest == digest);
         match same {
             true => context.say(format_args!(
-                "Application \"{}\" has this charm already, digest {}",
+                "Application \"{}\" is already running charm \"{}\", digest {}",
                 self.application,
+                before.charm,
                 digest.short()
             )),
-            false => self.output.print(context.color, &plan, shown::table)?,
+            false => {
+                let plan = model.client().refresh_plan(&model.selector, &self.application, &digest, force);
+                let plan = plan.await?;
+                self.output.print(context.color, &plan, shown::table)?;
+                if let Some(refusal) = plan.refusal {
+                    return Err(refusal.into());
+                }
+                if !self.dry_run {
+                    self.ask(&plan)?;
+                }
+            }
         }
-        if let Some(refusal) = plan.refusal {
-            return Err(refusal.into());
-        }
-        if self.dry_run {
+        if self.dry_run || (same && !force && with.is_empty()) {
             return Ok(());
         }
-        self.ask(&plan)?;
-        let command = Command::Refresh {
-            application: self.application.clone(),
-            charm: digest,
-            force: self.force_units,
-        };
-        model.command(command).await?;
+        for file in files.values() {
+            file.upload(model.client()).await?;
+        }
+        let application = self.application.clone();
+        let command = Command::Refresh { application, charm: digest, force, with };
+        match model.client().command(&model.selector, command).await {
+            // It was forced before: nothing is left to do.
+            Err(ClientError::Refused(refusal)) if same && refusal.code == ErrorCode::AlreadyExists => {}
+            done => drop(done?),
+        }
         if !same {
             context.say(format_args!(
                 "Refreshing \"{}\" from {} to local charm \"{}\", digest {}",
@@ -93,6 +137,23 @@ impl Refresh {
         Ok(())
     }
 
+    /// What is changed with the charm. What the controller would refuse is told before the archive is on its way.
+    fn with(&self, meta: &CharmMeta, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
+        let config = settings::from_options(&self.config, Some(self.application.as_str()))?;
+        for (name, file) in files {
+            let declared = meta.resources.get(name);
+            let declared =
+                declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
+            declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
+        }
+        Ok(RefreshWith {
+            config,
+            storage: storage::directives(self.storage.clone())?,
+            resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
+            trust: self.trust,
+        })
+    }
+
     /// Asks a person before a charm gets abilities that the operator has not seen it ask for. A script has said what it
     /// wants by its arguments.
     fn ask(&self, plan: &RefreshPlan) -> Result<()> {
@@ -103,4 +164,9 @@ impl Refresh {
         self.prompt
             .confirm(&format!("The new charm asks for more than the present one: {}.", grants.join(", ")))
     }
+}
+
+/// There is no store that could be asked for a newer one.
+fn no_path() -> Failure {
+    Failure::new("a charm from a path is refreshed from a path").with_hint("say which charm with --path")
 }

@@ -94,8 +94,8 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::MoveToSpace { space, subnets } => command::network::move_to_space(tx, space, subnets),
         Command::RemoveSpace { name } => command::network::remove_space(tx, name),
         Command::Bind { application, bindings } => command::network::bind(tx, application, bindings),
-        Command::Refresh { application, charm, force } => {
-            command::refresh::refresh(tx, application, charm, *force)
+        Command::Refresh { application, charm, force, with } => {
+            command::refresh::refresh(tx, caller, application, charm, *force, with)
         }
         Command::AttachResource { application, resource, upload } => {
             command::resource::attach(tx, caller, application, resource, upload)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
     CharmDigest,
-    command::{Command, Deploy, EndpointSelector, RelationSelector, ResolveMode},
+    command::{Command, Deploy, EndpointSelector, RefreshWith, RelationSelector, ResolveMode},
 };
 
 use crate::chance::Chance;
@@ -215,7 +215,8 @@ impl Step {
             Self::Note(name, note) | Self::Mend(name, note, _) => set_script(name, script(*note, false))?,
             Self::Break(name, note) => set_script(name, script(*note, true))?,
             Self::Refresh(name, edition, force) => {
-                Command::Refresh { application: name.parse()?, charm: charms.digest(*edition), force: *force }
+                let (application, charm) = (name.parse()?, charms.digest(*edition));
+                Command::Refresh { application, charm, force: *force, with: RefreshWith::default() }
             }
             Self::AddUnit(name, _) => {
                 Command::AddUnits { application: name.parse()?, count: 1, placement: Vec::new() }

@@ -13,7 +13,7 @@ use periapt_client::Client;
 use periapt_host_api::{
     ApplicationName, CharmDigest, MachineId, ResourceName, UnitName,
     bundle::{BY_DIGEST, Bundle, BundleCharm, Model as BundleModel, Step, UnitPlace, plan},
-    command::{Answer, Command, Deploy, Placement},
+    command::{Answer, Command, Deploy, Placement, RefreshWith},
     resource::ResourceUpload,
 };
 use tokio::time::timeout;
@@ -284,7 +284,9 @@ impl Executor<'_> {
             Step::Attach { application, resource, upload } => {
                 Command::AttachResource { application, resource, upload }
             }
-            Step::Refresh { application, charm } => Command::Refresh { application, charm, force: false },
+            Step::Refresh { application, charm } => {
+                Command::Refresh { application, charm, force: false, with: RefreshWith::default() }
+            }
             Step::Configure { application, options } => {
                 Command::SetConfig { application, set: options, reset: Vec::new() }
             }

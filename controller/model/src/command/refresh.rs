@@ -6,7 +6,7 @@ use periapt_host_api::{
     ApplicationName, CharmDigest, EndpointName, ErrorCode, ModelUuid, Refusal, ResourceName, StorageId,
     StorageName,
     charm::{CharmMeta, EndpointMeta, StorageMeta},
-    command::{Answer, Caller, Command},
+    command::{Answer, Caller, Command, RefreshWith},
     record::CharmRef,
     refresh::{CharmDifference, RefreshPlan},
     relation::{Endpoint, Scope},
@@ -16,6 +16,7 @@ use periapt_host_api::{
 use super::{
     deploy::{add_peers, uploaded, use_charm},
     endpoints::{self, JUJU_INFO},
+    resource, secret,
 };
 use crate::{
     config,
@@ -46,6 +47,7 @@ pub fn plan_refresh(
         application: refresh.application.clone(),
         charm: refresh.charm,
         force: refresh.force,
+        with: RefreshWith::default(),
     };
     Ok(RefreshPlan {
         application: refresh.application.clone(),
@@ -71,9 +73,11 @@ pub struct RefreshRequest {
 
 pub(crate) fn refresh(
     tx: &mut Transaction<'_>,
+    caller: &Caller,
     name: &ApplicationName,
     digest: &CharmDigest,
     force: bool,
+    with: &RefreshWith,
 ) -> Result<Answer, Refusal> {
     let mut application = Application::clone(&*tx.application(name)?);
     let cannot = |code, reason: String| {
@@ -85,9 +89,13 @@ pub(crate) fn refresh(
     }
     let meta = uploaded(tx, digest)?;
     if application.charm.digest == *digest {
-        if force && !application.force_charm {
-            // The same charm, but now past a hook error (1.9, rule 1).
-            application.force_charm = true;
+        // The same charm, but now past a hook error (1.9, rule 1).
+        let forced = force && !application.force_charm;
+        if forced || !with.is_empty() {
+            application.force_charm |= force;
+            change_with(tx, caller, &mut application, meta, with)
+                .map_err(|refusal| cannot(refusal.code, refusal.message))?;
+            application.config_hash = config::config_hash(meta, &application.config, application.charm);
             tx.put(application);
             return Ok(Answer::Done);
         }
@@ -108,7 +116,9 @@ pub(crate) fn refresh(
     check_storage(tx, name, old, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
     // What the charm took before, it may go on taking.
     let before = |name| old.storage.get(name).map_or(0, StorageMeta::default_size);
-    let more = life::storage::unsized_by(meta, &application.storage)
+    let mut directives = application.storage.clone();
+    directives.extend(with.storage.clone());
+    let more = life::storage::unsized_by(meta, &directives)
         .filter(|(name, storage)| storage.count.min > 0 && storage.default_size() > before(name));
     life::storage::check_sizes(&tx.state.model().config, meta, more)
         .map_err(|refusal| cannot(refusal.code, refusal.message))?;
@@ -119,6 +129,8 @@ pub(crate) fn refresh(
     application.charm = CharmRef { digest: *digest, modified_version };
     application.force_charm = force;
     application.config = meta.kept_settings(&application.config);
+    change_with(tx, caller, &mut application, meta, with)
+        .map_err(|refusal| cannot(refusal.code, refusal.message))?;
     application.config_hash = config::config_hash(meta, &application.config, application.charm);
     application.storage.retain(|name, _| meta.storage.contains_key(name));
     // What only the old charm declares is still read by units that run it.
@@ -132,6 +144,33 @@ pub(crate) fn refresh(
     add_peers(tx, name, meta)?;
     life::charm::release(tx, &before.digest);
     Ok(Answer::Done)
+}
+
+/// Settings, storage, resources and trust that come with a charm; the caller notes what units see of it.
+fn change_with(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    application: &mut Application,
+    meta: &CharmMeta,
+    with: &RefreshWith,
+) -> Result<(), Refusal> {
+    let (set, reset) = config::change_application(application, meta, &with.config, &[])?;
+    let before = application.config.clone();
+    application.config = config::change(meta, &before, &set, &reset)?;
+    secret::check_options(&tx.state, &mut application.config, set.keys())?;
+    if application.config != before {
+        application.settings_version = application.settings_version.saturating_add(1);
+    }
+    life::storage::check(meta, &with.storage, |_| 0)?;
+    application.storage.extend(with.storage.clone());
+    for (name, upload) in &with.resources {
+        resource::give(tx, caller, application, meta, name, upload)?;
+    }
+    if with.trust {
+        application.trust = true;
+        application.trust_hash = config::trust_hash(true);
+    }
+    Ok(())
 }
 
 /// Endpoints that are offered must remain: consumers count on them.

@@ -38,14 +38,32 @@ pub(crate) fn attach(
         return Err(about(Refusal::not_alive(text)));
     }
     let meta = tx.charm_meta(&application)?;
+    let (revision, fresh) = give(tx, caller, &mut application, meta, resource, upload).map_err(about)?;
+    if fresh {
+        application.config_hash = config::config_hash(meta, &application.config, application.charm);
+        tx.put(application);
+    }
+    Ok(Answer::Resource { revision, fresh })
+}
+
+/// Gives a resource of an application content, and answers its revision and whether that is a new one. The caller
+/// stores the application, with the hash of what its units see.
+pub(crate) fn give(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    application: &mut Application,
+    meta: &CharmMeta,
+    resource: &ResourceName,
+    upload: &ResourceUpload,
+) -> Result<(u64, bool), Refusal> {
     let next = match application.resources.get(resource) {
         Some(attached) if attached.current.digest == upload.digest => {
-            return Ok(Answer::Resource { revision: attached.current.revision, fresh: false });
+            return Ok((attached.current.revision, false));
         }
         Some(attached) => attached.current.revision.saturating_add(1),
         None => 1,
     };
-    let content = content(tx, caller, meta, resource, upload, next).map_err(about)?;
+    let content = content(tx, caller, meta, resource, upload, next)?;
     application.charm.modified_version = application.charm.modified_version.saturating_add(1);
     let version = application.charm.modified_version;
     let attached = match application.resources.remove(resource) {
@@ -57,9 +75,7 @@ pub(crate) fn attach(
         }
     };
     application.resources.insert(resource.clone(), attached);
-    application.config_hash = config::config_hash(meta, &application.config, application.charm);
-    tx.put(application);
-    Ok(Answer::Resource { revision: next, fresh: true })
+    Ok((next, true))
 }
 
 /// What an application begins with.

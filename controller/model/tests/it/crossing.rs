@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, RelationId,
-    command::{Command, RelationSelector},
+    command::{Command, RefreshWith, RelationSelector},
     commit::PortRequest,
     status::Life,
 };
@@ -122,7 +122,8 @@ fn an_offer_is_changed_but_not_what_is_in_use() {
     assert!(refusal.message.contains("endpoint server of offer \"db\" is in use"), "{refusal}");
     two.world.within(there, |world| world.offer("db", &["server", "juju-info"])).unwrap();
     let without = two.world.upload("name: db\nsummary: s\ndescription: d\n");
-    let refresh = Command::Refresh { application: "db".parse().unwrap(), charm: without, force: false };
+    let (application, with) = ("db".parse().unwrap(), RefreshWith::default());
+    let refresh = Command::Refresh { application, charm: without, force: false, with };
     let refusal = two.world.within(there, |world| world.run(refresh)).unwrap_err();
     assert!(refusal.message.contains("would break relation"), "{refusal}");
 }

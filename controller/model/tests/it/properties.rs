@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use periapt_host_api::{
     RelationId,
-    command::{Caller, Command, ControllerCommand, Force, Placement, RelationSelector, ResolveMode},
+    command::{
+        Caller, Command, ControllerCommand, Force, Placement, RefreshWith, RelationSelector, ResolveMode,
+    },
     commit::EarlyEffect,
     event::Event,
     status::{Life, WorkloadStatus},
@@ -176,7 +178,8 @@ fn take(world: &mut World, step: Step) -> Option<()> {
             let metadata = format!("{}\n# {}", crate::world::APP, version % 2);
             let charm = world.upload(&metadata);
             let application = name(by).parse().unwrap();
-            world.run(Command::Refresh { application, charm, force: version % 3 == 0 }).ok()?;
+            let (force, with) = (version % 3 == 0, RefreshWith::default());
+            world.run(Command::Refresh { application, charm, force, with }).ok()?;
         }
         Step::Start(by) => {
             let unit = placed(world, by)?;

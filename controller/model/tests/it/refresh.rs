@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     CharmDigest, ErrorCode, Refusal,
-    command::{Command, ResolveMode},
+    command::{Command, RefreshWith, ResolveMode},
     event::Event,
     settings::OptionValue,
 };
@@ -12,7 +12,16 @@ use periapt_model::{RefreshRequest, WorkerCommand};
 use crate::world::{APP, DB, LOGGING, World, deploy_command, unit};
 
 fn refresh(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
-    world.run(Command::Refresh { application: "app".parse().unwrap(), charm, force }).map(|_| ())
+    refresh_with(world, charm, force, RefreshWith::default())
+}
+
+fn refresh_with(
+    world: &mut World,
+    charm: CharmDigest,
+    force: bool,
+    with: RefreshWith,
+) -> Result<(), Refusal> {
+    world.run(Command::Refresh { application: "app".parse().unwrap(), charm, force, with }).map(|_| ())
 }
 
 fn set(world: &mut World, key: &str, value: &str) {
@@ -75,6 +84,39 @@ fn the_same_charm_is_refused_unless_force_is_new() {
     assert!(world.application("app").force_charm);
     assert_eq!(world.application("app").charm.modified_version, version);
     assert!(refresh(&mut world, charm, true).is_err());
+}
+
+#[test]
+fn what_is_changed_with_a_charm_is_changed_all_or_not_at_all() {
+    let mut world = World::new();
+    let charm = world.upload_app();
+    world.deploy(charm, "app", 0);
+    let config = "options:\n  colour: {type: string, default: red, description: d}\n";
+    let next = world.upload_with(APP, Some(config));
+    let with = |key: &str, trust| RefreshWith {
+        config: [(key.to_owned(), "blue".to_owned())].into(),
+        trust,
+        ..RefreshWith::default()
+    };
+    let before = world.application("app").clone();
+    let refusal = refresh_with(&mut world, next, false, with("port", true)).unwrap_err();
+    assert_eq!(
+        refusal.message,
+        "cannot refresh application \"app\": unknown option \"port\"; known are colour"
+    );
+    assert_eq!(*world.application("app"), before);
+
+    refresh_with(&mut world, next, false, with("colour", true)).unwrap();
+    let after = world.application("app").clone();
+    assert_eq!((after.charm.digest, after.trust), (next, true));
+    assert_eq!(after.config["colour"], OptionValue::Text("blue".into()));
+
+    // The charm that it has, with other settings, is a change of these alone.
+    let red = RefreshWith { config: [("colour".to_owned(), "red".to_owned())].into(), ..with("", false) };
+    refresh_with(&mut world, next, false, red).unwrap();
+    let last = world.application("app");
+    assert_eq!((last.charm, last.trust), (after.charm, true));
+    assert_ne!(last.config_hash, after.config_hash);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ApplicationName, CharmDigest, ErrorCode, Refusal, ResourceName,
-    command::{Answer, Caller, Command, Deploy},
+    command::{Answer, Caller, Command, Deploy, RefreshWith},
     record::CharmRef,
     resource::{ResourceKey, ResourceUpload},
 };
@@ -214,7 +214,8 @@ fn a_refresh_keeps_what_either_charm_declares() {
     attach_text(&mut world, "more", "two");
     let refresh_to = |resource: &str, world: &mut World| {
         let charm = world.upload(&format!("{APP}resources: {{{resource}: {{type: file, filename: f}}}}\n"));
-        world.run(Command::Refresh { application: application(), charm, force: false }).unwrap();
+        let (application, with) = (application(), RefreshWith::default());
+        world.run(Command::Refresh { application, charm, force: false, with }).unwrap();
         world.application("app").resources.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(refresh_to("data", &mut world), ["data", "more"], "units that run the old charm read it");

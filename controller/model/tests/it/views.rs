@@ -3,7 +3,7 @@
 use periapt_host_api::{
     RelationId,
     agent::RunnerAnswer,
-    command::{Caller, Command, Placement, RelationSelector},
+    command::{Caller, Command, Placement, RefreshWith, RelationSelector},
     relation::{BagKey, BagOwner},
     view::View,
 };
@@ -191,7 +191,8 @@ fn assignments_name_models_with_units_and_the_charms_that_these_need() {
     let (mut world, _) = apart();
     let old = world.application("app").charm.digest;
     let new = world.upload(crate::world::APP);
-    world.run(Command::Refresh { application: "app".parse().unwrap(), charm: new, force: false }).unwrap();
+    let (application, with) = ("app".parse().unwrap(), RefreshWith::default());
+    world.run(Command::Refresh { application, charm: new, force: false, with }).unwrap();
     let found = assignments(&world.root, &"a1".parse().unwrap());
     let model = &found.models[&world.model];
     assert_eq!(model.units, 2);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     AgentName, CharmDigest, RelationId, UnitName,
     command::{
-        Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RelationSelector,
-        ResolveMode,
+        Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RefreshWith,
+        RelationSelector, ResolveMode,
     },
     resource::ResourceUpload,
     storage::UnitStorage,
@@ -239,7 +239,8 @@ impl Lab {
     fn refresh_how(&mut self, application: &str, charm: &Charm, force: bool) -> Result<(), LabError> {
         self.upload(charm)?;
         let application = application.parse()?;
-        self.command(&Command::Refresh { application, charm: charm.digest(), force }).map(|_| ())
+        let with = RefreshWith::default();
+        self.command(&Command::Refresh { application, charm: charm.digest(), force, with }).map(|_| ())
     }
 
     /// From now on one unit's hook of this name does this, whatever its charm would do.
