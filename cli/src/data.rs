@@ -20,7 +20,7 @@ use std::{
 };
 
 pub(crate) use file::{ClientData, ControllerEntry, Local, LocalAgent};
-pub(crate) use name::ControllerName;
+pub(crate) use name::{ControllerName, ControllerNameError};
 
 use crate::error::{Explain as _, Failure, Result};
 

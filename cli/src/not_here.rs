@@ -185,6 +185,12 @@ const OPTIONS: &[OptionReason] = &[
     },
     OptionReason {
         verb: "bootstrap",
+        options: &["--config"],
+        because: "a controller has no settings, and no model of its own that could have some",
+        instead: "leave it out",
+    },
+    OptionReason {
+        verb: "bootstrap",
         options: &["--model-default"],
         because: "each model has settings of its own",
         instead: "`periapt model-config KEY=VALUE`",
@@ -221,15 +227,15 @@ const OPTIONS: &[OptionReason] = &[
     },
     OptionReason {
         verb: "refresh",
-        options: &["--base", "--force-base", "--force-series"],
+        options: &["--base"],
         because: "all charms run on one base, wasi@0.2, whatever the host is",
         instead: "leave it out",
     },
     OptionReason {
-        verb: "trust",
-        options: &["--scope"],
-        because: "units run in sandboxes of agents, not in Kubernetes, where trust has a scope",
-        instead: "leave it out",
+        verb: "exec",
+        options: &["--machine"],
+        because: "a machine is a place for sandboxes, and what is run is a hook tool of a unit in one",
+        instead: "`periapt exec --unit UNIT -- TOOL`",
     },
 ];
 

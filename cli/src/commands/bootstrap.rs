@@ -7,23 +7,38 @@ use periapt_host_api::AgentName;
 
 use crate::{
     context::{Context, client},
-    data::{ClientData, ControllerDir, ControllerEntry, ControllerName, Local, LocalAgent},
+    data::{
+        ClientData, ControllerDir, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
+    },
     error::{Explain as _, Failure, Result},
     local::{alive, end, start_agent, start_controller},
 };
 
+/// A controller's name where nobody says one.
+const DEFAULT_NAME: &str = "local";
+
+/// What this machine is called as a cloud: as Juju calls it, and as statuses do.
+const HERE: [&str; 2] = ["localhost", "periapt"];
+
 /// Start a controller on this machine, with an agent that runs units
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
-/// add-model` makes one.
+/// add-model` makes one. Where two names are given, the first is the cloud, as for Juju: localhost, the only one that
+/// a controller can be started in.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070"
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
 )]
 pub(crate) struct Bootstrap {
-    /// This client's name for the controller
-    #[arg(default_value = "local")]
-    name: ControllerName,
+    /// This client's name for the controller, local unless said; before it may stand the cloud
+    #[arg(value_name = "[CLOUD] NAME", num_args = 0..=2)]
+    names: Vec<String>,
+    /// Stay with the controller that is the current one now
+    #[arg(long)]
+    no_switch: bool,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
     /// Where the controller listens; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -40,7 +55,7 @@ pub(crate) struct Bootstrap {
 
 impl Bootstrap {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let name = &self.name;
+        let name = &self.name()?;
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
         let known = ClientData::read(&context.data)?;
         if let Some(entry) = known.controllers.get(name) {
@@ -49,7 +64,7 @@ impl Bootstrap {
         let directory = context.data.controller(name);
         make(&directory)?;
         context.say(format_args!("Creating controller \"{name}\" on this machine"));
-        let bootstrapped = self.start(context, &directory).await;
+        let bootstrapped = self.start(context, name, &directory).await;
         if bootstrapped.is_err() && !self.keep_broken {
             let removed = fs::remove_dir_all(directory.path());
             removed.explain(|| format!("cannot remove {}", directory.path().display()))?;
@@ -66,11 +81,30 @@ impl Bootstrap {
         Ok(())
     }
 
+    /// The controller's name, which may stand after a cloud's.
+    fn name(&self) -> Result<ControllerName> {
+        let name = match self.names.as_slice() {
+            [] => DEFAULT_NAME,
+            [name] => name,
+            [cloud, name, ..] if HERE.contains(&cloud.as_str()) => name,
+            [cloud, ..] => {
+                return Err(Failure::new(format!("cloud \"{cloud}\" is no place for a controller"))
+                    .with_hint("it runs on this machine: `periapt bootstrap localhost NAME`"));
+            }
+        };
+        name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
+    }
+
     /// Starts both, and writes down where they are.
-    async fn start(&self, context: &Context, directory: &ControllerDir) -> Result<ControllerEntry> {
-        let controller = start_controller(&self.name, directory, self.listen).await?;
+    async fn start(
+        &self,
+        context: &Context,
+        name: &ControllerName,
+        directory: &ControllerDir,
+    ) -> Result<ControllerEntry> {
+        let controller = start_controller(name, directory, self.listen).await?;
         let mut local = Local { controller: controller.process, agent: None };
-        let entry = self.complete(context, directory, controller.at, &mut local).await;
+        let entry = self.complete(context, name, directory, controller.at, &mut local).await;
         if entry.is_err() && !self.keep_broken {
             end(&local).await?;
         }
@@ -80,6 +114,7 @@ impl Bootstrap {
     async fn complete(
         &self,
         context: &Context,
+        controller: &ControllerName,
         directory: &ControllerDir,
         url: String,
         local: &mut Local,
@@ -96,8 +131,10 @@ impl Bootstrap {
         }
         let entry = ControllerEntry { url, uuid: info.uuid, current_model: None, local: Some(local.clone()) };
         ClientData::update(&context.data, |known| {
-            known.controllers.insert(self.name.clone(), entry.clone());
-            known.current_controller = Some(self.name.clone());
+            known.controllers.insert(controller.clone(), entry.clone());
+            if !self.no_switch {
+                known.current_controller = Some(controller.clone());
+            }
             Ok(())
         })?;
         Ok(entry)
@@ -147,7 +184,28 @@ fn agent_name(host: &str) -> Result<AgentName> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::args::{Cli, Command};
+
+    fn named(words: &[&str]) -> Result<ControllerName> {
+        let cli = Cli::parse_from(["periapt", "bootstrap"].iter().chain(words));
+        let Command::Bootstrap(command) = cli.command else { panic!("bootstrap was asked for") };
+        command.name()
+    }
+
+    #[test]
+    fn a_cloud_may_stand_before_the_name_and_is_this_machine() {
+        assert_eq!(named(&[]).unwrap().as_str(), "local");
+        assert_eq!(named(&["staging"]).unwrap().as_str(), "staging");
+        for cloud in HERE {
+            assert_eq!(named(&[cloud, "staging"]).unwrap().as_str(), "staging");
+        }
+        let error = named(&["aws", "staging"]).unwrap_err().to_string();
+        assert!(error.starts_with("cloud \"aws\" is no place for a controller"), "{error}");
+        assert!(named(&["localhost", "a b"]).is_err());
+    }
 
     #[test]
     fn an_agent_is_called_as_its_host_as_far_as_that_is_a_name() {

@@ -60,6 +60,9 @@ pub(crate) struct Trust {
     /// Take the trust back
     #[arg(long)]
     remove: bool,
+    /// Taken as Juju takes it: cluster, which means something in Kubernetes alone
+    #[arg(long, value_name = "SCOPE", value_parser = ["cluster"])]
+    scope: Option<String>,
     #[command(flatten)]
     model: ModelArg,
 }

@@ -39,9 +39,9 @@ pub(crate) struct DebugLog {
     /// How many of the newest lines
     #[arg(short = 'n', long, value_name = "COUNT")]
     lines: Option<u32>,
-    /// Stop after this many lines
+    /// Show this many lines, the newest, and stop; 0: all that are there
     #[arg(long, value_name = "COUNT")]
-    limit: Option<u64>,
+    limit: Option<u32>,
     /// Only lines of this entity; may be repeated
     #[arg(short, long, value_name = "ENTITY")]
     include: Vec<String>,
@@ -77,16 +77,19 @@ impl DebugLog {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let follow = self.tail || (!self.no_tail && std::io::stdout().is_terminal());
+        let limit = self.limit.filter(|limit| *limit > 0);
+        // As Juju means it: no limit at all, and not what there is by default.
+        let all = self.limit == Some(0) && self.lines.is_none();
         let query = LogQuery {
-            tail: self.lines,
-            replay: self.replay,
+            tail: self.lines.or(if self.replay { None } else { limit }),
+            replay: self.replay || all,
             follow,
             include: self.include.clone(),
             level: self.level,
         };
         let mut lines = model.client().logs(&model.selector, &query).await?;
         let mut sink = Sink::new(None, context.color)?;
-        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut left = limit.map_or(u64::MAX, u64::from);
         while left > 0 {
             let Some(line) = lines.next().await else { break };
             let line = line?;

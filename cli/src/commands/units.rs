@@ -11,7 +11,7 @@ use super::{
     removal::{DestroyStorageArg, ForceArgs, report},
 };
 use crate::{
-    context::{Context, ModelArg},
+    context::{Context, Model, ModelArg},
     error::{Failure, Result},
     prompt::PromptArg,
 };
@@ -36,11 +36,16 @@ pub(crate) struct AddUnit {
 
 /// Remove units; each runs its stop and remove hooks first
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  periapt remove-unit wordpress/2 wordpress/3 --no-prompt")]
+#[command(
+    after_help = "Examples:\n  periapt remove-unit wordpress/2 wordpress/3 --no-prompt\n  periapt remove-unit wordpress --num-units 2"
+)]
 pub(crate) struct RemoveUnit {
-    /// The units
-    #[arg(required = true)]
-    units: Vec<UnitName>,
+    /// The units; or one application, with --num-units
+    #[arg(value_name = "UNIT|APPLICATION", required = true)]
+    units: Vec<String>,
+    /// How many units of an application go, those with the highest numbers
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    num_units: Option<u32>,
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
@@ -87,15 +92,50 @@ impl AddUnit {
 impl RemoveUnit {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&self.units)))?;
+        let units = match self.num_units {
+            Some(count) => self.last_units(&model, count).await?,
+            None => self.units.iter().map(|unit| named(unit)).collect::<Result<_>>()?,
+        };
+        self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&units)))?;
         let (force, storage) = (self.force.force(), self.storage.storage());
-        let commands = self
-            .units
-            .iter()
-            .map(|unit| Command::RemoveUnit { unit: unit.clone(), force, storage })
-            .collect();
-        model.commands(commands, |index, answer| said(context, "unit", &self.units, index, &answer)).await
+        let commands =
+            units.iter().map(|unit| Command::RemoveUnit { unit: unit.clone(), force, storage }).collect();
+        model.commands(commands, |index, answer| said(context, "unit", &units, index, &answer)).await
     }
+
+    /// An application's units with the highest numbers, of those that are not on their way out already.
+    async fn last_units(&self, model: &Model, count: u32) -> Result<Vec<UnitName>> {
+        let [application] = self.units.as_slice() else {
+            return Err(Failure::new("--num-units takes one application")
+                .with_hint("units that are named are removed without it"));
+        };
+        let name = ApplicationName::new(application)?;
+        let status = model.client().status(&model.selector).await?;
+        let application = status
+            .applications
+            .get(name.as_str())
+            .ok_or_else(|| Failure::new(format!("application \"{name}\" not found")))?;
+        let alive = application.units.iter().filter(|(_, unit)| unit.life.is_empty());
+        let mut units = alive.map(|(unit, _)| unit.parse()).collect::<Result<Vec<UnitName>, _>>()?;
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.number()));
+        if (units.len() as u64) < u64::from(count) {
+            return Err(Failure::new(format!(
+                "application \"{name}\" has {} unit(s), not {count}",
+                units.len()
+            )));
+        }
+        units.truncate(count as usize);
+        Ok(units)
+    }
+}
+
+/// A unit by its name; an application alone names none.
+fn named(text: &str) -> Result<UnitName> {
+    text.parse::<UnitName>().map_err(|error| match ApplicationName::new(text) {
+        Ok(_) => Failure::new(format!("\"{text}\" is an application, not a unit"))
+            .with_hint(format!("name its units, or say how many with --num-units; `periapt remove-application {text}` removes all of it")),
+        Err(_) => error.into(),
+    })
 }
 
 impl RemoveApplication {

@@ -1,24 +1,68 @@
 //! `version`
 
-use clap::Args;
+use std::env::consts::{ARCH, OS};
 
-use crate::{context::Context, error::Result, output::Sink};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::{
+    context::Context,
+    error::Result,
+    output::{Sink, to_json, to_yaml},
+};
 
 /// Print this program's version
+///
+/// As Juju writes versions: the number, the system and the architecture.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt version\n  periapt version --all --format json")]
 pub(crate) struct Version {
     /// Also the engine's that hooks run in
     #[arg(long)]
     all: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "smart")]
+    format: Format,
+}
+
+/// The forms of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The version alone as it stands, several fields as YAML
+    Smart,
+    /// JSON, on one line
+    Json,
+    /// YAML
+    Yaml,
+}
+
+#[derive(Debug, Serialize)]
+struct All {
+    version: String,
+    engine: &'static str,
 }
 
 impl Version {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
-        let version = env!("CARGO_PKG_VERSION");
-        let text = match self.all {
-            true => format!("version: {version}\nengine: {}\n", periapt_sandbox::engine_version()),
-            false => format!("{version}\n"),
+        let version = full();
+        let all = || All { version: version.clone(), engine: periapt_sandbox::engine_version() };
+        let text = match (self.all, self.format) {
+            (true, Format::Json) => to_json(&all())?,
+            (true, Format::Yaml | Format::Smart) => to_yaml(&all())?,
+            (false, Format::Json) => to_json(&version)?,
+            (false, Format::Yaml) => to_yaml(&version)?,
+            (false, Format::Smart) => format!("{version}\n"),
         };
         Sink::new(None, context.color)?.write(&text)
     }
+}
+
+/// `NUMBER-SYSTEM-ARCHITECTURE`, such as `0.1.0-linux-amd64`: clients of Juju's take it apart.
+fn full() -> String {
+    let architecture = match ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}-{OS}-{architecture}", env!("CARGO_PKG_VERSION"))
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use clap::Args;
 use periapt_host_api::{
-    ApplicationName, EndpointName, ModelName,
+    ApplicationName, EndpointName, NameError,
     api::ModelSelector,
     command::{Answer, Command},
 };
@@ -13,7 +13,8 @@ use super::OfferRef;
 use crate::{
     commands::removal::{ForceArgs, report},
     context::{Context, ModelArg, ModelRef},
-    error::Result,
+    data::ControllerName,
+    error::{Failure, Result},
     prompt::PromptArg,
 };
 
@@ -27,22 +28,26 @@ Examples:
   periapt offer mysql:db
   periapt offer mymodel.mysql:db
   periapt offer mysql:db,logs hosted-mysql
+  periapt offer mymodel.mysql:db --controller staging
 
 See also: offers, consume, integrate, remove-offer")]
 pub(crate) struct Offer {
     /// The application and its endpoints
-    #[arg(value_name = "[MODEL.]APPLICATION:ENDPOINT[,...]")]
+    #[arg(value_name = "[[USER/]MODEL.]APPLICATION:ENDPOINT[,...]")]
     endpoints: Endpoints,
     /// The offer's name
     name: Option<ApplicationName>,
+    /// The controller of the model, if not the current one
+    #[arg(short, long, value_name = "NAME")]
+    controller: Option<ControllerName>,
     #[command(flatten)]
     model: ModelArg,
 }
 
-/// `[MODEL.]APPLICATION:ENDPOINT[,...]`
+/// `[[USER/]MODEL.]APPLICATION:ENDPOINT[,...]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Endpoints {
-    model: Option<ModelName>,
+    model: Option<ModelSelector>,
     application: ApplicationName,
     endpoints: BTreeSet<EndpointName>,
 }
@@ -52,7 +57,7 @@ impl FromStr for Endpoints {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (model, rest) = match text.split_once('.') {
-            Some((model, rest)) => (Some(ModelName::new(model).map_err(|error| error.to_string())?), rest),
+            Some((model, rest)) => (Some(model.parse().map_err(|error: NameError| error.to_string())?), rest),
             None => (None, text),
         };
         let (application, endpoints) = rest.split_once(':').ok_or(
@@ -71,9 +76,16 @@ impl Offer {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let Endpoints { model, application, endpoints } = self.endpoints;
         let mut arg = self.model;
-        if let Some(name) = model {
-            let controller = arg.model.and_then(|named| named.controller);
-            arg.model = Some(ModelRef { controller, model: ModelSelector::Name(name) });
+        let of_model = arg.model.as_ref().and_then(|named| named.controller.clone());
+        let controller = self.controller.or(of_model);
+        if let Some(model) = model.or_else(|| arg.model.as_ref().map(|named| named.model.clone())) {
+            arg.model = Some(ModelRef { controller, model });
+        } else if let Some(name) = controller {
+            let controller = context.controller(Some(&name))?;
+            let current = controller.entry.current_model.clone();
+            let model =
+                current.ok_or_else(|| Failure::new(format!("no model of controller {name} is selected")));
+            arg.model = Some(ModelRef { controller: Some(name), model: ModelSelector::Name(model?) });
         }
         let model = context.model(&arg)?;
         let shown: Vec<&str> = endpoints.iter().map(EndpointName::as_str).collect();
@@ -152,11 +164,11 @@ mod tests {
     #[test]
     fn what_is_offered_is_an_application_with_endpoints() {
         let read: Endpoints = "prod.mysql:db,logs".parse().unwrap();
-        assert_eq!(read.model.unwrap().as_str(), "prod");
+        assert_eq!(read.model.unwrap().to_string(), "prod");
         assert_eq!(read.application.as_str(), "mysql");
         assert_eq!(read.endpoints.len(), 2);
         assert_eq!("mysql:db".parse::<Endpoints>().unwrap().model, None);
-        for bad in ["mysql", "mysql:", "mysql:db,", ".mysql:db", "a/b.mysql:db"] {
+        for bad in ["mysql", "mysql:", "mysql:db,", ".mysql:db", "a b.mysql:db"] {
             assert!(bad.parse::<Endpoints>().is_err(), "{bad}");
         }
     }

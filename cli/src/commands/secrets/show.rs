@@ -6,16 +6,20 @@ use clap::{Args, ValueEnum};
 use periapt_host_api::{
     Timestamp,
     api::{SecretDetails, SecretQuery},
-    secret::{SecretOwner, SecretRevision},
+    secret::{SecretData, SecretOwner, SecretRevision},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{Sink, to_json, to_yaml},
 };
+
+/// The owner of secrets of a model's users.
+pub(super) const OF_MODEL: &str = "<model>";
 
 /// The forms of `show-secret`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,7 +71,7 @@ impl ShowSecret {
     }
 }
 
-/// A secret as Juju's client prints it.
+/// A secret as Juju's client prints it: times to the second.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Shown {
     revision: u32,
@@ -88,6 +92,8 @@ pub(super) struct Shown {
     updated: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     revisions: Vec<Revision>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -114,16 +120,16 @@ struct Access {
 impl Shown {
     pub(super) fn of(secret: &SecretDetails, revisions: bool) -> Self {
         let (owner, name, label) = match &secret.owner {
-            SecretOwner::Model => ("<model>".to_owned(), secret.label.clone(), None),
+            SecretOwner::Model => (OF_MODEL.to_owned(), secret.label.clone(), None),
             SecretOwner::Application(owner) => (owner.to_string(), None, secret.label.clone()),
             SecretOwner::Unit(owner) => (owner.to_string(), None, secret.label.clone()),
         };
         let lines = secret.revisions.iter().map(|(revision, details)| Revision {
             revision: revision.0,
             backend: "internal",
-            created: details.created_at,
-            updated: details.updated_at,
-            expires: details.expire,
+            created: second(details.created_at),
+            updated: second(details.updated_at),
+            expires: details.expire.map(second),
         });
         let access = secret.access.iter().map(|access| Access {
             target: access.target.clone(),
@@ -132,17 +138,18 @@ impl Shown {
         });
         Self {
             revision: secret.revision.0,
-            expires: secret.expire,
+            expires: secret.expire.map(second),
             // A secret of users has no rotation to speak of.
             rotation: (secret.owner != SecretOwner::Model).then(|| secret.rotate.as_str()),
-            rotates: secret.next_rotate,
+            rotates: secret.next_rotate.map(second),
             owner,
             description: secret.description.clone(),
             name,
             label,
-            created: secret.created_at,
-            updated: secret.updated_at,
+            created: second(secret.created_at),
+            updated: second(secret.updated_at),
             content: secret.content.as_ref().map(|content| json!({ "Data": content.texts() })),
+            checksum: secret.content.as_ref().map(checksum),
             revisions: if revisions { lines.collect() } else { Vec::new() },
             access: access.collect(),
         }
@@ -155,20 +162,33 @@ impl Shown {
     }
 }
 
+/// A time without what is below a second.
+fn second(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// As Juju counts it: the SHA-256 of the content as a JSON object of base64 values, which is how content is written.
+fn checksum(content: &SecretData) -> String {
+    // Nothing that is not a text is in it.
+    let text = serde_json::to_vec(content).unwrap_or_default();
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use periapt_host_api::{
+        CharmDigest,
         api::SecretRevisionDetails,
-        secret::{RotatePolicy, SecretData, SecretId},
+        secret::{RotatePolicy, SecretId},
     };
 
     use super::*;
 
     #[test]
     fn a_secret_is_printed_as_jujus_clients_read_it() {
-        let time: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let time: Timestamp = "2026-01-01T00:00:00.5Z".parse().unwrap();
         let revision = SecretRevisionDetails { created_at: time, updated_at: time, expire: None };
         let secret = SecretDetails {
             id: SecretId::from_bytes([7; 12]),
@@ -192,6 +212,7 @@ mod tests {
             json!({
                 "revision": 1, "owner": "<model>", "name": "db", "created": at, "updated": at,
                 "content": {"Data": {"password": "x"}},
+                "checksum": CharmDigest::of(br#"{"password":"eA=="}"#).to_string(),
                 "revisions": [{"revision": 1, "backend": "internal", "created": at, "updated": at}],
             })
         );
