@@ -10,7 +10,7 @@ pub(super) fn link(interface: &mut LinkerInstance<'_, HookState>) -> wasmtime::R
         context.is_leader(now).map(|result| result.map_err(Error::from))
     })?;
     door::link(interface, "get-settings", |context, _, (): ()| {
-        context.leader_get().into_iter().collect::<Vec<(String, String)>>()
+        Ok::<_, Error>(context.leader_get().into_iter().collect::<Vec<(String, String)>>())
     })?;
     door::link_leader(interface, "set-settings", |context, now, (changes,): &(Vec<(String, String)>,)| {
         context.leader_set(now, changes).map(|result| result.map_err(Error::from))
