@@ -1,28 +1,34 @@
 //! `pack`: an archive from a charm's directory.
 
+mod source;
+
 use std::{fs, path::PathBuf};
 
 use clap::Args;
-use periapt_archive::COMPONENT;
 
 use crate::{
     context::Context,
-    error::{Explain as _, Failure, Result, with_source},
+    error::{Explain as _, Result, with_source},
 };
 
 /// Make a charm's archive
 ///
-/// Takes the charm's directory and its code: a component, or a WASI preview 1 module that is made into one. What
-/// could not run is refused, with the reason. The same input gives the same bytes.
+/// Takes a charm's directory, and its code: what `--wasm` names, else charm.wasm in the directory, else what is built here of its
+/// sources. A component is taken as it is, a WASI preview 1 module is made into one. What could not run is refused, with the
+/// reason. The same input gives the same bytes.
+///
+/// Sources are src/charm.js or src/charm.ts. The tools of a language that are not this machine's own are fetched
+/// once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  periapt pack charms/mysql --wasm target/guests/mysql.wasm -o mysql.charm"
-)]
+#[command(after_help = "\
+Examples:
+  periapt pack ./my-charm
+  periapt pack charms/mysql --wasm target/guests/mysql.wasm -o mysql.charm")]
 pub(crate) struct Pack {
     /// The charm's directory, with charmcraft.yaml
     #[arg(default_value = ".")]
     directory: PathBuf,
-    /// The charm's code, if it is not charm.wasm in the directory
+    /// The charm's code, if it is neither charm.wasm in the directory nor to be built
     #[arg(long, value_name = "FILE")]
     wasm: Option<PathBuf>,
     /// The archive, if it is not to be NAME.charm here
@@ -32,12 +38,10 @@ pub(crate) struct Pack {
 
 impl Pack {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
-        let wasm = self.wasm.unwrap_or_else(|| self.directory.join(COMPONENT));
-        if !wasm.exists() {
-            return Err(Failure::new(format!("{} does not exist", wasm.display()))
-                .with_hint("build the charm for WebAssembly, and name what was built with --wasm"));
-        }
-        let packed = periapt_archive::pack(&self.directory, &wasm).map_err(with_source)?;
+        let code = source::of(&self.directory, self.wasm.as_deref(), context)?;
+        let packed =
+            periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, code.built.files)
+                .map_err(with_source)?;
         let name = &packed.inspected.meta.name;
         let output = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.charm")));
         write_whole(&output, &packed.bytes)?;

@@ -81,6 +81,20 @@ pub struct Packed {
 /// # Errors
 /// [`PackError`]; what would be refused at deploy is refused here.
 pub fn pack(directory: &Path, wasm: &Path) -> Result<Packed, PackError> {
+    pack_with(directory, wasm, &read(wasm)?, BTreeMap::new())
+}
+
+/// The same with code that is at hand, and files that were made with it: they go in beside the directory's, by their
+/// paths in the archive, and in place of those of the same path. `name` is what the code is called where it is wrong.
+///
+/// # Errors
+/// [`PackError`]
+pub fn pack_with(
+    directory: &Path,
+    name: &Path,
+    wasm: &[u8],
+    made: BTreeMap<String, Vec<u8>>,
+) -> Result<Packed, PackError> {
     let mut files = BTreeMap::new();
     for name in FILES {
         let path = directory.join(name);
@@ -97,8 +111,8 @@ pub fn pack(directory: &Path, wasm: &Path) -> Result<Packed, PackError> {
             collect(&path, name, &mut files)?;
         }
     }
-    let component =
-        adapt(&read(wasm)?).map_err(|source| PackError::Adapt { path: wasm.to_owned(), source })?;
+    files.extend(made);
+    let component = adapt(wasm).map_err(|source| PackError::Adapt { path: name.to_owned(), source })?;
     files.insert(COMPONENT.to_owned(), component);
     let bytes = zip_of(&files)?;
     if bytes.len() > MAX_ARCHIVE {

@@ -9,6 +9,7 @@ mod controllers;
 mod crossing;
 mod exec;
 mod failing;
+mod languages;
 mod later;
 mod mistakes;
 mod networks;

@@ -15,6 +15,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-pack", arrows: &[] },
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
@@ -36,7 +37,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         name: "periapt",
-        arrows: &["periapt-client", "periapt-controller", "periapt-agent", "periapt-archive"],
+        arrows: &["periapt-client", "periapt-controller", "periapt-agent", "periapt-archive", "periapt-pack"],
     },
     // From outside: the binary, the HTTP API, the public crates.
     Room { name: "periapt-tests", arrows: &["periapt", "periapt-lab"] },

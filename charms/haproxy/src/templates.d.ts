@@ -1,0 +1,5 @@
+// Templates are bundled as texts.
+declare module "*.template" {
+  const text: string;
+  export default text;
+}

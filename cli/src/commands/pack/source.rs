@@ -1,0 +1,75 @@
+//! Where a charm's code comes from: a file, or its sources.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use indicatif::ProgressBar;
+use periapt_archive::COMPONENT;
+use periapt_pack::{BuildError, Built, Language, Workshop};
+
+use crate::{
+    context::Context,
+    error::{Explain as _, Failure, Result},
+    output::note,
+};
+
+/// A charm's code.
+pub(crate) struct Code {
+    /// What it is called where it is wrong: a file's path, or the directory of its sources.
+    pub(crate) name: PathBuf,
+    /// What it is, with what was made beside it.
+    pub(crate) built: Built,
+}
+
+/// The code of the charm in a directory: the file that is named, else the component that lies there, else what its sources
+/// are built to.
+pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Result<Code> {
+    let component = directory.join(COMPONENT);
+    if let Some(file) = wasm.or_else(|| component.exists().then_some(component.as_path())) {
+        if !file.exists() {
+            return Err(Failure::new(format!("{} does not exist", file.display()))
+                .with_hint("build the charm for WebAssembly, and name what was built with --wasm"));
+        }
+        let wasm = fs::read(file).explain(|| format!("cannot read {}", file.display()))?;
+        return Ok(Code { name: file.to_owned(), built: Built { wasm, ..Built::default() } });
+    }
+    let Some(language) = Language::of(directory).map_err(failed)? else {
+        let marks: Vec<_> = Language::ALL.iter().flat_map(|language| language.marks()).copied().collect();
+        return Err(Failure::new(format!("{} does not exist", component.display())).with_hint(format!(
+            "build the charm for WebAssembly, and name what was built with --wasm; sources that are built here are {}",
+            marks.join(", ")
+        )));
+    };
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let (shown, quiet) = (bar.clone(), context.quiet);
+    let workshop = Workshop::new(cache()?, move |what| match shown.is_hidden() {
+        // No terminal: a line each, which a log keeps.
+        true if !quiet => note(what),
+        true => {}
+        false => shown.set_message(what.to_owned()),
+    });
+    let built = periapt_pack::build(directory, language, &workshop);
+    bar.finish_and_clear();
+    Ok(Code { name: directory.to_owned(), built: built.map_err(failed)? })
+}
+
+/// Where tools are kept that were fetched.
+fn cache() -> Result<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = Workshop::locate(variable).ok_or_else(|| {
+        Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
+    })?;
+    std::path::absolute(&cache).explain(|| format!("{}", cache.display()))
+}
+
+fn failed(error: BuildError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}

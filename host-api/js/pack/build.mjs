@@ -1,0 +1,175 @@
+// Makes the component of a charm in JavaScript or TypeScript; run by `periapt pack`.
+//
+// usage: node build.mjs TOOLS SCRATCH CHARM ENTRY
+//
+// TOOLS has the packages, SCRATCH the SDK (sdk/) and the world (wit/), CHARM is the charm's directory, ENTRY its main file in
+// it. Leaves SCRATCH/charm.wasm. What is made is kept in TOOLS/built: the engine takes the time and chance of its start along, so
+// that the same program made once more would be other bytes.
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, relative, sep } from "node:path";
+
+const [tools, scratch, charm, entry] = process.argv.slice(2);
+const fromTools = createRequire(join(tools, "package.json"));
+const esbuild = fromTools("esbuild");
+const { componentize } = fromTools("componentize-qjs");
+
+/** Ends with a message for the charm's author. */
+function fail(text) {
+  console.error(text);
+  process.exit(1);
+}
+
+/** The SDK that the charm has installed, which its tests ran with; else the one of this `periapt`. */
+function sdk() {
+  try {
+    const manifest = createRequire(join(charm, "package.json")).resolve("@periapt/charm/package.json");
+    return dirname(realpathSync(manifest));
+  } catch {
+    return realpathSync(join(scratch, "sdk"));
+  }
+}
+
+/** Puts the charm, the SDK and all that they import into one module. */
+async function bundle(sdkDirectory) {
+  const module = (path) => JSON.stringify(path.split(sep).join("/"));
+  try {
+    return await esbuild.build({
+      // First the SDK's own surroundings (console, chance), which the charm may use when it is loaded.
+      stdin: {
+        contents: [
+          `import ${module(join(sdkDirectory, "src/host/globals.js"))};`,
+          `import ${module(`./${entry}`)};`,
+          'export { handler } from "@periapt/charm";',
+        ].join("\n"),
+        resolveDir: charm,
+        sourcefile: "entry.js",
+      },
+      absWorkingDir: charm,
+      outfile: join(charm, "charm.js"),
+      write: false,
+      bundle: true,
+      format: "esm",
+      target: "es2023",
+      // What a package has for browsers needs least of what is not there.
+      mainFields: ["module", "main"],
+      conditions: ["periapt"],
+      alias: { "@periapt/charm": sdkDirectory },
+      external: ["periapt:*", "wasi:*"],
+      loader: { ".txt": "text", ".tmpl": "text", ".template": "text" },
+      sourcemap: "external",
+      charset: "utf8",
+      logLevel: "silent",
+    });
+  } catch (error) {
+    const messages = error.errors?.map(({ location, text }) =>
+      location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text,
+    );
+    return fail(messages?.join("\n") ?? String(error));
+  }
+}
+
+const DIGITS = new Map([..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map((c, i) => [c, i]));
+
+/** The numbers of one segment of a source map. */
+function numbers(segment) {
+  const found = [];
+  for (let value = 0, shift = 0, i = 0; i < segment.length; i += 1) {
+    const digit = DIGITS.get(segment[i]);
+    value |= (digit & 31) << shift;
+    shift += 5;
+    if (digit & 32) continue;
+    found.push(value & 1 ? -(value >> 1) : value >> 1);
+    value = shift = 0;
+  }
+  return found;
+}
+
+/** For each line of the bundle, the source and the line that it comes from: what an exception's stack is told in. */
+function lines(map) {
+  const table = [];
+  let source = 0;
+  let line = 0;
+  for (const generated of map.mappings.split(";")) {
+    let first = null;
+    for (const segment of generated.split(",").filter((text) => text !== "")) {
+      const [, sourceStep, lineStep] = numbers(segment);
+      if (sourceStep === undefined) continue;
+      source += sourceStep;
+      line += lineStep;
+      first ??= [source, line + 1];
+    }
+    table.push(first);
+  }
+  return table;
+}
+
+const sdkDirectory = sdk();
+const { outputFiles } = await bundle(sdkDirectory);
+const [map, code] = ["charm.js.map", "charm.js"].map((name) => outputFiles.find(({ path }) => path.endsWith(name)).text);
+// Where the SDK lies on this machine is nothing of the charm's.
+const elsewhere = relative(charm, sdkDirectory).split(sep).join("/");
+const named = (text) => text.replaceAll(elsewhere, "@periapt/charm");
+const { sources, mappings } = JSON.parse(map);
+const table = JSON.stringify({ sources: sources.map(named), lines: lines({ mappings }) });
+const program = `${named(code)}\nglobalThis.__periaptLines = ${table};\n`;
+
+/** How many components are kept: an author's charms, with some of their versions. */
+const KEPT = 32;
+
+/** Makes a component of a program. */
+async function component(program) {
+  const jsPath = join(scratch, "bundle", "charm.js");
+  mkdirSync(dirname(jsPath));
+  writeFileSync(jsPath, program);
+  try {
+    const made = await componentize({
+      witPath: join(scratch, "wit"),
+      world: "javascript",
+      sync: true,
+      jsSource: program,
+      jsPath,
+      moduleRoot: dirname(jsPath),
+    });
+    return made.component;
+  } catch (error) {
+    return fail(error.message ?? String(error));
+  }
+}
+
+/** What the component depends on; TOOLS has its versions in its name. */
+function key(program) {
+  const hash = createHash("sha256").update(program);
+  for (const name of ["world.wit", "deps/charm.wit", "deps/random.wit"]) {
+    hash.update(readFileSync(join(scratch, "wit", name)));
+  }
+  return hash.digest("hex");
+}
+
+const built = join(tools, "built");
+mkdirSync(built, { recursive: true });
+const kept = join(built, `${key(program)}.wasm`);
+if (!existsSync(kept)) {
+  // Under another name until it is whole.
+  const unfinished = join(built, `${process.pid}.unfinished`);
+  writeFileSync(unfinished, await component(program));
+  renameSync(unfinished, kept);
+}
+copyFileSync(kept, join(scratch, "charm.wasm"));
+const now = new Date();
+utimesSync(kept, now, now);
+const ages = readdirSync(built).map((name) => [join(built, name), statSync(join(built, name)).mtimeMs]);
+for (const [path] of ages.sort(([, one], [, other]) => other - one).slice(KEPT)) rmSync(path, { force: true });

@@ -1,0 +1,222 @@
+// What the host answers, from memory: the same refusals, in the same words.
+import { apply, byNumber, refuse, sorted } from "./state.js";
+
+export * as secrets from "./secrets.js";
+
+/** A value as the contract carries options. */
+function option(value) {
+  if (typeof value === "boolean") return { tag: "boolean", val: value };
+  if (typeof value === "number") return { tag: Number.isInteger(value) ? "integer" : "number", val: value };
+  return { tag: value.startsWith("secret:") ? "secret" : "text", val: value };
+}
+
+export const config = {
+  get: ({ config }, key) => (config.has(key) ? option(config.get(key)) : null),
+  getAll: ({ config }) => sorted(config).map(([key, value]) => [key, option(value)]),
+};
+
+const IS_APPLICATION = /^[a-z][a-z0-9-]*$/;
+const IS_UNIT = /^([a-z][a-z0-9-]*)\/\d+$/;
+const denied = () => refuse("permission-denied", "permission denied");
+
+function applicationOf(unit) {
+  if (IS_APPLICATION.test(unit)) refuse("invalid-argument", `expected unit name, got application name "${unit}"`);
+  return IS_UNIT.exec(unit)?.[1] ?? refuse("invalid-argument", `invalid unit name "${unit}"`);
+}
+
+/** A bag, if this unit may read it. */
+function readable(state, id, { tag, val: owner }) {
+  const { remote, units, apps } = state.relation(id);
+  if (tag === "application") {
+    const isOwn = owner === state.app;
+    if (isOwn && !state.leader && remote !== state.app) denied();
+    if (!isOwn && owner !== remote) denied();
+    return apps.get(owner) ?? new Map();
+  }
+  if (owner === state.unit) return units.get(owner) ?? new Map();
+  if (applicationOf(owner) !== remote) denied();
+  return units.get(owner) ?? refuse("not-found", `unit "${owner}": settings not found`);
+}
+
+/** A bag that this unit writes. */
+function writable(state, id, which) {
+  const { units, apps } = state.relation(id);
+  if (which === "application" && !state.leader) refuse("not-leader", "cannot write relation settings");
+  const [bags, owner] = which === "application" ? [apps, state.app] : [units, state.unit];
+  if (!bags.has(owner)) bags.set(owner, new Map());
+  return bags.get(owner);
+}
+
+export const relations = {
+  ids: ({ durable }, endpoint) =>
+    [...durable.relations].filter(([, it]) => it.endpoint === endpoint && !it.broken).map(([id]) => id),
+  endpoint: (state, id) => state.relation(id).endpoint,
+  remoteApplication: (state, id) => state.relation(id).remote,
+  members: (state, id) => [...state.relation(id).members].sort(byNumber),
+  get: (state, id, bag) => sorted(readable(state, id, bag)),
+  getValue: (state, id, bag, key) => readable(state, id, bag).get(key) ?? null,
+  set: (state, id, bag, changes) => apply(writable(state, id, bag), changes),
+};
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const overlap = (one, other) =>
+  one.tag === other.tag && one.tag !== "icmp" && one.val.first <= other.val.last && other.val.first <= one.val.last;
+const named = ({ tag, val }) =>
+  tag === "icmp" ? tag : `${val.first === val.last ? val.first : `${val.first}-${val.last}`}/${tag}`;
+
+/** Refuses a range that is none, and one that shares a port with another of the unit. */
+function checkPorts({ unit, durable, portsBefore = [] }, verb, ports) {
+  const { tag, val } = ports;
+  if (tag !== "icmp" && val.first > val.last) {
+    refuse("invalid-argument", `invalid port range ${val.first}-${val.last}/${tag}`);
+  }
+  const other = durable.ports.find((open) => !same(open.ports, ports) && overlap(open.ports, ports));
+  if (other === undefined) return;
+  const when = portsBefore.some((open) => same(open, other)) ? "" : " requested earlier";
+  const conflict = `port range conflicts with ${named(other.ports)} (unit "${unit}")${when}`;
+  refuse("conflict", `cannot ${verb} ${named(ports)} (unit "${unit}"): ${conflict}`);
+}
+
+export const ports = {
+  open(state, ports, endpoints) {
+    checkPorts(state, "open", ports);
+    const opened = { ports, endpoints };
+    if (!state.durable.ports.some((open) => same(open, opened))) state.durable.ports.push(opened);
+  },
+  close(state, ports, endpoints) {
+    if (!state.durable.ports.some((open) => same(open.ports, ports))) return checkPorts(state, "close", ports);
+    state.durable.ports = state.durable.ports.filter((open) => !same(open, { ports, endpoints }));
+  },
+  opened: ({ durable }) => durable.ports.map((open) => structuredClone(open)),
+};
+
+const statusInfo = (status) => ({ status: status?.workload ?? "unknown", message: status?.message ?? "", data: "{}" });
+
+function led({ leader }, message) {
+  if (!leader) refuse("not-leader", message);
+}
+
+export const status = {
+  set(state, workload, message) {
+    state.status = { workload, message };
+  },
+  get: (state) => statusInfo(state.status),
+  setApplication(state, workload, message) {
+    led(state, "this unit is not the leader");
+    state.appStatus = { workload, message };
+  },
+  setApplicationVersion(state, version) {
+    state.version = version;
+  },
+};
+
+export const leadership = { isLeader: ({ leader }) => leader };
+
+export const network = {
+  /** One interface with the unit's one address, whatever the binding. */
+  get({ address }, binding) {
+    if (address === null) refuse("not-ready", `no address is known for binding "${binding}"`);
+    const cidr = `${address}/32`;
+    const bindAddresses = [{ name: "eth0", mac: "", addresses: [{ address, cidr }] }];
+    return { bindAddresses, ingressAddresses: [address], egressSubnets: [cidr] };
+  },
+};
+
+export const goalState = { get: ({ goal }) => goal };
+
+export const state = {
+  get: ({ durable }, key) => durable.state.get(key) ?? null,
+  getAll: ({ durable }) => sorted(durable.state),
+  set({ durable }, changes) {
+    if (changes.some(([key]) => key === "")) refuse("invalid-argument", "a key must not be empty");
+    for (const [key, value] of changes) durable.state.set(key, value);
+  },
+  delete: ({ durable }, key) => void durable.state.delete(key),
+};
+
+export const events = {
+  emitLater({ durable }, later) {
+    const { after, conditions } = later;
+    if (after === null && conditions.length === 0) {
+      refuse("invalid-argument", "say when: after a time, or when something changes");
+    }
+    if (after !== null && after < 1000) {
+      refuse("invalid-argument", "an event can be put off by one second or more");
+    }
+    const id = durable.nextEvent++;
+    durable.events.set(id, { id, ...later });
+    return id;
+  },
+  cancel({ durable }, id) {
+    if (!durable.events.delete(id)) refuse("not-found", `the unit waits for no event ${id}`);
+  },
+  pending: ({ durable }) => [...durable.events.values()],
+};
+
+const KEY = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+/** Results that the host sets itself. */
+const RESERVED = ["stdout", "stdout-encoding", "stderr", "stderr-encoding"];
+
+function runningAction({ action }) {
+  return action?.running ? action : refuse("wrong-context", "not running an action");
+}
+
+export const actions = {
+  params: (state) => JSON.stringify(runningAction(state).params),
+  param(state, path) {
+    const value = path.split(".").reduce((inner, part) => inner?.[part], runningAction(state).params);
+    return value === undefined ? null : JSON.stringify(value);
+  },
+  setResults(state, results) {
+    for (const [key] of results) {
+      if (!KEY.test(key)) {
+        const rule = "must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, hyphens and periods";
+        refuse("invalid-argument", `key "${key}" ${rule}`);
+      }
+      if (RESERVED.includes(key.split(".")[0])) refuse("invalid-argument", `cannot set reserved action key "${key}"`);
+    }
+    Object.assign(runningAction(state).results, Object.fromEntries(results));
+  },
+  log: (state, message) => void runningAction(state).log.push(message),
+  fail(state, message) {
+    runningAction(state).failed = message ?? "action failed without reason given, check action for errors";
+  },
+};
+
+export const storage = {
+  list: ({ storage }, name) => storage.filter((id) => name === null || id.split("/")[0] === name),
+  add({ durable }, name, count) {
+    if (count === 0) refuse("invalid-argument", 'cannot parse count: count must be greater than zero, got "0"');
+    durable.addedStorage.set(name, (durable.addedStorage.get(name) ?? 0) + count);
+  },
+};
+
+export const resources = {
+  get: ({ resources }, name) =>
+    resources.get(name) ?? refuse("not-found", `could not download resource: resource "${name}" not found`),
+};
+
+const address = ({ address }, which) => address ?? refuse("not-ready", `no ${which} address(es) found`);
+
+export const identity = {
+  unitName: ({ unit }) => unit,
+  applicationName: ({ app }) => app,
+  principalUnit: ({ principal }) => principal,
+  modelName: () => "test",
+  modelUuid: () => "00000000-0000-4000-8000-000000000000",
+  machineId: () => "0",
+  availabilityZone: () => "",
+  version: () => "0.1.0",
+  privateAddress: (state) => address(state, "private"),
+  publicAddress: (state) => address(state, "public"),
+};
+
+export const log = { write: ({ log }, level, message) => void log.push({ level, message }) };
+
+export const hookTools = {
+  run({ tool }, name, args, stdin) {
+    const { code = 0, stdout = "", stderr = "" } = tool(name, args, stdin);
+    const bytes = (text) => new TextEncoder().encode(text);
+    return { exitCode: code, stdout: bytes(stdout), stderr: bytes(stderr) };
+  },
+};

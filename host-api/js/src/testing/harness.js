@@ -1,0 +1,225 @@
+import { handler } from "../charm.js";
+import { Relation } from "../relation.js";
+import { shown } from "../ports.js";
+import { decode, encode } from "../utf8.js";
+import { make } from "./secrets.js";
+import { State, apply, during } from "./state.js";
+
+/** A hook failed: nothing that it asked for happened, save its statuses and its log. */
+export class HookFailed extends Error {
+  constructor(hook, { code, message }) {
+    super(message);
+    this.name = "HookFailed";
+    this.hook = hook;
+    this.code = code;
+  }
+}
+
+/** A unit in memory that runs the hooks of the charm that a test has imported. */
+export class Harness {
+  #state;
+  #nextRelation = 0;
+
+  /** @param {string} unit such as `mysql/0` */
+  constructor(unit) {
+    this.#state = new State(unit);
+  }
+
+  /** Makes the unit its application's leader, or not. */
+  set leader(leads) {
+    this.#state.leader = leads;
+  }
+
+  /** The unit's address; null if it is not known. */
+  set address(address) {
+    this.#state.address = address;
+  }
+
+  /** Makes the unit a subordinate beside this principal. */
+  set principal(unit) {
+    this.#state.principal = unit;
+  }
+
+  set goalState(goal) {
+    this.#state.goal = goal;
+  }
+
+  /** Sets options, without an event; undefined takes one away. */
+  config(values) {
+    for (const [key, value] of Object.entries(values)) {
+      if (value === undefined) this.#state.config.delete(key);
+      else this.#state.config.set(key, value);
+    }
+    return this;
+  }
+
+  /** Answers hook tools: `(name, args, stdin) => ({code, stdout, stderr})`. */
+  tools(answer) {
+    this.#state.tool = answer;
+    return this;
+  }
+
+  /** Gives the unit storage by its id, such as `data/0`, without an event. */
+  storage(id) {
+    this.#state.storage.push(id);
+    return this;
+  }
+
+  /** Attaches a file as the content of a resource: `{path, revision, size, sha256}`. */
+  resource(name, file) {
+    this.#state.resources.set(name, file);
+    return this;
+  }
+
+  /** Grants the unit a secret of another application's, without an event; answers its URI. */
+  grantSecret(content) {
+    const metadata = { label: null, description: null, rotate: null, expire: null };
+    return make(this.#state, null, pairs(content), metadata);
+  }
+
+  /** The other application gives such a secret other content, without an event. */
+  reviseSecret(uri, content) {
+    this.#state.durable.secrets.get(uri).revisions.push(pairs(content));
+  }
+
+  /** The latest content of a secret, and who may read it; undefined if there is none. */
+  secret(uri) {
+    const secret = this.#state.durable.secrets.get(uri);
+    if (secret === undefined) return undefined;
+    const content = Object.fromEntries(secret.revisions.at(-1).map(([key, bytes]) => [key, decode(bytes)]));
+    return { content, revision: secret.revisions.length, readers: [...secret.access.keys()] };
+  }
+
+  /** Adds a relation, without an event; one with the unit's own application is a peer relation. */
+  relate(endpoint, remote) {
+    const id = this.#nextRelation++;
+    const bags = { units: new Map(), apps: new Map() };
+    this.#state.durable.relations.set(id, { endpoint, remote, members: new Set(), broken: false, ...bags });
+    return new Relation(id, endpoint);
+  }
+
+  /** Runs one hook by its event's name, such as `config-changed`; answers `handled` or `unhandled`. */
+  run(tag, val) {
+    const state = this.#state;
+    const before = structuredClone(state.durable);
+    state.portsBefore = before.ports;
+    if (state.action !== null) state.action.running = tag === "action";
+    const event = val === undefined ? { tag } : { tag, val };
+    try {
+      return during(state, () => handler.handle({ event, attempt: 1 }));
+    } catch (failure) {
+      Object.assign(state.durable, before);
+      throw new HookFailed(tag, failure);
+    }
+  }
+
+  /** A remote unit with its bag comes into view: joined, then changed. */
+  join(relation, unit, bag = {}) {
+    const { members, units } = this.#relation(relation);
+    members.add(unit);
+    units.set(unit, new Map());
+    apply(units.get(unit), Object.entries(bag));
+    this.run("relation-joined", { ...this.#about(relation), remoteUnit: unit });
+    return this.#changed(relation, unit);
+  }
+
+  /** A remote unit's bag changes. */
+  change(relation, unit, bag) {
+    const { units } = this.#relation(relation);
+    if (!units.has(unit)) throw new Error(`${unit} has not joined ${relation}`);
+    apply(units.get(unit), Object.entries(bag));
+    return this.#changed(relation, unit);
+  }
+
+  /** The remote application's bag changes. */
+  changeApp(relation, bag) {
+    const { apps, remote } = this.#relation(relation);
+    if (!apps.has(remote)) apps.set(remote, new Map());
+    apply(apps.get(remote), Object.entries(bag));
+    return this.#changed(relation, null);
+  }
+
+  /** A remote unit goes out of view. */
+  depart(relation, unit) {
+    this.#relation(relation).members.delete(unit);
+    return this.run("relation-departed", { ...this.#about(relation), remoteUnit: unit, departingUnit: unit });
+  }
+
+  /** The relation ends: its members depart, then it is broken. */
+  end(relation) {
+    for (const unit of [...this.#relation(relation).members]) this.depart(relation, unit);
+    this.#relation(relation).broken = true;
+    return this.run("relation-broken", this.#about(relation));
+  }
+
+  /** Runs an action; answers its results, its messages, and what it failed with. */
+  action(name, params = {}) {
+    const action = { params, results: {}, log: [], failed: null };
+    this.#state.action = action;
+    const outcome = this.run("action", { name, id: "1" });
+    if (outcome === "unhandled") throw new HookFailed("action", { code: 1, message: `action ${name} has no handler` });
+    const { results, log, failed } = action;
+    return { results, log, failed };
+  }
+
+  /** What the unit last said of its workload, as `active: message`. */
+  get status() {
+    return said(this.#state.status);
+  }
+
+  /** What the leader last said of the application, in the same way. */
+  get appStatus() {
+    return said(this.#state.appStatus);
+  }
+
+  get version() {
+    return this.#state.version;
+  }
+
+  /** Ports that are open: `80/tcp`. */
+  get ports() {
+    return this.#state.durable.ports.map(({ ports }) => shown(ports));
+  }
+
+  /** What the charm keeps for the unit. */
+  get stored() {
+    return Object.fromEntries(this.#state.durable.state);
+  }
+
+  /** The lines logged so far: `{level, message}`. */
+  get log() {
+    return this.#state.log;
+  }
+
+  /** The events that the unit waits for. */
+  get pending() {
+    return [...this.#state.durable.events.values()];
+  }
+
+  /** The unit's own bag in a relation. */
+  unitBag(relation) {
+    return Object.fromEntries(this.#relation(relation).units.get(this.#state.unit) ?? []);
+  }
+
+  /** Its application's bag in a relation. */
+  appBag(relation) {
+    return Object.fromEntries(this.#relation(relation).apps.get(this.#state.app) ?? []);
+  }
+
+  #relation({ id }) {
+    return this.#state.relation(id);
+  }
+
+  #about(relation) {
+    const { endpoint, remote } = this.#relation(relation);
+    return { endpoint, relation: relation.id, remoteApplication: remote };
+  }
+
+  #changed(relation, unit) {
+    return this.run("relation-changed", { ...this.#about(relation), remoteUnit: unit });
+  }
+}
+
+const said = (status) => (status === null ? undefined : [status.workload, status.message].filter(Boolean).join(": "));
+
+const pairs = (content) => Object.entries(content).map(([key, value]) => [key, encode(value)]);

@@ -1,0 +1,341 @@
+/** Write Periapt charms in JavaScript and TypeScript. */
+
+/** Events that are about nothing but the unit. */
+export type PlainEventName =
+  | "install"
+  | "start"
+  | "stop"
+  | "remove"
+  | "config-changed"
+  | "upgrade-charm"
+  | "update-status"
+  | "leader-elected"
+  | "leader-settings-changed"
+  | "collect-metrics";
+
+type RelationEventName = "relation-created" | "relation-broken";
+type RelationUnitEventName = "relation-joined" | "relation-changed";
+type StorageEventName = "storage-attached" | "storage-detaching";
+type SecretEventName = "secret-changed" | "secret-rotate";
+type SecretRevisionEventName = "secret-expired" | "secret-remove";
+type PebbleEventName = "pebble-ready" | "pebble-custom-notice" | "pebble-check-failed" | "pebble-check-recovered";
+
+/** A name by itself, or with whom it is about in front: `relation-changed`, `db-relation-changed`. */
+type OrOf<Name extends string> = Name | `${string}-${Name}`;
+
+/** The name of an event, as hooks are called. */
+export type EventName =
+  | PlainEventName
+  | OrOf<RelationEventName | RelationUnitEventName | "relation-departed" | "relation-batch">
+  | OrOf<StorageEventName | PebbleEventName>
+  | OrOf<"action" | "custom">
+  | SecretEventName
+  | SecretRevisionEventName
+  | "meter-status-changed"
+  | "pre-series-upgrade"
+  | "post-series-upgrade";
+
+/** What a handler is told of its event. */
+export type EventOf<Name extends string> = Name extends OrOf<"action">
+  ? Action
+  : Name extends OrOf<RelationUnitEventName>
+    ? RelationUnitEvent
+    : Name extends OrOf<"relation-departed">
+      ? RelationDepartedEvent
+      : Name extends OrOf<"relation-batch">
+        ? RelationBatchEvent
+        : Name extends OrOf<RelationEventName>
+          ? RelationEvent
+          : Name extends OrOf<StorageEventName>
+            ? StorageEvent
+            : Name extends SecretEventName
+              ? SecretEvent
+              : Name extends SecretRevisionEventName
+                ? SecretRevisionEvent
+                : Name extends OrOf<"custom">
+                  ? CustomEvent
+                  : BaseEvent;
+
+/**
+ * Registers a handler for an event, or for several. The most particular name counts: `db-relation-changed` before
+ * `relation-changed`, and `*` handles what no other does. An event without a handler is reported as unhandled: a hook then
+ * counts as a success, an action as a failure.
+ *
+ * What a handler throws fails the hook, and nothing that it asked for happens; a thrown {@link Status} ends it well.
+ */
+export function on<Name extends EventName>(
+  events: Name | readonly Name[],
+  handle: (unit: Unit, event: EventOf<Name>) => void,
+): void;
+export function on(event: "*", handle: (unit: Unit, event: BaseEvent) => void): void;
+
+export interface BaseEvent {
+  /** The event's name, without whom it is about. */
+  event: string;
+}
+
+export interface RelationEvent extends BaseEvent {
+  relation: Relation;
+  /** The application at the other end. */
+  app: string;
+}
+
+export interface RelationUnitEvent extends RelationEvent {
+  /** None: the remote application's bag changed. */
+  unit?: string;
+  /** The bag that changed. */
+  bag: RelationBag;
+}
+
+export interface RelationDepartedEvent extends RelationEvent {
+  unit: string;
+  /** Who leaves: this unit, if it is the one. */
+  departing: string;
+}
+
+export interface RelationBatchEvent extends RelationEvent {
+  applicationChanged: boolean;
+  joined: string[];
+  changed: string[];
+  departed: string[];
+}
+
+export interface StorageEvent extends BaseEvent {
+  id: string;
+  name: string;
+  kind: "block" | "filesystem";
+  location: string;
+}
+
+export interface SecretEvent extends BaseEvent {
+  secret: Secret;
+  uri: string;
+  label: string | null;
+}
+
+export interface SecretRevisionEvent extends SecretEvent {
+  revision: number;
+}
+
+export interface CustomEvent extends BaseEvent {
+  name: string;
+  data: unknown;
+}
+
+/** The value of an option. */
+export type OptionValue = string | number | boolean;
+
+/** A port: `80`, `"80/tcp"`, `"8000-8999/udp"`, `"icmp"`. */
+export type Port = number | string;
+
+/** The unit that a hook runs in. */
+export interface Unit {
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  readonly name: string;
+  readonly app: string;
+  readonly model: string;
+  readonly modelUuid: string;
+  readonly machine: string;
+  readonly zone: string;
+  /** A subordinate's principal. */
+  readonly principal: string | undefined;
+  readonly privateAddress: string;
+  readonly publicAddress: string;
+  /** Whether it leads its application; true holds for 30 seconds from the answer. */
+  readonly isLeader: boolean;
+  /** The options that have a value, by name: those without a default may be missing. */
+  readonly config: Record<string, OptionValue>;
+  /** What the charm keeps for the unit from one hook to the next. */
+  readonly state: State;
+  /** What the unit last said of its workload; set, it is seen at once. */
+  status: Status;
+
+  relations(endpoint: string): Relation[];
+  /** The one relation of an endpoint; undefined if there is none. Throws if there are several. */
+  relation(endpoint: string): Relation | undefined;
+
+  /** Says how the whole application is; leader only. */
+  setAppStatus(status: Status): void;
+  /** Says which version of the workload runs. */
+  setVersion(version: string): void;
+
+  openPorts(port: Port, endpoints?: string[]): void;
+  closePorts(port: Port, endpoints?: string[]): void;
+  readonly openedPorts: { ports: string; endpoints: string[] }[];
+  /** Closes all ports but these, and opens these. */
+  setPorts(ports: Port[]): void;
+
+  /** Makes a secret: the application's, unless said otherwise. */
+  addSecret(content: Record<string, string>, options?: SecretMetadata & { owner?: "application" | "unit" }): Secret;
+  /** A secret by its URI, or by a label. */
+  secret(named: string | { uri?: string; label?: string }): Secret;
+  /** Those that this unit looks after. */
+  readonly ownSecrets: Secret[];
+
+  /** The file of a resource. Code in JavaScript cannot open it: see `docs/languages.md`. */
+  resource(name: string): { path: string; revision: number; size: number; sha256: string };
+  /** The ids of the unit's storage, of one name or of all. */
+  storage(name?: string): string[];
+  addStorage(name: string, count?: number): void;
+
+  network(binding: string, relation?: Relation): NetworkInfo;
+  readonly goalState: GoalState;
+
+  /** Asks to be told `custom`, once: `after` milliseconds, or `when` one of the conditions holds. Answers its number. */
+  emitLater(name: string, options: { data?: unknown; after?: number; when?: Condition[] }): number;
+  cancel(id: number): void;
+  readonly pending: { id: number; name: string; data: unknown; after: number | null }[];
+}
+
+export type Condition = "leader" | { config: string } | { bag: RelationBag; key: string };
+
+export interface State {
+  get(key: string): string | undefined;
+  all(): Record<string, string>;
+  set(key: string, value: string): void;
+  update(values: Record<string, string>): void;
+  delete(key: string): void;
+}
+
+/** A relation of this unit. */
+export class Relation {
+  constructor(id: number, endpoint: string);
+  /** Its number in the model. */
+  readonly id: number;
+  /** The endpoint of this unit's side. */
+  readonly endpoint: string;
+  /** The application at the other end; in a peer relation, the unit's own. */
+  readonly app: string;
+  /** The remote units that this unit has been told of, sorted. */
+  readonly units: string[];
+  /** The bag of a remote unit. */
+  bagOf(unit: string): RelationBag;
+  /** The bag of the application at the other end. */
+  readonly remoteBag: RelationBag;
+  /** This unit's own bag. */
+  readonly unitBag: OwnBag;
+  /** The bag of this unit's application, which only its leader writes. */
+  readonly appBag: OwnBag;
+}
+
+/** A bag of a relation, to read. */
+export class RelationBag {
+  readonly owner: string;
+  readonly relation: Relation;
+  get(key: string): string | undefined;
+  /** The value of a key that has to be there. */
+  require(key: string): string;
+  all(): Record<string, string | undefined>;
+}
+
+type BagValue = string | number | boolean | null | undefined;
+
+/** A bag that this unit writes: its own, or its application's if it leads. */
+export class OwnBag extends RelationBag {
+  /** Sets one key; an empty text, null and undefined delete it. */
+  set(key: string, value: BagValue): void;
+  /** Sets several, all or none. */
+  update(values: Record<string, BagValue>): void;
+  delete(key: string): void;
+}
+
+/** What a charm says of its workload. Thrown by a handler, it ends the hook early, and well. */
+export class Status {
+  constructor(workload: "active" | "blocked" | "waiting" | "maintenance", message?: string);
+  readonly workload: string;
+  readonly message: string;
+}
+/** The workload does what it is for. */
+export function active(message?: string): Status;
+/** Somebody has to do something. */
+export function blocked(message: string): Status;
+/** Something else has to happen first. */
+export function waiting(message: string): Status;
+/** The charm is at work. */
+export function maintenance(message?: string): Status;
+
+export interface SecretMetadata {
+  label?: string;
+  description?: string;
+  rotate?: "never" | "hourly" | "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
+  /** A duration such as `24h`, or a time in RFC 3339. */
+  expire?: string;
+}
+
+/** A secret, by its URI or by the label that this unit knows it by. */
+export class Secret {
+  constructor(named: { uri?: string | null; label?: string | null });
+  readonly uri: string | undefined;
+  readonly label: string | undefined;
+  /** The content that this unit tracks. */
+  content(): Record<string, string>;
+  /** The latest, just this time. */
+  peek(): Record<string, string>;
+  /** The latest, from now on. */
+  refresh(): Record<string, string>;
+  /** What only the owner knows of it. */
+  info(): {
+    uri: string;
+    revision: number;
+    label: string | null;
+    owner: "application" | "unit";
+    description: string;
+    rotation: string;
+    rotates: string | null;
+    expiry: string | null;
+    access: { reader: string; relation: number }[];
+  };
+  set(content: Record<string, string> | undefined, metadata?: SecretMetadata): void;
+  grant(relation: Relation, unit?: string): void;
+  revoke(reader: string): void;
+  remove(revision?: number): void;
+}
+
+/** The action that runs. */
+export interface Action {
+  readonly name: string;
+  readonly id: string;
+  /** All parameters, with the defaults of what was not given. */
+  readonly params: Record<string, unknown>;
+  /** Sets results; objects in it become paths (`a.b.c`). */
+  setResults(results: Record<string, unknown>): void;
+  /** Tells whoever waits for the action; sent at once. */
+  log(message: string): void;
+  /** Says that the action failed; what the handler asks for happens all the same if it returns. */
+  fail(message?: string): void;
+}
+
+/** The host refused a call. */
+export class Refused extends Error {
+  /** Such as `not-leader`: the contract's name of the reason. */
+  readonly code: string;
+  /** In the words of Juju's hook tools. */
+  readonly reason: string;
+}
+
+type Log = (...values: unknown[]) => void;
+/** The unit's log: what is written is seen at once, and stays if the hook fails. */
+export const log: { trace: Log; debug: Log; info: Log; warning: Log; error: Log };
+
+/** Runs one of Juju's hook tools, such as `tool("config-get", ["--format=json", "port"])`. */
+export function tool(name: string, args?: string[], stdin?: string): { code: number; stdout: string; stderr: string };
+
+export interface NetworkInfo {
+  bindAddresses: { name: string; mac: string; addresses: { address: string; cidr: string }[] }[];
+  ingressAddresses: string[];
+  egressSubnets: string[];
+}
+
+export interface GoalStatus {
+  status: string;
+  since: string;
+}
+
+export interface GoalState {
+  units: [string, GoalStatus][];
+  relations: { endpoint: string; applications: [string, GoalStatus][]; units: [string, GoalStatus][] }[];
+}
+
+/** The component's handler; `periapt pack` exports it. */
+export const handler: { handle(invocation: { event: { tag: string; val?: unknown }; attempt: number }): string };

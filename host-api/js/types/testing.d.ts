@@ -1,0 +1,75 @@
+/** Run a charm's hooks in Node.js, against a unit in memory. */
+
+import type { GoalState, OptionValue, PlainEventName, Relation } from "./index.d.ts";
+
+/** A hook failed: nothing that it asked for happened, save its statuses and its log. */
+export class HookFailed extends Error {
+  readonly hook: string;
+  readonly code: number;
+}
+
+type Outcome = "handled" | "unhandled";
+type Texts = Record<string, string>;
+
+/** A unit in memory that runs the hooks of the charm that a test has imported. */
+export class Harness {
+  constructor(unit: string);
+  set leader(leads: boolean);
+  /** The unit's address; null if it is not known. */
+  set address(address: string | null);
+  /** Makes the unit a subordinate beside this principal. */
+  set principal(unit: string | null);
+  set goalState(goal: GoalState);
+
+  /** Sets options, without an event; undefined takes one away. */
+  config(values: Record<string, OptionValue | undefined>): this;
+  /** Answers hook tools. */
+  tools(
+    answer: (name: string, args: string[], stdin: Uint8Array | null) => { code?: number; stdout?: string; stderr?: string },
+  ): this;
+  /** Gives the unit storage by its id, such as `data/0`, without an event. */
+  storage(id: string): this;
+  /** Attaches a file as the content of a resource. */
+  resource(name: string, file: { path: string; revision: number; size: number; sha256: string }): this;
+
+  /** Grants the unit a secret of another application's, without an event; answers its URI. */
+  grantSecret(content: Texts): string;
+  /** The other application gives such a secret other content, without an event. */
+  reviseSecret(uri: string, content: Texts): void;
+  /** The latest content of a secret, and who may read it. */
+  secret(uri: string): { content: Texts; revision: number; readers: string[] } | undefined;
+
+  /** Adds a relation, without an event; one with the unit's own application is a peer relation. */
+  relate(endpoint: string, remote: string): Relation;
+  /** Runs one hook. `event` is what the contract says of it, for those that are about something. */
+  run(name: PlainEventName): Outcome;
+  run(name: string, event: object): Outcome;
+  /** A remote unit with its bag comes into view: joined, then changed. */
+  join(relation: Relation, unit: string, bag?: Texts): Outcome;
+  /** A remote unit's bag changes. */
+  change(relation: Relation, unit: string, bag: Texts): Outcome;
+  /** The remote application's bag changes. */
+  changeApp(relation: Relation, bag: Texts): Outcome;
+  /** A remote unit goes out of view. */
+  depart(relation: Relation, unit: string): Outcome;
+  /** The relation ends: its members depart, then it is broken. */
+  end(relation: Relation): Outcome;
+  /** Runs an action; answers its results by their paths, its messages, and what it failed with. */
+  action(name: string, params?: Record<string, unknown>): { results: Texts; log: string[]; failed: string | null };
+
+  /** What the unit last said of its workload, as `active: message`. */
+  readonly status: string | undefined;
+  readonly appStatus: string | undefined;
+  readonly version: string | null;
+  /** Ports that are open: `80/tcp`. */
+  readonly ports: string[];
+  /** What the charm keeps for the unit. */
+  readonly stored: Texts;
+  readonly log: { level: string; message: string }[];
+  /** The events that the unit waits for. */
+  readonly pending: { id: number; name: string; json: string; after: number | null; conditions: object[] }[];
+  /** The unit's own bag in a relation. */
+  unitBag(relation: Relation): Texts;
+  /** Its application's bag in a relation. */
+  appBag(relation: Relation): Texts;
+}

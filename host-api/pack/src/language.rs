@@ -1,0 +1,77 @@
+//! Which language a charm is written in.
+
+use std::{fmt, path::Path};
+
+use crate::BuildError;
+
+/// A language whose charms can be built from their sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// JavaScript or TypeScript.
+    JavaScript,
+}
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::JavaScript];
+
+    /// The files by which a charm's directory shows its language: any one of them.
+    pub fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::JavaScript => &["src/charm.ts", "src/charm.js", "src/charm.mjs"],
+        }
+    }
+
+    /// The language of the charm in a directory, by its files; none if it has sources of no language that is known.
+    ///
+    /// # Errors
+    /// When it has sources of two.
+    pub fn of(directory: &Path) -> Result<Option<Self>, BuildError> {
+        let mut found = Vec::new();
+        for language in Self::ALL {
+            found.extend(language.mark_in(directory).map(|mark| (language, mark)));
+        }
+        match found.as_slice() {
+            [] => Ok(None),
+            [(language, _)] => Ok(Some(*language)),
+            several => Err(BuildError::SeveralLanguages {
+                directory: directory.to_owned(),
+                marks: several.iter().map(|(_, mark)| (*mark).to_owned()).collect(),
+            }),
+        }
+    }
+
+    /// The first of its marks that a directory has.
+    pub(crate) fn mark_in(self, directory: &Path) -> Option<&'static str> {
+        self.marks().iter().copied().find(|mark| directory.join(mark).is_file())
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::JavaScript => "JavaScript",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_charm_shows_its_language_by_one_file() {
+        for language in Language::ALL {
+            for mark in language.marks() {
+                let directory = tempfile::tempdir().unwrap();
+                assert_eq!(Language::of(directory.path()).unwrap(), None);
+                let path = directory.path().join(mark);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "").unwrap();
+                assert_eq!(Language::of(directory.path()).unwrap(), Some(language), "{mark}");
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The cache of what building charms needs: tools that are fetched on first use.
+//!
+//! ```text
+//! tools/NAME-KEY/     one set of tools, complete; KEY is of all that went into it
+//! tools/NAME.lock     held while one is made
+//! ```
+
+use std::{
+    fmt,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::BuildError;
+
+/// The variable that says where everything lies that can be made again; our scripts use the same.
+const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
+
+/// Where tools lie, and who is told what is being done.
+pub struct Workshop {
+    cache: PathBuf,
+    report: Box<dyn Fn(&str)>,
+}
+
+impl fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workshop").field("cache", &self.cache).finish_non_exhaustive()
+    }
+}
+
+impl Workshop {
+    /// In a directory; `report` is told what begins, as in `fetching esbuild`.
+    pub fn new(cache: PathBuf, report: impl Fn(&str) + 'static) -> Self {
+        Self { cache, report: Box::new(report) }
+    }
+
+    /// Where the environment says: `PERIAPT_CACHE`, else `periapt` in the user's cache directory; none if neither that nor
+    /// the user's home is known. `variable` reads one, where it is set and not empty.
+    pub fn locate(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+        variable(CACHE_VARIABLE)
+            .or_else(|| variable("XDG_CACHE_HOME").map(|path| path.join("periapt")))
+            .or_else(|| variable("HOME").map(|path| path.join(".cache/periapt")))
+    }
+
+    /// Tells what begins.
+    pub(crate) fn report(&self, what: &str) {
+        (self.report)(what);
+    }
+
+    /// A set of tools by its name and all that goes into it, made if it is not there: `make` fills a directory, which gets
+    /// its name only when that has succeeded. Whoever comes meanwhile waits, and finds it made.
+    pub(crate) fn tools(
+        &self,
+        name: &str,
+        parts: &[&str],
+        make: impl FnOnce(&Path) -> Result<(), BuildError>,
+    ) -> Result<PathBuf, BuildError> {
+        let all = self.cache.join("tools");
+        let place = all.join(format!("{name}-{}", key(parts)));
+        if place.is_dir() {
+            return Ok(place);
+        }
+        fs::create_dir_all(&all).map_err(BuildError::files(&all))?;
+        let lock = all.join(format!("{name}.lock"));
+        let held = File::create(&lock).map_err(BuildError::files(&lock))?;
+        // Ends with the file's last handle, even if this process is killed.
+        held.lock().map_err(BuildError::files(&lock))?;
+        if place.is_dir() {
+            return Ok(place);
+        }
+        // One that somebody left unfinished is made anew: nobody else is at it, since the lock is held.
+        let unfinished = all.join(format!("{name}.unfinished"));
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(BuildError::files(&unfinished))?;
+        }
+        fs::create_dir(&unfinished).map_err(BuildError::files(&unfinished))?;
+        let made = make(&unfinished)
+            .and_then(|()| fs::rename(&unfinished, &place).map_err(BuildError::files(&place)));
+        if made.is_err() {
+            // What is wrong is said by the error; the next attempt begins by removing this again.
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        made.map(|()| place)
+    }
+}
+
+/// What tells sets of tools of one name apart.
+fn key(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex::encode(hash.finalize()).chars().take(16).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, sync::Arc, thread};
+
+    use super::*;
+
+    fn failed() -> BuildError {
+        BuildError::Failed { what: "fetching".into(), output: "no network".into() }
+    }
+
+    #[test]
+    fn tools_are_there_whole_or_not_at_all_and_are_made_once() {
+        let cache = tempfile::tempdir().unwrap();
+        let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+        let broken = workshop.tools("x", &["1"], |place| {
+            fs::write(place.join("half"), "").unwrap();
+            Err(failed())
+        });
+        assert!(broken.is_err());
+        let left: Vec<_> = fs::read_dir(cache.path().join("tools")).unwrap().collect();
+        assert_eq!(left.len(), 1, "the lock alone: {left:?}");
+
+        let times = Cell::new(0);
+        let make = |place: &Path| {
+            times.set(times.get() + 1);
+            fs::write(place.join("tool"), "").map_err(BuildError::files(place))
+        };
+        let place = workshop.tools("x", &["1"], make).unwrap();
+        assert!(place.join("tool").exists() && !place.join("half").exists());
+        assert_eq!(workshop.tools("x", &["1"], make).unwrap(), place);
+        assert_eq!(times.get(), 1);
+        assert_ne!(workshop.tools("x", &["2"], make).unwrap(), place, "other parts, other tools");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_made_anew() {
+        let cache = tempfile::tempdir().unwrap();
+        let unfinished = cache.path().join("tools/x.unfinished");
+        fs::create_dir_all(&unfinished).unwrap();
+        fs::write(unfinished.join("half"), "").unwrap();
+        let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+        let place = workshop.tools("x", &["1"], |_| Ok(())).unwrap();
+        assert_eq!(fs::read_dir(place).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn of_two_at_once_one_makes_them_and_the_other_waits() {
+        let cache = Arc::new(tempfile::tempdir().unwrap());
+        let made = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let packers = (0..4).map(|_| {
+            let (cache, made) = (Arc::clone(&cache), Arc::clone(&made));
+            thread::spawn(move || {
+                let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+                let count = |_: &Path| {
+                    made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    Ok(())
+                };
+                workshop.tools("x", &["1"], count).unwrap()
+            })
+        });
+        let packers: Vec<_> = packers.collect();
+        for packer in packers {
+            assert!(packer.join().unwrap().is_dir());
+        }
+        assert_eq!(made.load(std::sync::atomic::Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn the_cache_lies_where_its_variable_says_else_with_the_users() {
+        let some = |wanted: &'static str| move |name: &str| (name == wanted).then(|| PathBuf::from("/c"));
+        assert_eq!(Workshop::locate(some("PERIAPT_CACHE")), Some("/c".into()));
+        assert_eq!(Workshop::locate(some("XDG_CACHE_HOME")), Some("/c/periapt".into()));
+        assert_eq!(Workshop::locate(some("HOME")), Some("/c/.cache/periapt".into()));
+        assert_eq!(Workshop::locate(some("PATH")), None);
+    }
+}

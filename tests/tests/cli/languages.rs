@@ -1,0 +1,150 @@
+//! Charms in other languages than Rust: packed from their sources by the binary, and what they do in the sandbox.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use periapt_tests::Installation;
+use serde_json::json;
+
+use crate::text;
+
+/// The directory of a charm of this repository.
+fn charm(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../charms").join(name)
+}
+
+/// Packs a charm's directory from its sources, and deploys it with more arguments of `deploy`.
+fn deploy(periapt: &Installation, directory: &Path, more: &[&str]) -> anyhow::Result<()> {
+    let name = directory.file_name().context("a charm's directory has a name")?;
+    let archive = periapt.path().join(name).with_extension("charm");
+    let pack = ["pack".as_ref(), directory.as_os_str(), "-o".as_ref(), archive.as_os_str()];
+    periapt.ok(pack)?;
+    let mut arguments = vec!["deploy".as_ref(), archive.as_os_str()];
+    arguments.extend(more.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
+    periapt.ok(arguments).map(drop)
+}
+
+/// A charm of a few lines, in a directory of the test's own.
+fn written(periapt: &Installation, name: &str, files: &[(&str, &str)]) -> anyhow::Result<PathBuf> {
+    let directory = periapt.path().join(name);
+    let metadata = format!(
+        "name: {name}\ntype: charm\nsummary: x\ndescription: x\nconfig: {{options: {{mode: {{type: string, default: none}}}}}}\n"
+    );
+    for (path, content) in [("charmcraft.yaml", metadata.as_str())].iter().chain(files) {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
+        fs::write(&path, content)?;
+    }
+    Ok(directory)
+}
+
+#[test]
+fn a_charm_in_typescript_is_packed_from_its_sources_and_does_its_work() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    deploy(&periapt, &charm("haproxy"), &[])?;
+    periapt.wait_for(["application", "haproxy", "--status", "blocked"])?;
+    periapt.deploy("wordpress", ["-n", "2"])?;
+    periapt.deploy("mysql", [])?;
+    periapt.ok(["integrate", "wordpress", "mysql"])?;
+    periapt.ok(["integrate", "haproxy:backends", "wordpress:website"])?;
+    periapt.wait_for(["unit", "haproxy/0", "--message", "2 backends on port 80"])?;
+
+    periapt.ok(["config", "haproxy", "port=8080", "balance=leastconn"])?;
+    periapt.wait_for(["unit", "haproxy/0", "--message", "2 backends on port 8080"])?;
+    let shown = periapt.json(["show-unit", "haproxy/0"])?;
+    assert_eq!(shown["haproxy/0"]["opened-ports"], json!(["8080/tcp"]));
+
+    let run = |arguments: &[&str]| periapt.json([&["run", "haproxy/0"], arguments].concat());
+    let drained = run(&["drain", "unit=wordpress/1"])?;
+    assert_eq!(drained["haproxy/0"]["results"]["serving"], "1", "{drained}");
+    let shown = run(&["show-config"])?;
+    let config = text(&shown, "/haproxy~10/results/config")?;
+    assert!(config.contains("balance leastconn\n") && config.contains(":80 check disabled\n"), "{config}");
+
+    // An exception is the task's failure, and the log has the way to it, in the author's own files.
+    let done = periapt.run(["run", "haproxy/0", "drain", "unit=wordpress/9"])?;
+    assert_eq!(done.code, Some(1));
+    let log = periapt.ok(["debug-log", "--no-tail", "--lines", "1000", "-i", "haproxy/0"])?;
+    assert!(log.contains("Error: wordpress/9 is no backend"), "{log}");
+    assert!(log.contains("    at backendNamed (src/charm.ts:"), "{log}");
+    Ok(())
+}
+
+/// What a charm in JavaScript does at `config-changed`, by its option `mode`.
+const WAYS: &str = r#"
+import { on, blocked } from "@periapt/charm";
+import { message } from "./words.js";
+
+const grow = () => { const all = []; for (;;) all.push(new Array(1e6).fill(1)); };
+const recurse = (n) => recurse(n + 1) + 1;
+
+const ways = {
+  none() {},
+  throw() { throw new TypeError(message); },
+  loop() { for (;;) {} },
+  grow,
+  recurse: () => recurse(0),
+  status() { throw blocked("needs a hand"); },
+  wait: async () => {},
+  refused(unit) { unit.relations("x"); unit.openPorts("80-79/tcp"); },
+  random(unit) { unit.setVersion(`${Math.random()} ${crypto.randomUUID()}`.replaceAll(" ", "_")); },
+};
+on("config-changed", (unit) => ways[unit.config.mode](unit));
+"#;
+
+#[test]
+fn what_goes_wrong_in_javascript_is_told_and_stopped() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    let words = "export const message = \"out of luck\";\n";
+    let sources = [("src/charm.js", WAYS), ("src/words.js", words)];
+    deploy(&periapt, &written(&periapt, "ways", &sources)?, &[])?;
+    periapt.wait_for(["unit", "ways/0", "--status", "unknown"])?;
+
+    periapt.ok(["config", "ways", "mode=status"])?;
+    periapt.wait_for(["unit", "ways/0", "--status", "blocked", "--message", "needs a hand"])?;
+
+    for (mode, said) in [
+        ("throw", "hook \"config-changed\" failed: out of luck"),
+        ("loop", "cpu budget exceeded"),
+        ("grow", "memory"),
+        ("recurse", "hook \"config-changed\" failed: Maximum call stack size exceeded"),
+        ("wait", "the handler of config-changed is asynchronous"),
+        ("refused", "opening ports: invalid port range 80-79/tcp"),
+    ] {
+        periapt.ok(["config", "ways", &format!("mode={mode}")])?;
+        periapt.wait_for(["unit", "ways/0", "--status", "error"])?;
+        let log = periapt.ok(["debug-log", "--no-tail", "--lines", "12", "-i", "ways/0"])?;
+        assert!(log.contains(said), "{mode}: {log}");
+        if mode == "throw" {
+            assert!(
+                log.contains("TypeError: out of luck") && log.contains("at throw (src/charm.js:"),
+                "{log}"
+            );
+        }
+        periapt.ok(["resolved", "--no-retry", "ways/0"])?;
+        periapt.wait_for(["unit", "ways/0", "--status", "blocked"])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_built_is_told_in_the_authors_words() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let pack = |name: &str, files: &[(&str, &str)]| -> anyhow::Result<String> {
+        let directory = written(&periapt, name, files)?;
+        let said = periapt.refused(["pack".as_ref(), directory.as_os_str()])?;
+        assert!(!periapt.path().join(name).with_extension("charm").exists(), "{said}");
+        Ok(said)
+    };
+    let said = pack("syntax", &[("src/charm.ts", "const port: number = ;\n")])?;
+    assert!(said.contains("src/charm.ts:1:22: Unexpected \";\""), "{said}");
+    let said = pack("missing", &[("src/charm.js", "import \"left-pad\";\n")])?;
+    assert!(said.contains("src/charm.js:1:8: Could not resolve \"left-pad\""), "{said}");
+    let said = pack("thrown", &[("src/charm.js", "throw new Error(\"at once\");\n")])?;
+    assert!(said.contains("at once"), "{said}");
+    Ok(())
+}
