@@ -30,6 +30,7 @@ const CONTRACT: &[&str] = &[
     "leadership",
     "log",
     "network",
+    "pebble",
     "ports",
     "relations",
     "resources",

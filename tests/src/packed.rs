@@ -32,22 +32,33 @@ pub fn packed_changed(
     write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
 }
 
-/// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory.
+/// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory; of a charm in Python it copies the
+/// archive that `tools/python` made.
 pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
+    if root()?.join("charms").join(name).join("src/charm.py").exists() {
+        let (made, archive) =
+            (guests()?.join(format!("{name}.charm")), directory.join(format!("{name}.charm")));
+        fs::copy(&made, &archive)
+            .with_context(|| format!("{}: not packed yet? run tools/python pack", made.display()))?;
+        return Ok(archive);
+    }
     write(&root()?.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
 }
 
 /// The module that `tools/guest` built of `charms/NAME`.
 pub fn module(name: &str) -> anyhow::Result<PathBuf> {
-    let guests = match env::var_os("PERIAPT_GUESTS") {
-        Some(guests) => PathBuf::from(guests),
-        None => root()?.join("target/guests"),
-    };
-    let module = guests.join(format!("{}.wasm", name.replace('-', "_")));
+    let module = guests()?.join(format!("{}.wasm", name.replace('-', "_")));
     if !module.exists() {
         bail!("{} is not built: run tools/guest", module.display());
     }
     Ok(module)
+}
+
+fn guests() -> anyhow::Result<PathBuf> {
+    match env::var_os("PERIAPT_GUESTS") {
+        Some(guests) => Ok(PathBuf::from(guests)),
+        None => Ok(root()?.join("target/guests")),
+    }
 }
 
 fn write(charm: &Path, module: &Path, archive: &Path) -> anyhow::Result<PathBuf> {

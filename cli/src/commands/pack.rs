@@ -1,5 +1,6 @@
 //! `pack`: an archive from a charm's directory.
 
+mod python;
 mod source;
 
 use std::{fs, path::PathBuf};
@@ -15,10 +16,11 @@ use crate::{
 ///
 /// Takes a charm's directory, and its code: what `--wasm` names, else charm.wasm in the directory, else what is built here of its
 /// sources. A component is taken as it is, a WASI preview 1 module is made into one. What could not run is refused, with the
-/// reason. The same input gives the same bytes.
+/// reason. The same component gives the same bytes.
 ///
-/// Sources are src/charm.js or src/charm.ts. The tools of a language that are not this machine's own are fetched
-/// once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
+/// Sources are src/charm.js or src/charm.ts; or src/charm.py, a charm on the ops framework, with its libraries in lib and what
+/// requirements.txt or pyproject.toml ask for, which takes python3 with pip. The tools of a language that are not this
+/// machine's own are fetched once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,10 +40,14 @@ pub(crate) struct Pack {
 
 impl Pack {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
-        let code = source::of(&self.directory, self.wasm.as_deref(), context)?;
-        let packed =
-            periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, code.built.files)
-                .map_err(with_source)?;
+        let packed = match python::is_wanted(&self.directory, self.wasm.as_deref()) {
+            true => python::pack(&self.directory, context)?,
+            false => {
+                let code = source::of(&self.directory, self.wasm.as_deref(), context)?;
+                periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, code.built.files)
+                    .map_err(with_source)?
+            }
+        };
         let name = &packed.inspected.meta.name;
         let output = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.charm")));
         write_whole(&output, &packed.bytes)?;

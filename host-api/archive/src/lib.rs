@@ -14,7 +14,7 @@ use periapt_host_api::{
 };
 
 pub use adapt::{AdaptError, adapt};
-pub use pack::{PackError, Packed, pack, pack_with};
+pub use pack::{Contents, PackError, Packed, pack, pack_with};
 pub use read::{Archive, ArchiveError, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED};
 pub use world::{ComponentReport, WorldError, check_component};
 

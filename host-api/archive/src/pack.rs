@@ -76,12 +76,110 @@ pub struct Packed {
     pub inspected: Inspected,
 }
 
+/// The files of an archive to be, beside its component.
+#[derive(Debug, Clone, Default)]
+pub struct Contents {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Contents {
+    /// What goes in of every charm's directory: its metadata, what says who may use it, and what it reads when it runs.
+    ///
+    /// # Errors
+    /// [`PackError::NotACharm`] without metadata, and what cannot be read.
+    pub fn of(directory: &Path) -> Result<Self, PackError> {
+        let mut contents = Self::default();
+        for name in FILES {
+            let path = directory.join(name);
+            if path.exists() {
+                contents.insert(name, read(&path)?);
+            }
+        }
+        if contents.get("charmcraft.yaml").is_none() && contents.get("metadata.yaml").is_none() {
+            return Err(PackError::NotACharm(directory.to_owned()));
+        }
+        for name in DIRECTORIES {
+            let path = directory.join(name);
+            if path.is_dir() {
+                contents.add(&path, name)?;
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Adds a directory with all that it holds, under a path of the archive. What Python compiled on the packer's machine
+    /// stays there.
+    ///
+    /// # Errors
+    /// What is neither a file nor a directory, and what cannot be read.
+    pub fn add(&mut self, directory: &Path, place: &str) -> Result<(), PackError> {
+        let failed = |source| PackError::Read { path: directory.to_owned(), source };
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let kind = entry.file_type().map_err(failed)?;
+            if name == "__pycache__" {
+                continue;
+            }
+            let place = format!("{place}/{name}");
+            if kind.is_dir() {
+                self.add(&path, &place)?;
+            } else if kind.is_file() {
+                self.insert(place, read(&path)?);
+            } else {
+                return Err(PackError::NotAFile(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file, or puts it in another's place.
+    pub fn insert(&mut self, path: impl Into<String>, content: Vec<u8>) {
+        self.files.insert(path.into(), content);
+    }
+
+    /// Leaves a file out, if it is there.
+    pub fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+    }
+
+    /// A file's content.
+    pub fn get(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(path).map(Vec::as_slice)
+    }
+
+    /// All files by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files.iter().map(|(path, content)| (path.as_str(), content.as_slice()))
+    }
+
+    /// Packs the files with the charm's code: a component, or a WASI preview 1 module that is adapted.
+    ///
+    /// # Errors
+    /// [`PackError`]; what would be refused at deploy is refused here.
+    pub fn pack(self, wasm: &Path) -> Result<Packed, PackError> {
+        self.pack_code(wasm, &read(wasm)?)
+    }
+
+    fn pack_code(mut self, name: &Path, wasm: &[u8]) -> Result<Packed, PackError> {
+        let component = adapt(wasm).map_err(|source| PackError::Adapt { path: name.to_owned(), source })?;
+        self.insert(COMPONENT, component);
+        let bytes = zip_of(&self.files)?;
+        if bytes.len() > MAX_ARCHIVE {
+            return Err(PackError::TooLarge(bytes.len()));
+        }
+        let inspected = inspect(&bytes)?;
+        Ok(Packed { bytes, inspected })
+    }
+}
+
 /// Packs a charm's directory with its code: a component, or a WASI preview 1 module that is adapted.
 ///
 /// # Errors
 /// [`PackError`]; what would be refused at deploy is refused here.
 pub fn pack(directory: &Path, wasm: &Path) -> Result<Packed, PackError> {
-    pack_with(directory, wasm, &read(wasm)?, BTreeMap::new())
+    Contents::of(directory)?.pack(wasm)
 }
 
 /// The same with code that is at hand, and files that were made with it: they go in beside the directory's, by their
@@ -95,49 +193,11 @@ pub fn pack_with(
     wasm: &[u8],
     made: BTreeMap<String, Vec<u8>>,
 ) -> Result<Packed, PackError> {
-    let mut files = BTreeMap::new();
-    for name in FILES {
-        let path = directory.join(name);
-        if path.exists() {
-            files.insert(name.to_owned(), read(&path)?);
-        }
+    let mut contents = Contents::of(directory)?;
+    for (path, content) in made {
+        contents.insert(path, content);
     }
-    if !files.contains_key("charmcraft.yaml") && !files.contains_key("metadata.yaml") {
-        return Err(PackError::NotACharm(directory.to_owned()));
-    }
-    for name in DIRECTORIES {
-        let path = directory.join(name);
-        if path.is_dir() {
-            collect(&path, name, &mut files)?;
-        }
-    }
-    files.extend(made);
-    let component = adapt(wasm).map_err(|source| PackError::Adapt { path: name.to_owned(), source })?;
-    files.insert(COMPONENT.to_owned(), component);
-    let bytes = zip_of(&files)?;
-    if bytes.len() > MAX_ARCHIVE {
-        return Err(PackError::TooLarge(bytes.len()));
-    }
-    let inspected = inspect(&bytes)?;
-    Ok(Packed { bytes, inspected })
-}
-
-fn collect(directory: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Result<(), PackError> {
-    let failed = |source| PackError::Read { path: directory.to_owned(), source };
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = entry.path();
-        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
-        let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() {
-            collect(&path, &name, files)?;
-        } else if kind.is_file() {
-            files.insert(name, read(&path)?);
-        } else {
-            return Err(PackError::NotAFile(path));
-        }
-    }
-    Ok(())
+    contents.pack_code(name, wasm)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PackError> {

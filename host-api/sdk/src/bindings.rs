@@ -17219,6 +17219,840 @@ pub mod periapt {
                 }
             }
         }
+        /// The Pebble of each container that the charm declares: one exchange of its HTTP API at a time.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod pebble {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Error = super::super::super::periapt::charm::types::Error;
+            #[derive(Clone, PartialEq)]
+            pub struct Request {
+                /// `GET`, `POST`.
+                pub method: _rt::String,
+                /// Path and query, such as `/v1/services?names=web`.
+                pub target: _rt::String,
+                pub headers: _rt::Vec<(_rt::String, _rt::String)>,
+                pub body: _rt::Vec<u8>,
+            }
+            impl ::core::fmt::Debug for Request {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Request")
+                        .field("method", &self.method)
+                        .field("target", &self.target)
+                        .field("headers", &self.headers)
+                        .field("body", &self.body)
+                        .finish()
+                }
+            }
+            #[derive(Clone, PartialEq)]
+            pub struct Response {
+                pub status: u16,
+                pub headers: _rt::Vec<(_rt::String, _rt::String)>,
+                pub body: _rt::Vec<u8>,
+            }
+            impl ::core::fmt::Debug for Response {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Response")
+                        .field("status", &self.status)
+                        .field("headers", &self.headers)
+                        .field("body", &self.body)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Whether the Pebble of a container listens. Not ready: nobody does.
+            #[allow(async_fn_in_trait)]
+            pub fn connect(container: &str) -> ::core::result::Result<(), Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = container;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/pebble@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "connect"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result51 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V50;
+                                let v50 = match l4 {
+                                    0 => {
+                                        let e50 = {
+                                            let l5 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l6 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        V50::InvalidArgument(e50)
+                                    }
+                                    1 => {
+                                        let e50 = {
+                                            let l8 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        V50::NotFound(e50)
+                                    }
+                                    2 => {
+                                        let e50 = {
+                                            let l11 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        V50::PermissionDenied(e50)
+                                    }
+                                    3 => {
+                                        let e50 = {
+                                            let l14 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        V50::NotLeader(e50)
+                                    }
+                                    4 => {
+                                        let e50 = {
+                                            let l17 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        V50::Conflict(e50)
+                                    }
+                                    5 => {
+                                        let e50 = {
+                                            let l20 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        V50::AlreadyExists(e50)
+                                    }
+                                    6 => {
+                                        let e50 = {
+                                            let l23 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        V50::LimitExceeded(e50)
+                                    }
+                                    7 => {
+                                        let e50 = {
+                                            let l26 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V50::NotGranted(e50)
+                                    }
+                                    8 => {
+                                        let e50 = {
+                                            let l29 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V50::NotReady(e50)
+                                    }
+                                    9 => {
+                                        let e50 = {
+                                            let l32 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V50::TryAgain(e50)
+                                    }
+                                    10 => {
+                                        let e50 = {
+                                            let l35 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V50::WrongContext(e50)
+                                    }
+                                    11 => {
+                                        let e50 = {
+                                            let l38 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V50::NotSupported(e50)
+                                    }
+                                    12 => {
+                                        let e50 = {
+                                            let l41 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V50::Failed(e50)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e50 = {
+                                            let l44 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            let l47 = *ptr1
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr1
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            (_rt::string_lift(bytes46), _rt::string_lift(bytes49))
+                                        };
+                                        V50::Other(e50)
+                                    }
+                                };
+                                v50
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result51
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Makes a request and waits for its response, whatever its status.
+            #[allow(async_fn_in_trait)]
+            pub fn exchange(
+                container: &str,
+                request: &Request,
+            ) -> ::core::result::Result<Response, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 6
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = container;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let Request {
+                        method: method1,
+                        target: target1,
+                        headers: headers1,
+                        body: body1,
+                    } = request;
+                    let vec2 = method1;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    let vec3 = target1;
+                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                    let len3 = vec3.len();
+                    let vec7 = headers1;
+                    let len7 = vec7.len();
+                    let layout7 = _rt::alloc::Layout::from_size_align(
+                            vec7.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result7, _cleanup7) = wit_bindgen::rt::Cleanup::new(layout7);
+                    for (i, e) in vec7.into_iter().enumerate() {
+                        let base = result7
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t4_0, t4_1) = e;
+                            let vec5 = t4_0;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *base.add(0).cast::<*mut u8>() = ptr5.cast_mut();
+                            let vec6 = t4_1;
+                            let ptr6 = vec6.as_ptr().cast::<u8>();
+                            let len6 = vec6.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len6;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr6.cast_mut();
+                        }
+                    }
+                    let vec8 = body1;
+                    let ptr8 = vec8.as_ptr().cast::<u8>();
+                    let len8 = vec8.len();
+                    let ptr9 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "periapt:charm/pebble@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "exchange"]
+                        fn wit_import10(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import10(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import10(
+                        ptr0.cast_mut(),
+                        len0,
+                        ptr2.cast_mut(),
+                        len2,
+                        ptr3.cast_mut(),
+                        len3,
+                        result7,
+                        len7,
+                        ptr8.cast_mut(),
+                        len8,
+                        ptr9,
+                    );
+                    let l11 = i32::from(*ptr9.add(0).cast::<u8>());
+                    let result72 = match l11 {
+                        0 => {
+                            let e = {
+                                let l12 = i32::from(
+                                    *ptr9.add(::core::mem::size_of::<*const u8>()).cast::<u16>(),
+                                );
+                                let l13 = *ptr9
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l14 = *ptr9
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base21 = l13;
+                                let len21 = l14;
+                                let mut result21 = _rt::Vec::with_capacity(len21);
+                                for i in 0..len21 {
+                                    let base = base21
+                                        .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                                    let e21 = {
+                                        let l15 = *base.add(0).cast::<*mut u8>();
+                                        let l16 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len17 = l16;
+                                        let bytes17 = _rt::Vec::from_raw_parts(
+                                            l15.cast(),
+                                            len17,
+                                            len17,
+                                        );
+                                        let l18 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l19 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len20 = l19;
+                                        let bytes20 = _rt::Vec::from_raw_parts(
+                                            l18.cast(),
+                                            len20,
+                                            len20,
+                                        );
+                                        (_rt::string_lift(bytes17), _rt::string_lift(bytes20))
+                                    };
+                                    result21.push(e21);
+                                }
+                                _rt::cabi_dealloc(
+                                    base21,
+                                    len21 * (4 * ::core::mem::size_of::<*const u8>()),
+                                    ::core::mem::size_of::<*const u8>(),
+                                );
+                                let l22 = *ptr9
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l23 = *ptr9
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len24 = l23;
+                                Response {
+                                    status: l12 as u16,
+                                    headers: result21,
+                                    body: <_ as From<
+                                        _rt::Vec<_>,
+                                    >>::from(_rt::Vec::from_raw_parts(l22.cast(), len24, len24)),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l25 = i32::from(
+                                    *ptr9.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                use super::super::super::periapt::charm::types::Error as V71;
+                                let v71 = match l25 {
+                                    0 => {
+                                        let e71 = {
+                                            let l26 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        V71::InvalidArgument(e71)
+                                    }
+                                    1 => {
+                                        let e71 = {
+                                            let l29 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l30 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        V71::NotFound(e71)
+                                    }
+                                    2 => {
+                                        let e71 = {
+                                            let l32 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l33 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        V71::PermissionDenied(e71)
+                                    }
+                                    3 => {
+                                        let e71 = {
+                                            let l35 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l36 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        V71::NotLeader(e71)
+                                    }
+                                    4 => {
+                                        let e71 = {
+                                            let l38 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l39 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        V71::Conflict(e71)
+                                    }
+                                    5 => {
+                                        let e71 = {
+                                            let l41 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l42 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        V71::AlreadyExists(e71)
+                                    }
+                                    6 => {
+                                        let e71 = {
+                                            let l44 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l45 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        V71::LimitExceeded(e71)
+                                    }
+                                    7 => {
+                                        let e71 = {
+                                            let l47 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l48 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len49 = l48;
+                                            let bytes49 = _rt::Vec::from_raw_parts(
+                                                l47.cast(),
+                                                len49,
+                                                len49,
+                                            );
+                                            _rt::string_lift(bytes49)
+                                        };
+                                        V71::NotGranted(e71)
+                                    }
+                                    8 => {
+                                        let e71 = {
+                                            let l50 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l51 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len52 = l51;
+                                            let bytes52 = _rt::Vec::from_raw_parts(
+                                                l50.cast(),
+                                                len52,
+                                                len52,
+                                            );
+                                            _rt::string_lift(bytes52)
+                                        };
+                                        V71::NotReady(e71)
+                                    }
+                                    9 => {
+                                        let e71 = {
+                                            let l53 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l54 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len55 = l54;
+                                            let bytes55 = _rt::Vec::from_raw_parts(
+                                                l53.cast(),
+                                                len55,
+                                                len55,
+                                            );
+                                            _rt::string_lift(bytes55)
+                                        };
+                                        V71::TryAgain(e71)
+                                    }
+                                    10 => {
+                                        let e71 = {
+                                            let l56 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l57 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len58 = l57;
+                                            let bytes58 = _rt::Vec::from_raw_parts(
+                                                l56.cast(),
+                                                len58,
+                                                len58,
+                                            );
+                                            _rt::string_lift(bytes58)
+                                        };
+                                        V71::WrongContext(e71)
+                                    }
+                                    11 => {
+                                        let e71 = {
+                                            let l59 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l60 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len61 = l60;
+                                            let bytes61 = _rt::Vec::from_raw_parts(
+                                                l59.cast(),
+                                                len61,
+                                                len61,
+                                            );
+                                            _rt::string_lift(bytes61)
+                                        };
+                                        V71::NotSupported(e71)
+                                    }
+                                    12 => {
+                                        let e71 = {
+                                            let l62 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l63 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len64 = l63;
+                                            let bytes64 = _rt::Vec::from_raw_parts(
+                                                l62.cast(),
+                                                len64,
+                                                len64,
+                                            );
+                                            _rt::string_lift(bytes64)
+                                        };
+                                        V71::Failed(e71)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 13, "invalid enum discriminant");
+                                        let e71 = {
+                                            let l65 = *ptr9
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l66 = *ptr9
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len67 = l66;
+                                            let bytes67 = _rt::Vec::from_raw_parts(
+                                                l65.cast(),
+                                                len67,
+                                                len67,
+                                            );
+                                            let l68 = *ptr9
+                                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l69 = *ptr9
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len70 = l69;
+                                            let bytes70 = _rt::Vec::from_raw_parts(
+                                                l68.cast(),
+                                                len70,
+                                                len70,
+                                            );
+                                            (_rt::string_lift(bytes67), _rt::string_lift(bytes70))
+                                        };
+                                        V71::Other(e71)
+                                    }
+                                };
+                                v71
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result72
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -18144,9 +18978,9 @@ macro_rules! __export_charm_impl {
         =
         "component-type:wit-bindgen:0.61.1:periapt:charm@0.1.0:charm:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 6254] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 6479] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf2/\x01A\x02\x01A+\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd31\x01A\x02\x01A-\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -18281,13 +19115,19 @@ revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0
 \x1bperiapt:charm/secrets@0.1.0\x05\x13\x01B\x07\x02\x03\x02\x01\x01\x04\0\x05er\
 ror\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06sha256s\x04\0\x0dresource\
 -file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\x04\x04\0\x03get\x01\x05\
-\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x02\x03\0\0\x0ainvocation\x02\x03\
-\0\0\x07outcome\x02\x03\0\0\x07failure\x01B\x09\x02\x03\x02\x01\x15\x04\0\x0ainv\
-ocation\x03\0\0\x02\x03\x02\x01\x16\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x17\
-\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\x05\x01@\x01\x0ainvocation\x01\0\x06\
-\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:charm/handler@0.1.0\x05\x18\x04\0\x19p\
-eriapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\x05charm\x03\0\0\0G\x09producers\x01\
-\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x01B\x0f\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01o\x02ss\x01p\x02\x01p}\x01r\x04\x06methods\x06targets\x07\
+headers\x03\x04body\x04\x04\0\x07request\x03\0\x05\x01r\x03\x06status{\x07header\
+s\x03\x04body\x04\x04\0\x08response\x03\0\x07\x01j\0\x01\x01\x01@\x01\x09contain\
+ers\0\x09\x04\0\x07connect\x01\x0a\x01j\x01\x08\x01\x01\x01@\x02\x09containers\x07\
+request\x06\0\x0b\x04\0\x08exchange\x01\x0c\x03\0\x1aperiapt:charm/pebble@0.1.0\x05\
+\x15\x02\x03\0\0\x0ainvocation\x02\x03\0\0\x07outcome\x02\x03\0\0\x07failure\x01\
+B\x09\x02\x03\x02\x01\x16\x04\0\x0ainvocation\x03\0\0\x02\x03\x02\x01\x17\x04\0\x07\
+outcome\x03\0\x02\x02\x03\x02\x01\x18\x04\0\x07failure\x03\0\x04\x01j\x01\x03\x01\
+\x05\x01@\x01\x0ainvocation\x01\0\x06\x04\0\x06handle\x01\x07\x04\0\x1bperiapt:c\
+harm/handler@0.1.0\x05\x19\x04\0\x19periapt:charm/charm@0.1.0\x04\0\x0b\x0b\x01\0\
+\x05charm\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.\
+258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -18300,8 +19140,8 @@ pub use __export_charm_impl as export_bindings;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 6153] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xed.\x01A\x02\x01A&\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 6378] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xce0\x01A\x02\x01A(\x01\
 B/\x01y\x04\0\x0brelation-id\x03\0\0\x01o\x02ss\x01q\x0e\x10invalid-argument\x01\
 s\0\x09not-found\x01s\0\x11permission-denied\x01s\0\x0anot-leader\x01s\0\x08conf\
 lict\x01s\0\x0ealready-exists\x01s\0\x0elimit-exceeded\x01s\0\x0bnot-granted\x01\
@@ -18436,10 +19276,15 @@ revoke\x01#\x01ky\x01@\x02\x03uris\x08revision$\0\x19\x04\0\x06remove\x01%\x03\0
 \x1bperiapt:charm/secrets@0.1.0\x05\x13\x01B\x07\x02\x03\x02\x01\x01\x04\0\x05er\
 ror\x03\0\0\x01r\x04\x04paths\x08revisiony\x04sizew\x06sha256s\x04\0\x0dresource\
 -file\x03\0\x02\x01j\x01\x03\x01\x01\x01@\x01\x04names\0\x04\x04\0\x03get\x01\x05\
-\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x04\09periapt:charm/charm-with-a\
-ll-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\0%charm-with-all-of-its-exports-r\
-emoved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258\
-.3\x10wit-bindgen-rust\x060.61.1";
+\x03\0\x1dperiapt:charm/resources@0.1.0\x05\x14\x01B\x0f\x02\x03\x02\x01\x01\x04\
+\0\x05error\x03\0\0\x01o\x02ss\x01p\x02\x01p}\x01r\x04\x06methods\x06targets\x07\
+headers\x03\x04body\x04\x04\0\x07request\x03\0\x05\x01r\x03\x06status{\x07header\
+s\x03\x04body\x04\x04\0\x08response\x03\0\x07\x01j\0\x01\x01\x01@\x01\x09contain\
+ers\0\x09\x04\0\x07connect\x01\x0a\x01j\x01\x08\x01\x01\x01@\x02\x09containers\x07\
+request\x06\0\x0b\x04\0\x08exchange\x01\x0c\x03\0\x1aperiapt:charm/pebble@0.1.0\x05\
+\x15\x04\09periapt:charm/charm-with-all-of-its-exports-removed@0.1.0\x04\0\x0b+\x01\
+\0%charm-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocesse\
+d-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -18,6 +18,7 @@ use crate::{
     Answer, ApplicationStatus, Bag, CallError, CallTime, CharmStatus, GoalState, HookContext, Later, OwnBag,
     Ports, ResourceFile, StorageInfo,
     lease::{Halt, into_answer},
+    pebble,
     run::HookRun,
 };
 
@@ -314,6 +315,19 @@ impl HookContext {
     /// The file of a resource.
     pub fn resource_get(&mut self, name: &str) -> Answer<Result<ResourceFile, CallError>> {
         self.leader_call("resources.get", (name,), |run| run.resource(name))
+    }
+}
+
+/// `pebble`
+impl HookContext {
+    /// Whether the Pebble of a container listens.
+    pub fn pebble_connect(&mut self, container: &str) -> Result<(), CallError> {
+        self.call("pebble.connect", (container,), |_| Err(pebble::nobody_listens(container)))
+    }
+
+    /// Why a request to the Pebble of a container is not answered.
+    pub fn pebble_exchange(&mut self, container: &str, method: &str, target: &str) -> CallError {
+        self.call("pebble.exchange", (container, method, target), |_| pebble::nobody_listens(container))
     }
 }
 

@@ -24,6 +24,7 @@ mod lease;
 mod limits;
 mod log;
 mod network;
+mod pebble;
 mod ports;
 mod recorder;
 mod relations;

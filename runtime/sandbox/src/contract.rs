@@ -11,6 +11,7 @@ mod identity;
 mod leadership;
 mod log;
 mod network;
+mod pebble;
 mod ports;
 mod relations;
 mod resources;
@@ -46,6 +47,7 @@ pub(crate) fn link(linker: &mut Linker<HookState>) -> wasmtime::Result<()> {
     leadership::link(&mut linker.instance("periapt:charm/leadership@0.1.0")?)?;
     log::link(&mut linker.instance("periapt:charm/log@0.1.0")?)?;
     network::link(&mut linker.instance("periapt:charm/network@0.1.0")?)?;
+    pebble::link(&mut linker.instance("periapt:charm/pebble@0.1.0")?)?;
     ports::link(&mut linker.instance("periapt:charm/ports@0.1.0")?)?;
     relations::link(&mut linker.instance("periapt:charm/relations@0.1.0")?)?;
     resources::link(&mut linker.instance("periapt:charm/resources@0.1.0")?)?;

@@ -13,6 +13,7 @@ mod languages;
 mod later;
 mod mistakes;
 mod networks;
+mod python;
 mod refreshing;
 mod resources;
 mod secrets;

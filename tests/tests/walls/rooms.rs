@@ -16,6 +16,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
     Room { name: "periapt-pack", arrows: &[] },
+    Room { name: "periapt-python", arrows: &["periapt-archive"] },
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
@@ -27,6 +28,7 @@ pub(crate) const ROOMS: &[Room] = &[
         name: "periapt-lab",
         arrows: &["periapt-model", "periapt-uniter", "periapt-hook", "periapt-sandbox"],
     },
+    Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
     Room { name: "periapt-model", arrows: &["periapt-host-api"] },
     Room { name: "periapt-store", arrows: &["periapt-model"] },
     Room { name: "periapt-store-rocksdb", arrows: &["periapt-store"] },
@@ -37,7 +39,14 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         name: "periapt",
-        arrows: &["periapt-client", "periapt-controller", "periapt-agent", "periapt-archive", "periapt-pack"],
+        arrows: &[
+            "periapt-client",
+            "periapt-controller",
+            "periapt-agent",
+            "periapt-pack",
+            "periapt-python",
+            "periapt-trial",
+        ],
     },
     // From outside: the binary, the HTTP API, the public crates.
     Room { name: "periapt-tests", arrows: &["periapt", "periapt-lab"] },

@@ -39,7 +39,7 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     let Some(language) = Language::of(directory).map_err(failed)? else {
         let marks: Vec<_> = Language::ALL.iter().flat_map(|language| language.marks()).copied().collect();
         return Err(Failure::new(format!("{} does not exist", component.display())).with_hint(format!(
-            "build the charm for WebAssembly, and name what was built with --wasm; sources that are built here are {}",
+            "build the charm for WebAssembly, and name what was built with --wasm; sources that are built here are {} and src/charm.py",
             marks.join(", ")
         )));
     };

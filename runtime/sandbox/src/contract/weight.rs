@@ -8,6 +8,7 @@ use super::{
         hook_tools::Output,
         log::Level,
         network::{InterfaceAddress, NetworkInfo, NetworkInterface},
+        pebble::{Request, Response},
         ports::{OpenedPorts, Ports},
         relations::{Bag, OwnBag},
         resources::ResourceFile,
@@ -197,6 +198,18 @@ impl Weight for StorageInfo {
 impl Weight for ResourceFile {
     fn weight(&self) -> u64 {
         2 * PART + self.path.weight() + self.sha256.weight()
+    }
+}
+
+impl Weight for Request {
+    fn weight(&self) -> u64 {
+        self.method.weight() + self.target.weight() + self.headers.weight() + self.body.len() as u64
+    }
+}
+
+impl Weight for Response {
+    fn weight(&self) -> u64 {
+        PART + self.headers.weight() + self.body.len() as u64
     }
 }
 

@@ -1,0 +1,32 @@
+"""What is done once, while the component is built: everything that a hook should find done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+from . import imports, metadata, stand_ins
+from .charm import PATH, Program
+from .location import Building
+
+
+def build(path: Iterable[str]) -> Program:
+    """Import the charm, which lies in one of the directories of `path`, and all that it may import later."""
+    stand_ins.install()
+    directory = next(entry for entry in path if os.path.exists(f"{entry}/src/charm.py"))
+    building = Building(directory)
+    building.begin()
+    with building.files_in_place():
+        from . import storage
+
+        storage.install()
+        with open(PATH, encoding="utf-8") as file:
+            program = Program(file.read())
+        program.load()
+        failed = imports.import_all(building)
+        metadata.remember("/charm")
+    building.end()
+    for line in failed:
+        print(f"not imported: {line}", file=sys.stderr)
+    return program

@@ -1,0 +1,118 @@
+"""What may be imported in a hook must be imported at build: a module of the standard library that was not cannot be
+imported later, since its file is not there.
+
+So every import statement of the charm's own code, and of all that this imports, is done once, wherever it stands. One
+that fails then is one that fails in the hook that comes to it, if any does: it is left to that hook.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
+
+from .location import PARTS, Building
+
+#: What the interpreter itself imports only when it needs it: codecs by name, and what formats times and exceptions.
+HIDDEN = (
+    "_pydatetime",
+    "_strptime",
+    "encodings.ascii",
+    "encodings.idna",
+    "encodings.latin_1",
+    "encodings.utf_16",
+    "encodings.utf_8_sig",
+    "getpass",
+    "string",
+    "traceback",
+    "unicodedata",
+    "zoneinfo",
+)
+
+#: What no hook needs and what would only make the component larger: tests and their tools, and graphical things.
+NEVER = frozenset({"__main__", "idlelib", "ops.testing", "pdb", "pytest", "scenario", "test", "tkinter", "turtledemo", "unittest"})
+
+
+def import_all(building: Building) -> list[str]:
+    """Do every import that the charm and its libraries may come to, until nothing new is found."""
+    done: set[str] = set()
+    failed: list[str] = []
+    # All of the charm's own modules may be imported; of its libraries' those that something imports.
+    waiting = {name for part in PARTS[:2] for name in modules_of(building.now(f"/charm/{part}"))}
+    waiting.update(HIDDEN)
+    while True:
+        for name, module in list(sys.modules.items()):
+            if name not in done and _is_of_the_charm(module):
+                done.add(name)
+                waiting.update(imported_by(module))
+        waiting -= done
+        if not waiting:
+            return failed
+        for name in sorted(waiting):
+            done.add(name)
+            if name.split(".")[0] in NEVER or name in NEVER:
+                continue
+            try:
+                importlib.import_module(name)
+            except BaseException as error:
+                failed.append(f"{name}: {error}")
+        waiting = set()
+
+
+def _is_of_the_charm(module) -> bool:
+    return (getattr(module, "__file__", None) or "").startswith("/charm/")
+
+
+def imported_by(module) -> set[str]:
+    """The modules that a loaded module's source names in import statements."""
+    loader = getattr(module, "__loader__", None)
+    source = loader.get_source(module.__name__) if hasattr(loader, "get_source") else None
+    if source is None:
+        return set()
+    package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
+    return set(named_in(ast.parse(source), package))
+
+
+def named_in(tree: ast.AST, package: str) -> Iterator[str]:
+    """The modules that import statements name, `package` being what relative ones start from.
+
+    `from A import B` may mean a module A.B; it is named, too, where A is a package.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                parents = parents[: len(parents) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            if base:
+                yield base
+                yield from _submodules(base, node.names)
+
+
+def _submodules(base: str, aliases: Iterable[ast.alias]) -> Iterator[str]:
+    package = sys.modules.get(base)
+    if package is not None and hasattr(package, "__path__"):
+        yield from (f"{base}.{alias.name}" for alias in aliases if not hasattr(package, alias.name) and alias.name != "*")
+
+
+def modules_of(directory: str) -> Iterator[str]:
+    """The names of all modules below a directory, tests left out."""
+    import os
+
+    try:
+        entries = sorted(os.listdir(directory))
+    except OSError:
+        return
+    for entry in entries:
+        path = f"{directory}/{entry}"
+        if entry.endswith(".py") and entry != "__init__.py":
+            yield entry.removesuffix(".py")
+        elif os.path.isdir(path) and entry.isidentifier() and entry not in ("tests", "testing"):
+            below = list(modules_of(path))
+            if below or os.path.exists(f"{path}/__init__.py"):
+                yield entry
+                yield from (f"{entry}.{name}" for name in below)

@@ -1,0 +1,168 @@
+"""What cannot work in the sandbox, found in the sources before anything is built.
+
+An error is what certainly fails: an import that is done when the charm is imported, of a module that is not there. All
+else is a warning, since nobody knows whether the code is ever reached: the rest of what a charm's own code does that
+has no counterpart in the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Iterator
+
+from ..stand_ins.names import HOOK_TOOLS, STAND_INS
+from .sources import Module, Sources
+
+#: Modules of the standard library that WASI's CPython does not have, with what they need.
+MISSING = {
+    "bz2": "it is not compiled in",
+    "ctypes": "there is no native code",
+    "curses": "there is no terminal",
+    "lzma": "it is not compiled in",
+    "mmap": "WASI maps no files",
+    "msvcrt": "it is Windows'",
+    "pty": "there is no terminal",
+    "readline": "there is no terminal",
+    "resource": "there are no processes",
+    "ssl": "there is no network, and no TLS",
+    "syslog": "there is no syslog; what is logged goes to the unit's log",
+    "termios": "there is no terminal",
+    "tkinter": "there is no display",
+    "tty": "there is no terminal",
+    "turtle": "there is no display",
+    "winreg": "it is Windows'",
+    "winsound": "it is Windows'",
+}
+
+#: Calls that have no counterpart, by the name that they have after all imports are resolved.
+CALLS = {
+    "asyncio.run": "an event loop needs sockets, and there are none",
+    "concurrent.futures.ProcessPoolExecutor": "there are no processes",
+    "concurrent.futures.ThreadPoolExecutor": "there are no threads",
+    "http.client.HTTPConnection": "there is no network",
+    "http.client.HTTPSConnection": "there is no network",
+    "multiprocessing.Pool": "there are no processes",
+    "multiprocessing.Process": "there are no processes",
+    "os.execv": "there are no processes",
+    "os.fork": "there are no processes",
+    "os.kill": "there are no processes",
+    "os.popen": "there are no processes",
+    "os.system": "there are no processes",
+    "signal.alarm": "there are no signals",
+    "socket.create_connection": "there is no network",
+    "socket.create_server": "there is no network",
+    "socket.socket": "there is no network; of sockets on paths only Pebble's are known",
+    "threading.Thread": "there are no threads",
+    "threading.Timer": "there are no threads",
+    "urllib.request.urlopen": "there is no network",
+}
+
+#: Functions of `subprocess` that start a program, which their first argument names.
+STARTERS = frozenset(
+    f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "Popen")
+)
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Finding:
+    """Something that cannot work."""
+
+    file: str
+    line: int
+    #: `error` or `warning`.
+    severity: str
+    message: str
+
+
+def check(charm: pathlib.Path) -> list[Finding]:
+    """What cannot work in a charm whose sources are in src, lib and venv below a directory; sorted."""
+    sources = Sources(charm)
+    findings = set(_of_imports(sources))
+    for module in sources.own():
+        if isinstance(module.tree, SyntaxError):
+            version = ".".join(map(str, sys.version_info[:2]))
+            message = f"{module.tree.msg} (read as Python {version})"
+            findings.add(Finding(module.file, module.tree.lineno or 1, "error", message))
+        else:
+            findings.update(_of_code(module, sources))
+    # What is an error need not be warned of as well.
+    certain = {(finding.file, finding.line) for finding in findings if finding.severity == "error"}
+    return sorted(
+        finding for finding in findings if finding.severity == "error" or (finding.file, finding.line) not in certain
+    )
+
+
+def _of_imports(sources: Sources) -> Iterator[Finding]:
+    """Follows the imports that are certainly done when src/charm.py is imported."""
+    waiting, seen = ["charm"], set()
+    while waiting:
+        name = waiting.pop()
+        module = sources.find(name)
+        if name in seen or module is None or isinstance(module.tree, SyntaxError):
+            continue
+        seen.add(name)
+        for line, imported in module.certain_imports():
+            reason = _missing(imported, sources)
+            if reason:
+                yield Finding(module.file, line, "error", reason)
+            else:
+                parts = imported.split(".")
+                waiting.extend(".".join(parts[: end + 1]) for end in range(len(parts)))
+
+
+def _missing(name: str, sources: Sources) -> str | None:
+    """Why a module cannot be imported; none if it can."""
+    top = name.split(".")[0]
+    if top in MISSING:
+        return f"module {top} is not in the sandbox's Python: {MISSING[top]}"
+    if top in sys.stdlib_module_names or top in STAND_INS or sources.knows(top):
+        return None
+    return f"module {top} is neither in src, nor in lib, nor among the dependencies"
+
+
+def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
+    """What a module of the charm's own may come to."""
+    for line, imported in module.all_imports():
+        top = imported.split(".")[0]
+        if top in MISSING:
+            yield Finding(module.file, line, "warning", f"module {top} is not in the sandbox's Python: {MISSING[top]}")
+    for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
+        name = module.resolved(call.func)
+        message = _of_call(name, call) if name else None
+        if message:
+            yield Finding(module.file, call.lineno, "warning", message)
+
+
+def _of_call(name: str, call: ast.Call) -> str | None:
+    if name in CALLS:
+        return f"{name}: {CALLS[name]}"
+    if name in STARTERS:
+        program = _program(call)
+        if program is not None and program.rpartition("/")[2] not in HOOK_TOOLS:
+            return f"{name}: {program!r} is no hook tool, and there are no other programs"
+    if name in ("importlib.import_module", "__import__") and call.args and not isinstance(call.args[0], ast.Constant):
+        return f"{name}: a module that only this names must be one of the charm's own or of its dependencies"
+    return None
+
+
+def _program(call: ast.Call) -> str | None:
+    """The program that a call names outright."""
+    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "args")]
+    if not given:
+        return None
+    first = given[0]
+    if isinstance(first, (ast.List, ast.Tuple)) and first.elts:
+        first = first.elts[0]
+        words = [first.value] if isinstance(first, ast.Constant) and isinstance(first.value, str) else []
+    elif isinstance(first, ast.Constant) and isinstance(first.value, str):
+        words = first.value.split()
+    elif isinstance(first, ast.JoinedStr) and first.values and isinstance(first.values[0], ast.Constant):
+        # Up to the first space it is known, if there is one.
+        text = str(first.values[0].value)
+        words = text.split()[:1] if " " in text.strip() or text.endswith(" ") else []
+    else:
+        words = []
+    return words[0] if words else None

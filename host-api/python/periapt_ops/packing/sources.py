@@ -1,0 +1,144 @@
+"""The sources of a charm: its own in src and lib, its dependencies' in venv, found by module as an import would."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+from collections.abc import Iterator
+
+from ..location import PARTS
+
+#: What is raised by an import that fails, or by more than that.
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+class Sources:
+    """All modules below a directory with src, lib and venv."""
+
+    def __init__(self, root: pathlib.Path):
+        self._root = root
+
+    def own(self) -> Iterator[Module]:
+        """The charm's own modules, tests left out."""
+        for part in PARTS[:2]:
+            for path in sorted((self._root / part).rglob("*.py")):
+                below = path.relative_to(self._root / part).parts
+                if "tests" not in below and "__pycache__" not in below:
+                    yield Module(self._root, path, ".".join(below).removesuffix(".py").removesuffix(".__init__"))
+
+    @functools.cache
+    def find(self, name: str) -> Module | None:
+        """A module by name; none if it is no file of these."""
+        below = pathlib.PurePath(*name.split("."))
+        for part in PARTS:
+            for path in (self._root / part / below / "__init__.py", self._root / part / below.with_suffix(".py")):
+                if path.is_file():
+                    return Module(self._root, path, name)
+        return None
+
+    @functools.cache
+    def knows(self, top: str) -> bool:
+        """Whether there is a module or a package of that name; a package may be a bare directory."""
+        return self.find(top) is not None or any((self._root / part / top).is_dir() for part in PARTS)
+
+
+class Module:
+    """One source."""
+
+    def __init__(self, root: pathlib.Path, path: pathlib.Path, name: str):
+        #: Where it is, below the charm's directory.
+        self.file = path.relative_to(root).as_posix()
+        self._path, self._name = path, name
+
+    @functools.cached_property
+    def tree(self) -> ast.Module | SyntaxError:
+        """Its code, or what is wrong with it."""
+        try:
+            return ast.parse(self._path.read_bytes(), self.file)
+        except SyntaxError as error:
+            return error
+        except ValueError as error:
+            return SyntaxError(str(error))
+
+    def certain_imports(self) -> Iterator[tuple[int, str]]:
+        """Lines and names of imports that are done whenever the module is, and that nothing catches."""
+        yield from self._imports(_certain(self.tree.body))
+
+    def all_imports(self) -> Iterator[tuple[int, str]]:
+        """Lines and names of all imports, wherever they stand, that nothing catches."""
+        caught = {
+            node
+            for block in ast.walk(self.tree)
+            if isinstance(block, ast.Try) and _catches(block)
+            for statement in block.body
+            for node in ast.walk(statement)
+        }
+        yield from self._imports(node for node in ast.walk(self.tree) if node not in caught)
+
+    def resolved(self, function: ast.expr) -> str | None:
+        """What a name in a call stands for, by the module's imports: `sp.run` for `subprocess.run`."""
+        parts = []
+        while isinstance(function, ast.Attribute):
+            parts.append(function.attr)
+            function = function.value
+        if not isinstance(function, ast.Name):
+            return None
+        first = self._names.get(function.id)
+        if first is None:
+            return function.id if function.id == "__import__" and not parts else None
+        return ".".join([first, *reversed(parts)])
+
+    @functools.cached_property
+    def _names(self) -> dict[str, str]:
+        names = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.split(".")[0]
+                    names[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return names
+
+    def _imports(self, nodes) -> Iterator[tuple[int, str]]:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = self._absolute(node)
+                if base:
+                    yield node.lineno, base
+                    if base != node.module or node.level:
+                        yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        is_package = self.file.endswith("/__init__.py")
+        parents = self._name.split(".")
+        parents = parents[: len(parents) - node.level + (1 if is_package else 0)]
+        return ".".join([*parents, node.module] if node.module else parents)
+
+
+def _certain(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported, whatever the conditions in it say."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.With, ast.ClassDef)):
+            yield from _certain(statement.body)
+        elif isinstance(statement, ast.Try) and not _catches(statement):
+            yield from _certain(statement.body)
+            yield from _certain(statement.finalbody)
+
+
+def _catches(block: ast.Try) -> bool:
+    """Whether a failed import in a block is expected."""
+    for handler in block.handlers:
+        if handler.type is None:
+            return True
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(getattr(kind, "id", getattr(kind, "attr", None)) in _CAUGHT for kind in kinds):
+            return True
+    return False

@@ -1,0 +1,14 @@
+"""Stand-ins for what WASI's CPython lacks and `ops` charms need; one module each, with the reason in front.
+
+None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
+"""
+
+from . import locks, processes, sockets, users
+
+
+def install() -> None:
+    """Put all of them in place, once, before the charm is imported."""
+    users.install()
+    locks.install()
+    processes.install()
+    sockets.install()

@@ -1,0 +1,60 @@
+//! Running `componentize-py`.
+
+use std::{fs, path::Path};
+
+use crate::{PythonError, python::Python};
+
+/// Runs the tool that lies in the directory of the first argument, with the others.
+const RUN: &str =
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from componentize_py import script; sys.exit(script())";
+
+/// Where a component is built: the package, the charm and the contract lie below it.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(crate) directory: &'a Path,
+}
+
+impl Stage<'_> {
+    /// Builds the component of the charm in `charm`, with the package in `shim` and the contract in `wit`.
+    pub(crate) fn build(&self, python: &Python, tool: &Path, output: &Path) -> Result<(), PythonError> {
+        // Else the tool would add whatever packages this machine's Python has.
+        let nothing = self.directory.join("site");
+        let packages = nothing.join("lib/python3/site-packages");
+        fs::create_dir_all(&packages).map_err(|source| PythonError::Io { path: packages.clone(), source })?;
+        let done = python.output(
+            python
+                .command()
+                .current_dir(self.directory)
+                .env("VIRTUAL_ENV", &nothing)
+                .args(["-I", "-c", RUN])
+                .arg(tool)
+                .args(["--quiet", "-d", "wit", "-w", "python-charm", "componentize"])
+                .args(["-p", "shim", "-p", "charm", "periapt_component", "-o"])
+                .arg(output),
+        )?;
+        match done.status.success() && output.exists() {
+            true => Ok(()),
+            false => Err(PythonError::Build(reason(&String::from_utf8_lossy(&done.stderr)))),
+        }
+    }
+}
+
+/// What the charm itself said: the tool puts its own trace before and after it.
+fn reason(stderr: &str) -> String {
+    let (_, from) = stderr.split_once("AssertionError: ").unwrap_or(("", stderr));
+    let (text, _) = from.split_once("\n\nCaused by:").unwrap_or((from, ""));
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_failed_build_the_charms_own_words_are_told() {
+        let stderr = "Traceback (most recent call last):\n  File \"<string>\", line 1\nAssertionError: Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero\n\n\nCaused by:\n    x\n\nStack backtrace:\n   0: y\n";
+        let expected = "Traceback (most recent call last):\n  File \"/charm/src/charm.py\", line 3, in <module>\nZeroDivisionError: division by zero";
+        assert_eq!(reason(stderr), expected);
+        assert_eq!(reason("no such file\n"), "no such file");
+    }
+}

@@ -1,0 +1,139 @@
+//! Packing, from a charm's directory to its archive.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use periapt_archive::{Contents, Packed};
+
+use crate::{
+    Finding, PythonError, Severity,
+    component::Stage,
+    metadata,
+    python::Python,
+    shim,
+    tools::{COMPONENTIZE, Tools},
+    vendor::Packing,
+};
+
+/// Whether a directory holds a charm on the `ops` framework.
+pub fn is_python_charm(directory: &Path) -> bool {
+    directory.join("src/charm.py").is_file()
+}
+
+/// What packing is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Fetching the compiler of components, once a machine.
+    Tools,
+    /// Fetching the charm's dependencies.
+    Dependencies,
+    /// Reading the sources.
+    Sources,
+    /// Building the component.
+    Component,
+    /// Compressing it.
+    Archive,
+}
+
+/// What it is at, for people.
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tools => write!(f, "fetching {COMPONENTIZE}, once"),
+            Self::Dependencies => f.write_str("fetching the charm's dependencies"),
+            Self::Sources => f.write_str("checking the sources"),
+            Self::Component => f.write_str("building the component"),
+            Self::Archive => f.write_str("compressing the archive"),
+        }
+    }
+}
+
+/// An archive, and what may not work in it.
+#[derive(Debug, Clone)]
+pub struct PackedPython {
+    /// The archive.
+    pub packed: Packed,
+    /// What fails where the charm comes to it.
+    pub warnings: Vec<Finding>,
+}
+
+/// Packs Python charms.
+#[derive(Debug, Clone)]
+pub struct Packer {
+    tools: Tools,
+}
+
+impl Packer {
+    /// Keeps its tools in a cache.
+    pub fn new(cache: &Path) -> Self {
+        Self { tools: Tools::new(cache) }
+    }
+
+    /// Packs a charm's directory. `at` is told of each step when it begins.
+    ///
+    /// # Errors
+    /// [`PythonError`]. What is certain to fail is told before anything is built.
+    pub fn pack(&self, directory: &Path, at: &mut dyn FnMut(Step)) -> Result<PackedPython, PythonError> {
+        let directory = &fs::canonicalize(directory)
+            .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
+        let mut contents = Contents::of(directory)?;
+        metadata::split(&mut contents)?;
+        for part in ["src", "lib"] {
+            let path = directory.join(part);
+            if path.is_dir() {
+                contents.add(&path, part)?;
+            }
+        }
+
+        let python = Python::find()?;
+        python.require_pip()?;
+        let stage = tempfile::Builder::new().prefix("periapt-pack-").tempdir();
+        let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
+        let below = |name: &str| stage.path().join(name);
+        let (charm, package) = (below("charm"), below("shim"));
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| PythonError::Io { path, source }
+        };
+        shim::write_package(&package).map_err(failed(&package))?;
+        shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
+        write_all(&contents, &charm)?;
+
+        let packing = Packing { python: &python, package: &package };
+        at(Step::Dependencies);
+        let venv = charm.join("venv");
+        packing.vendor(directory, &venv)?;
+        contents.add(&venv, "venv")?;
+
+        at(Step::Sources);
+        let (errors, warnings) =
+            packing.check(&charm)?.into_iter().partition::<Vec<_>, _>(|it| it.severity == Severity::Error);
+        if !errors.is_empty() {
+            return Err(PythonError::CannotRun(errors));
+        }
+
+        let tool = match self.tools.present() {
+            Some(tool) => tool,
+            None => {
+                at(Step::Tools);
+                self.tools.fetch(&python)?
+            }
+        };
+        at(Step::Component);
+        let component = below("charm.wasm");
+        Stage { directory: stage.path() }.build(&python, &tool, &component)?;
+        at(Step::Archive);
+        Ok(PackedPython { packed: contents.pack(&component)?, warnings })
+    }
+}
+
+fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {
+    for (path, content) in contents.iter() {
+        let path: PathBuf = directory.join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::write(&path, content)).map_err(|source| PythonError::Io { path, source })?;
+    }
+    Ok(())
+}

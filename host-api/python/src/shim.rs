@@ -1,0 +1,88 @@
+//! The package `periapt_ops` and the contract, as they are written to where a component is built.
+
+use std::{fs, io, path::Path};
+
+/// The contract with charms.
+const CONTRACT: &str = include_str!("../../wit/charm.wit");
+
+/// The part of it that a Python charm's component is built with.
+const WORLD: &str = include_str!("../wit/python.wit");
+
+macro_rules! sources {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../", $path)))),*]
+    };
+}
+
+/// All sources of the package, and the component's own module.
+const SOURCES: &[(&str, &str)] = sources![
+    "periapt_component.py",
+    "periapt_ops/__init__.py",
+    "periapt_ops/build.py",
+    "periapt_ops/charm.py",
+    "periapt_ops/host.py",
+    "periapt_ops/imports.py",
+    "periapt_ops/location.py",
+    "periapt_ops/metadata.py",
+    "periapt_ops/packing/__init__.py",
+    "periapt_ops/packing/__main__.py",
+    "periapt_ops/packing/check.py",
+    "periapt_ops/packing/sources.py",
+    "periapt_ops/packing/vendor.py",
+    "periapt_ops/stand_ins/__init__.py",
+    "periapt_ops/stand_ins/locks.py",
+    "periapt_ops/stand_ins/names.py",
+    "periapt_ops/stand_ins/processes.py",
+    "periapt_ops/stand_ins/sockets.py",
+    "periapt_ops/stand_ins/users.py",
+    "periapt_ops/storage.py",
+];
+
+/// Writes the package below a directory.
+pub(crate) fn write_package(directory: &Path) -> io::Result<()> {
+    for (path, source) in SOURCES {
+        write(&directory.join(path), source)?;
+    }
+    Ok(())
+}
+
+/// Writes the contract as `componentize-py` reads it.
+pub(crate) fn write_wit(directory: &Path) -> io::Result<()> {
+    write(&directory.join("python.wit"), WORLD)?;
+    write(&directory.join("deps/charm/charm.wit"), CONTRACT)
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(path, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, path::PathBuf};
+
+    use super::*;
+
+    fn sources_below(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources_below(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "py") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_source_of_the_package_is_in_the_binary() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = vec![root.join("periapt_component.py")];
+        sources_below(&root.join("periapt_ops"), &mut found);
+        let found: BTreeSet<_> =
+            found.iter().map(|path| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()).collect();
+        assert_eq!(found, SOURCES.iter().map(|(path, _)| (*path).to_owned()).collect());
+    }
+}

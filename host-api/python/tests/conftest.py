@@ -1,0 +1,49 @@
+"""A host in place of the sandbox's."""
+
+import subprocess
+
+import pytest
+
+from periapt_ops import host
+from periapt_ops.stand_ins import processes
+
+
+class FakeHost:
+    """Answers tools from a table, and keeps what was asked."""
+
+    def __init__(self):
+        self.calls = []
+        self.answers = {}
+        self.pebble = None
+
+    def run_tool(self, name, arguments, stdin):
+        self.calls.append((name, arguments, stdin))
+        answer = self.answers.get(name, b"")
+        if callable(answer):
+            answer = answer(arguments, stdin)
+        if isinstance(answer, host.ToolResult):
+            return answer
+        return host.ToolResult(0, answer, b"")
+
+    def pebble_connect(self, container):
+        if self.pebble is None:
+            raise ConnectionRefusedError(container)
+
+    def pebble_request(self, container, request):
+        return self.pebble(container, request)
+
+
+@pytest.fixture
+def fake():
+    """The host of the hook that runs, until the test is over."""
+    fake = FakeHost()
+    host.use(fake)
+    yield fake
+    host.use_none()
+
+
+@pytest.fixture
+def tools(fake, monkeypatch):
+    """The same, with hook tools in the place of processes."""
+    monkeypatch.setattr(subprocess, "Popen", processes.HookToolProcess)
+    return fake

@@ -1,0 +1,90 @@
+"""What is found in sources before anything is built."""
+
+import pytest
+
+from periapt_ops.packing.check import check
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Findings of a charm with some files, as `FILE:LINE SEVERITY MESSAGE`."""
+
+    def found(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return [f"{it.file}:{it.line} {it.severity} {it.message}" for it in check(tmp_path)]
+
+    return found
+
+
+def test_a_charm_that_fits_has_no_findings(found):
+    files = {
+        "src/charm.py": "import logging\nimport fcntl\nimport ops\nfrom helpers import x\nfrom charms.db.v0 import db\n",
+        "src/helpers.py": "import subprocess\nsubprocess.run(['config-get'])\nx = 1\n",
+        "lib/charms/db/v0/db.py": "",
+        "venv/ops/__init__.py": "from . import model\n",
+        "venv/ops/model.py": "import threading\nthreading.Thread(target=print)\n",
+    }
+    assert found(files) == []
+
+
+def test_an_import_that_certainly_fails_is_an_error_wherever_it_is_reached(found):
+    files = {
+        "src/charm.py": "import ops\nimport nowhere\nfrom helpers import x\n",
+        "src/helpers.py": "class A:\n    import ctypes\nx = 1\n",
+        "venv/ops/__init__.py": "from . import net\n",
+        "venv/ops/net.py": "\nimport ssl\n",
+        "venv/unused/__init__.py": "import ssl\n",
+    }
+    assert found(files) == [
+        "src/charm.py:2 error module nowhere is neither in src, nor in lib, nor among the dependencies",
+        "src/helpers.py:2 error module ctypes is not in the sandbox's Python: there is no native code",
+        "venv/ops/net.py:2 error module ssl is not in the sandbox's Python: there is no network, and no TLS",
+    ]
+
+
+def test_an_import_that_may_not_be_reached_is_a_warning_and_one_that_is_expected_to_fail_is_none(found):
+    files = {
+        "src/charm.py": (
+            "import sys\nfrom typing import TYPE_CHECKING\n"
+            "try:\n    import ssl\nexcept ImportError:\n    ssl = None\n"
+            "if TYPE_CHECKING:\n    import nowhere\n"
+            "def f():\n    import lzma\n"
+        )
+    }
+    assert found(files) == ["src/charm.py:10 warning module lzma is not in the sandbox's Python: it is not compiled in"]
+
+
+def test_calls_without_a_counterpart_are_named_however_they_are_imported(found):
+    files = {
+        "src/charm.py": (
+            "import subprocess as sp, threading, socket, importlib\n"
+            "from subprocess import check_output\n"
+            "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+            "def f(name):\n"
+            "    sp.run(['systemctl', 'start', name])\n"
+            "    check_output(f'apt-get install {name}', shell=True)\n"
+            "    sp.run(['juju-log', name])\n"
+            "    sp.run(name)\n"
+            "    threading.Thread(target=f).start()\n"
+            "    Pool(4)\n"
+            "    socket.create_connection(('a', 1))\n"
+            "    importlib.import_module(name)\n"
+            "    importlib.import_module('json')\n"
+        )
+    }
+    assert [line.removeprefix("src/charm.py:") for line in found(files)] == [
+        "5 warning subprocess.run: 'systemctl' is no hook tool, and there are no other programs",
+        "6 warning subprocess.check_output: 'apt-get' is no hook tool, and there are no other programs",
+        "9 warning threading.Thread: there are no threads",
+        "10 warning concurrent.futures.ThreadPoolExecutor: there are no threads",
+        "11 warning socket.create_connection: there is no network",
+        "12 warning importlib.import_module: a module that only this names must be one of the charm's own or of its dependencies",
+    ]
+
+
+def test_code_that_is_no_python_is_told_with_its_line(found):
+    (line,) = found({"src/charm.py": "x = 1\ndef f(:\n"})
+    assert line.startswith("src/charm.py:2 error invalid syntax (read as Python 3.")

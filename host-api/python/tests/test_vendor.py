@@ -1,0 +1,80 @@
+"""What becomes of a charm's dependencies, with pip in the test's hands."""
+
+import pytest
+
+from periapt_ops.packing import vendor
+
+
+def install(target, name, files):
+    """A distribution, as pip leaves it."""
+    info = target / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    for file in files:
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        (target / file).write_text("")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in [*files, f"{info.name}/METADATA"]))
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """Installs what the test says; `pure` are releases that there are without native code."""
+
+    class Pip:
+        asked, packages, pure = [], {}, {}
+
+        def __call__(self, target, *arguments):
+            self.asked.append(arguments)
+            if "--platform=any" in arguments:
+                name = arguments[-1].partition("==")[0]
+                if name not in self.pure:
+                    raise vendor.VendorError("No matching distribution found")
+                install(target, name, self.pure[name])
+            else:
+                for name, files in self.packages.items():
+                    install(target, name, files)
+
+    pip = Pip()
+    pip.asked = []
+    monkeypatch.setattr(vendor, "_pip", pip)
+    return pip
+
+
+def test_native_code_is_refused_by_name(tmp_path, pip):
+    (tmp_path / "requirements.txt").touch()
+    pip.packages = {"pydantic_core": ["pydantic_core/_core.cpython-311-x86_64-linux-gnu.so", "pydantic_core/__init__.py"]}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert done["native"] == [
+        {"package": "pydantic_core 1.0", "file": "pydantic_core/_core.cpython-311-x86_64-linux-gnu.so"}
+    ]
+
+
+def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
+    (tmp_path / "requirements.txt").touch()
+    pip.packages = {"fast": ["fast/__init__.py", "fast/old.py", "fast/native.so"]}
+    pip.pure = {"fast": ["fast/__init__.py", "fast/pure.py"]}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert (done["installed"], done["native"]) == (["fast==1.0"], [])
+    assert sorted(path.name for path in (tmp_path / "venv/fast").iterdir()) == ["__init__.py", "pure.py"]
+
+
+def test_a_package_that_does_without_loses_its_native_files(tmp_path, pip):
+    (tmp_path / "requirements.txt").touch()
+    pip.packages = {"PyYAML": ["yaml/__init__.py", "yaml/_yaml.cpython-311-x86_64-linux-gnu.so"]}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert (done["native"], [path.name for path in (tmp_path / "venv/yaml").iterdir()]) == ([], ["__init__.py"])
+
+
+def test_requirements_come_from_either_file(tmp_path, pip):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "c"\ndependencies = ["ops~=3.0", "jinja2"]\n')
+    vendor.vendor(tmp_path, tmp_path / "venv", ["extra"])
+    assert pip.asked[-1][1:] == ("ops~=3.0", "jinja2", "extra")
+    (tmp_path / "requirements.txt").touch()
+    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert pip.asked[-1][1:] == ("-r", str(tmp_path / "requirements.txt"))
+
+
+def test_dependencies_that_only_poetry_knows_are_asked_for_otherwise(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.poetry.dependencies]\nops = "^3"\n')
+    with pytest.raises(vendor.VendorError, match="poetry export"):
+        vendor.vendor(tmp_path, tmp_path / "venv", [])

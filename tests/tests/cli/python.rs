@@ -1,0 +1,84 @@
+//! Charms on the ops framework, unchanged: packed by the binary, run in the sandbox, driven by an operator.
+
+use std::fs;
+
+use periapt_tests::{Installation, packed};
+use serde_json::{Value, json};
+
+use crate::text;
+
+/// What an operator sees of an application's first unit.
+fn message(periapt: &Installation, unit: &str) -> anyhow::Result<String> {
+    let shown = periapt.json(["show-unit", unit])?;
+    Ok(text(&shown[unit], "/workload-status/message")?.to_owned())
+}
+
+/// Runs an action of a unit, and answers its task.
+fn task(periapt: &Installation, unit: &str, arguments: &[&str]) -> anyhow::Result<Value> {
+    let shown = periapt.json([&["run", unit], arguments].concat())?;
+    Ok(shown.as_object().and_then(|tasks| tasks.values().next()).cloned().unwrap_or_default())
+}
+
+#[test]
+fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    // One after the other: compiling them takes its time.
+    for (charm, application, status) in
+        [("python-accounts", "accounts", "active"), ("python-portal", "portal", "blocked")]
+    {
+        packed(charm, periapt.path())?;
+        periapt.ok(["deploy", &format!("./{charm}.charm"), application])?;
+        periapt.wait_for(["application", application, "--status", status])?;
+    }
+
+    // An event that the provider puts off is told again when the operator has opened the door: StoredState and deferred
+    // events are kept from hook to hook.
+    periapt.ok(["config", "accounts", "open=false"])?;
+    periapt.wait_for(["unit", "accounts/0", "--message", "no accounts are given out"])?;
+    periapt.ok(["integrate", "accounts", "portal"])?;
+    periapt.wait_for(["unit", "portal/0", "--status", "waiting"])?;
+    periapt.ok(["config", "accounts", "open=true"])?;
+    periapt.wait_for(["unit", "portal/0", "--status", "active"])?;
+    assert_eq!(message(&periapt, "portal/0")?, "Portal: signed in as portal-1");
+    assert_eq!(message(&periapt, "accounts/0")?, "1 accounts given out");
+
+    // The relation's data, the port, and a page from a template beside the code, with a secret that was granted.
+    let portal = periapt.json(["show-unit", "portal/0"])?["portal/0"].clone();
+    assert_eq!(portal["opened-ports"], json!(["8080/tcp"]));
+    assert_eq!(portal["relation-info"][0]["application-data"]["account"], "portal-1");
+    let shown = task(&periapt, "portal/0", &["show"])?;
+    assert_eq!(shown["results"]["page"], "Portal\nsigned in as portal-1, with a password of 24 characters\n");
+
+    // A new password is a new revision of the secret, and an action says what it does.
+    periapt.ok(["config", "accounts", "password-length=30"])?;
+    let replaced = task(&periapt, "accounts/leader", &["replace-password", "account=portal-1"])?;
+    assert_eq!(replaced["results"]["replaced"], "portal-1");
+    assert!(text(&replaced, "/log/0")?.ends_with("the new password is on its way"), "{replaced}");
+    periapt.json_until(&["run", "portal/0", "show"], |shown| {
+        let mut tasks = shown.as_object().into_iter().flat_map(serde_json::Map::values);
+        tasks.any(|task| {
+            task["results"]["page"].as_str().is_some_and(|page| page.contains("of 30 characters"))
+        })
+    })?;
+    let failed = periapt.run(["run", "accounts/0", "replace-password", "account=x", "--format", "json"])?;
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stdout.contains("there is no account x"), "{failed:?}");
+
+    // Logged as the charm's own.
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "accounts/0"])?;
+    assert!(log.contains("INFO unit.accounts/0.juju-log account portal-1 was given out"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_work_is_named_before_anything_is_built() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let charm = periapt.path().join("charm");
+    fs::create_dir_all(charm.join("src"))?;
+    fs::write(charm.join("charmcraft.yaml"), "name: broken\nsummary: s\ndescription: d\n")?;
+    fs::write(charm.join("src/charm.py"), "import logging\nimport ssl\n\nlogging.info(ssl)\n")?;
+    let said = periapt.refused(["pack", "charm"])?;
+    assert!(said.contains("src/charm.py:2: module ssl is not in the sandbox's Python"), "{said}");
+    assert!(!periapt.path().join("broken.charm").exists());
+    Ok(())
+}
