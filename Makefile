@@ -20,6 +20,10 @@ demo: setup ## Deploy, relate and scale two charms in a temporary place, and kil
 demo-bundle: setup ## Deploy a bundle, back up and restore, replace certificates, gather logs
 	tools/demo-bundle
 
+.PHONY: demo-python
+demo-python: setup ## Pack two Python charms, and drive them by jubilant
+	tools/demo-python
+
 .PHONY: test
 test: setup ## Build the charms and run every test
 	tools/test

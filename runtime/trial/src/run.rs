@@ -132,15 +132,36 @@ impl Trial {
     /// [`TrialError::Scene`]: what is wrong with it. A hook that fails is no error but an outcome.
     pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
         let seed = seed(scene)?;
+        let (context, stage) = self.stage(scene, &seed)?;
+        let settings = BudgetSettings::default();
+        let budgets = match context.event().task() {
+            Some(_) => Budgets::of_action(&settings),
+            None => Budgets::of_hook(&settings),
+        };
+        let inputs = RunInputs {
+            context,
+            seed,
+            budgets,
+            storage: self.mounts(scene)?,
+            services: Arc::clone(&stage) as Arc<dyn HookServices>,
+        };
+        let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
+        Ok(tried(report, stage.take_early()))
+    }
+
+    /// What the charm would ask in a scene, without the charm: for whoever runs its code in another way.
+    ///
+    /// # Errors
+    /// [`TrialError::Scene`]: what is wrong with it.
+    pub fn context(&self, scene: &Scene) -> Result<HookContext, TrialError> {
+        Ok(self.stage(scene, &seed(scene)?)?.0)
+    }
+
+    fn stage(&self, scene: &Scene, seed: &Seed) -> Result<(HookContext, Arc<Stage>), TrialError> {
         let at = scene.now.unwrap_or_else(Timestamp::now);
         let (resources, contents) = self.resources(scene)?;
         let charm = OfCharm { digest: self.digest, meta: &self.meta };
         let event = event::event(scene, &self.meta)?;
-        let settings = BudgetSettings::default();
-        let budgets = match event.task() {
-            Some(_) => Budgets::of_action(&settings),
-            None => Budgets::of_hook(&settings),
-        };
         let stage = Arc::new(Stage {
             now: CallTime { at, boot_ms: 0 },
             lease: lease(scene),
@@ -157,17 +178,9 @@ impl Trial {
             context_id: "0".repeat(32),
             ids: seed.ids(),
             api_addresses: Vec::new(),
-            limits: Limits::within(&settings),
+            limits: Limits::within(&BudgetSettings::default()),
         };
-        let inputs = RunInputs {
-            context: HookContext::new(inputs)?,
-            seed,
-            budgets,
-            storage: self.mounts(scene)?,
-            services: Arc::clone(&stage) as Arc<dyn HookServices>,
-        };
-        let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
-        Ok(tried(report, stage.take_early()))
+        Ok((HookContext::new(inputs)?, stage))
     }
 
     /// What is attached, as a view says it, and where it lies.

@@ -8,6 +8,8 @@ mod controller;
 #[path = "../figures/figures.rs"]
 mod figures;
 mod model;
+#[path = "../figures/processes.rs"]
+mod processes;
 mod sandboxed;
 mod shell;
 mod store;

@@ -10,7 +10,7 @@ use crate::text;
 /// What an operator sees of an application's first unit.
 fn message(periapt: &Installation, unit: &str) -> anyhow::Result<String> {
     let shown = periapt.json(["show-unit", unit])?;
-    Ok(text(&shown[unit], "/workload-status/message")?.to_owned())
+    Ok(text(&shown, &format!("/{}/workload-status/message", unit.replace('/', "~1")))?.to_owned())
 }
 
 /// Runs an action of a unit, and answers its task.

@@ -1,0 +1,97 @@
+//! Hook tools as processes, for baselines: each asks over a unix socket, and is answered by the same implementation of the
+//! tools from the same snapshot. Only how a charm's code runs and asks is another.
+
+use std::{
+    io::{Read as _, Write as _},
+    os::unix::{
+        fs::symlink,
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_hook::{Answer, CallTime, HookContext};
+use periapt_host_api::Timestamp;
+use tempfile::TempDir;
+
+/// A socket, and a directory of tools that ask it.
+pub(crate) struct Processes {
+    socket: PathBuf,
+    tools: PathBuf,
+    /// The hook that runs, for the thread that answers.
+    current: Arc<Mutex<Option<HookContext>>>,
+    place: TempDir,
+}
+
+impl Processes {
+    pub(crate) fn new(names: impl IntoIterator<Item = &'static str>) -> anyhow::Result<Self> {
+        // A socket's path must be short.
+        let place = tempfile::Builder::new().prefix("periapt-bench-").tempdir()?;
+        let tools = place.path().join("tools");
+        std::fs::create_dir(&tools)?;
+        for name in names {
+            symlink(env!("CARGO_BIN_EXE_periapt-bench-tool"), tools.join(name))?;
+        }
+        let socket = place.path().join("socket");
+        let listener = UnixListener::bind(&socket)?;
+        let current = Arc::new(Mutex::new(None));
+        let answering = Arc::clone(&current);
+        // It ends with the process.
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A tool that hung up fails its hook.
+                let _ = answer(stream, &answering);
+            }
+        });
+        Ok(Self { socket, tools, current, place })
+    }
+
+    /// A place of its own, gone at the end.
+    pub(crate) fn place(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Runs a program as a hook with nothing but the hook's environment, and gives the context back when it has succeeded.
+    pub(crate) fn run(&self, context: HookContext, program: &mut Command) -> anyhow::Result<HookContext> {
+        let path = format!("{}:/usr/bin:/bin", self.tools.display());
+        program.env("PATH", path).env("HOOK_SOCKET", &self.socket);
+        self.current().replace(context);
+        let status = program.status()?;
+        let context = self.current().take().context("the hook's context is gone")?;
+        ensure!(status.success(), "the hook failed: {status}");
+        Ok(context)
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<HookContext>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers one tool: its words come with a 0 after each; its exit code goes back, and what it prints.
+fn answer(mut stream: UnixStream, current: &Mutex<Option<HookContext>>) -> anyhow::Result<()> {
+    let mut request = Vec::new();
+    stream.read_to_end(&mut request)?;
+    let request = String::from_utf8(request)?;
+    let mut words = request.split_terminator('\0').map(str::to_owned);
+    let path = words.next().context("a tool has a name")?;
+    let name = Path::new(&path).file_name().and_then(|name| name.to_str()).context("a tool has a name")?;
+    let arguments: Vec<String> = words.collect();
+    let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = current.as_mut().context("no hook runs")?;
+    // Leases play no part.
+    let now = CallTime { at: Timestamp::now(), boot_ms: 0 };
+    let (code, printed) = match context.run_tool(now, name, &arguments, None) {
+        Answer::Ready(output) if output.exit_code == 0 => (0, output.stdout),
+        Answer::Ready(output) => (output.exit_code, output.stderr),
+        Answer::NeedsLease | Answer::NeedsSecret(_) | Answer::NeedsFile(_) | Answer::NeedsResource(_) => {
+            (1, String::new())
+        }
+    };
+    let mut answer = vec![code];
+    answer.extend(printed.into_bytes());
+    Ok(stream.write_all(&answer)?)
+}
