@@ -24,7 +24,7 @@ pub(crate) struct Processes {
     tools: PathBuf,
     /// The hook that runs, for the thread that answers.
     current: Arc<Mutex<Option<HookContext>>>,
-    place: TempDir,
+    _place: TempDir,
 }
 
 impl Processes {
@@ -47,12 +47,7 @@ impl Processes {
                 let _ = answer(stream, &answering);
             }
         });
-        Ok(Self { socket, tools, current, place })
-    }
-
-    /// A place of its own, gone at the end.
-    pub(crate) fn place(&self) -> &Path {
-        self.place.path()
+        Ok(Self { socket, tools, current, _place: place })
     }
 
     /// Runs a program as a hook with nothing but the hook's environment, and gives the context back when it has succeeded.

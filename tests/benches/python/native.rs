@@ -9,6 +9,7 @@ use std::{
 use anyhow::Context as _;
 use periapt_archive::Archive;
 use periapt_hook::{HookContext, hook_tools};
+use tempfile::TempDir;
 
 use crate::processes::Processes;
 
@@ -18,20 +19,20 @@ const PYTHON: &str = "PERIAPT_BENCH_PYTHON";
 pub(crate) struct Native {
     processes: Processes,
     python: PathBuf,
-    charm: PathBuf,
+    charm: TempDir,
 }
 
 impl Native {
     pub(crate) fn new(archive: &[u8]) -> anyhow::Result<Self> {
         let python = env::var_os(PYTHON).with_context(|| format!("{PYTHON} must name a Python with ops"))?;
         let processes = Processes::new(hook_tools().map(|tool| tool.name))?;
-        let charm = processes.place().join("charm");
+        let charm = tempfile::tempdir()?;
         for (path, content) in Archive::read(archive)?.files() {
             // Its dependencies are those of that Python.
             if path.starts_with("venv/") || path.ends_with(".wasm") {
                 continue;
             }
-            let place = charm.join(path);
+            let place = charm.path().join(path);
             place.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(place, content)?;
         }
@@ -43,10 +44,10 @@ impl Native {
         let mut charm = Command::new(&self.python);
         charm
             .arg("src/charm.py")
-            .current_dir(&self.charm)
+            .current_dir(self.charm.path())
             .env_clear()
             .envs(context.environment())
-            .env("JUJU_CHARM_DIR", &self.charm)
+            .env("JUJU_CHARM_DIR", self.charm.path())
             .env("PYTHONPATH", "lib")
             .stdin(Stdio::null());
         self.processes.run(context, &mut charm).map(drop)

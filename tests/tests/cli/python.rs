@@ -34,7 +34,7 @@ fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
     // An event that the provider puts off is told again when the operator has opened the door: StoredState and deferred
     // events are kept from hook to hook.
     periapt.ok(["config", "accounts", "open=false"])?;
-    periapt.wait_for(["unit", "accounts/0", "--message", "no accounts are given out"])?;
+    periapt.wait_for(["unit", "accounts/0", "--status", "maintenance"])?;
     periapt.ok(["integrate", "accounts", "portal"])?;
     periapt.wait_for(["unit", "portal/0", "--status", "waiting"])?;
     periapt.ok(["config", "accounts", "open=true"])?;
