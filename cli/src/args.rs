@@ -48,7 +48,9 @@ pub(crate) enum Command {
     /// Run a controller, or start one again that was bootstrapped here
     #[command(subcommand)]
     Controller(commands::controller::Controller),
+    #[command(visible_alias = "list-controllers")]
     Controllers(commands::controllers::Controllers),
+    ShowController(commands::show::ShowController),
     DestroyController(commands::destroy_controller::DestroyController),
     KillController(commands::destroy_controller::KillController),
     /// Run an agent
@@ -58,10 +60,15 @@ pub(crate) enum Command {
 
     // Models.
     AddModel(commands::model::AddModel),
+    #[command(visible_alias = "list-models")]
     Models(commands::model::Models),
     Switch(commands::switch::Switch),
     DestroyModel(commands::model::DestroyModel),
     ModelConfig(commands::model_config::ModelConfig),
+    ModelDefaults(commands::model_defaults::ModelDefaults),
+    ShowModel(commands::show::ShowModel),
+    ModelConstraints(commands::constraints::ModelConstraints),
+    SetModelConstraints(commands::constraints::SetModelConstraints),
 
     // Applications.
     Deploy(commands::deploy::Deploy),
@@ -69,16 +76,22 @@ pub(crate) enum Command {
     Refresh(commands::refresh::Refresh),
     Config(commands::config::Config),
     Trust(commands::config::Trust),
+    Constraints(commands::constraints::Constraints),
+    SetConstraints(commands::constraints::SetConstraints),
     AddUnit(commands::units::AddUnit),
     RemoveUnit(commands::units::RemoveUnit),
     RemoveApplication(commands::units::RemoveApplication),
     Expose(commands::expose::Expose),
     Unexpose(commands::expose::Unexpose),
     Bind(commands::spaces::Bind),
+    #[command(visible_alias = "list-spaces")]
     Spaces(commands::spaces::Spaces),
+    #[command(visible_alias = "list-subnets")]
     Subnets(commands::spaces::Subnets),
     AddSpace(commands::spaces::AddSpace),
     MoveToSpace(commands::spaces::MoveToSpace),
+    ShowSpace(commands::spaces::ShowSpace),
+    RenameSpace(commands::spaces::RenameSpace),
     RemoveSpace(commands::spaces::RemoveSpace),
     #[command(visible_alias = "relate")]
     Integrate(commands::integrate::Integrate),
@@ -93,10 +106,15 @@ pub(crate) enum Command {
     RemoveOffer(commands::offers::RemoveOffer),
     Consume(commands::offers::Consume),
     RemoveSaas(commands::offers::RemoveSaas),
+    #[command(visible_alias = "list-machines")]
     Machines(commands::machines::Machines),
+    ShowMachine(commands::show::ShowMachine),
     RemoveMachine(commands::machines::RemoveMachine),
+    RetryProvisioning(commands::retry_provisioning::RetryProvisioning),
     #[command(visible_alias = "list-storage")]
     Storage(commands::storage::Storage),
+    #[command(visible_alias = "list-storage-pools")]
+    StoragePools(commands::storage::StoragePools),
     ShowStorage(commands::storage::ShowStorage),
     AddStorage(commands::storage::AddStorage),
     AttachStorage(commands::storage::AttachStorage),
@@ -108,10 +126,12 @@ pub(crate) enum Command {
     Resources(commands::resources::Resources),
 
     // Actions.
+    #[command(visible_alias = "list-actions")]
     Actions(commands::action::Actions),
     ShowAction(commands::action::ShowAction),
     Run(commands::action::Run),
     Exec(commands::action::Exec),
+    #[command(visible_alias = "list-operations")]
     Operations(commands::action::Operations),
     ShowOperation(commands::action::ShowOperation),
     ShowTask(commands::action::ShowTask),

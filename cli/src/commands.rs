@@ -7,6 +7,7 @@ pub(crate) mod bootstrap;
 pub(crate) mod bundle;
 pub(crate) mod cancel_event;
 pub(crate) mod config;
+pub(crate) mod constraints;
 pub(crate) mod controller;
 pub(crate) mod controllers;
 pub(crate) mod debug_log;
@@ -18,11 +19,13 @@ pub(crate) mod integrate;
 pub(crate) mod machines;
 pub(crate) mod model;
 pub(crate) mod model_config;
+pub(crate) mod model_defaults;
 pub(crate) mod offers;
 pub(crate) mod pack;
 pub(crate) mod refresh;
 pub(crate) mod resolved;
 pub(crate) mod resources;
+pub(crate) mod retry_provisioning;
 pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
@@ -57,11 +60,22 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::Switch(command) => command.run(context).await,
         Command::DestroyModel(command) => command.run(context).await,
         Command::ModelConfig(command) => command.run(context).await,
+        Command::ModelDefaults(command) => command.run(context).await,
+        Command::ShowController(command) => command.run(context).await,
+        Command::ShowMachine(command) => command.run(context).await,
+        Command::ShowSpace(command) => command.run(context).await,
+        Command::RenameSpace(command) => command.run(context).await,
+        Command::ShowModel(command) => command.run(context).await,
         Command::Deploy(command) => command.run(context).await,
         Command::ExportBundle(command) => command.run(context).await,
         Command::Refresh(command) => command.run(context).await,
         Command::Config(command) => command.run(context).await,
         Command::Trust(command) => command.run(context).await,
+        Command::Constraints(command) => command.run(context).await,
+        Command::SetConstraints(command) => command.run(context).await,
+        Command::ModelConstraints(command) => command.run(context).await,
+        Command::SetModelConstraints(command) => command.run(context).await,
+        Command::RetryProvisioning(command) => command.run(context).await,
         Command::AddUnit(command) => command.run(context).await,
         Command::RemoveUnit(command) => command.run(context).await,
         Command::RemoveApplication(command) => command.run(context).await,
@@ -104,6 +118,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::ShowTask(command) => command.run(context).await,
         Command::CancelTask(command) => command.run(context).await,
         Command::Storage(command) => command.run(context).await,
+        Command::StoragePools(command) => command.run(context),
         Command::ShowStorage(command) => command.run(context).await,
         Command::AddStorage(command) => command.run(context).await,
         Command::AttachStorage(command) => command.run(context).await,

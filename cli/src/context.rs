@@ -22,8 +22,8 @@ const CONTROLLER_VARIABLE: &str = "PERIAPT_CONTROLLER";
 /// The options of commands about one model.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ModelArg {
-    /// The model, if not the current one: NAME, or CONTROLLER:NAME
-    #[arg(short, long, value_name = "[CONTROLLER:]MODEL", env = "PERIAPT_MODEL")]
+    /// The model, if not the current one: NAME, USER/NAME, or either after CONTROLLER:
+    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL", env = "PERIAPT_MODEL")]
     pub(crate) model: Option<ModelRef>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ControllerArg {
     pub(crate) controller: Option<ControllerName>,
 }
 
-/// `[CONTROLLER:]MODEL`
+/// `[CONTROLLER:][USER/]MODEL`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelRef {
     /// None: the current one.
@@ -199,6 +199,7 @@ mod tests {
         assert_eq!(with.controller.unwrap().as_str(), "local");
         assert_eq!(with.model.to_string(), "blog");
         assert_eq!("blog".parse::<ModelRef>().unwrap().controller, None);
+        assert_eq!("local:jane/blog".parse::<ModelRef>().unwrap().model.to_string(), "jane/blog");
         for bad in ["", "local:", ":blog", "a b:blog", "local:a:b"] {
             assert!(bad.parse::<ModelRef>().is_err(), "{bad}");
         }

@@ -36,7 +36,7 @@ const VERBS: &[Reason] = &[
             "ssh-keys",
         ],
         because: "a unit is no machine to log in to: its hooks run in a sandbox, which has no shell",
-        instead: "`periapt debug-log` and `periapt hooks` show what hooks did, `periapt run` runs an action",
+        instead: "`periapt exec` runs a hook tool in a unit, `periapt debug-log` and `periapt hooks` show what hooks did",
     },
     Reason {
         verbs: &[
@@ -141,6 +141,11 @@ const VERBS: &[Reason] = &[
         because: "charms come without terms to agree to",
         instead: "a charm's licence lies in its archive",
     },
+    Reason {
+        verbs: &["diff-bundle"],
+        because: "deploying a bundle compares it with the model already",
+        instead: "`periapt deploy ./bundle.yaml --dry-run` says what differs",
+    },
     Reason { verbs: &["add-relation"], because: "it was renamed", instead: "`periapt integrate`" },
     Reason { verbs: &["upgrade-charm"], because: "it was renamed", instead: "`periapt refresh`" },
     Reason { verbs: &["run-action"], because: "it was renamed", instead: "`periapt run`" },
@@ -192,8 +197,8 @@ const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verb: "bootstrap",
         options: &["--model-default"],
-        because: "each model has settings of its own",
-        instead: "`periapt model-config KEY=VALUE`",
+        because: "they can be set at any time",
+        instead: "`periapt model-defaults KEY=VALUE`",
     },
     OptionReason {
         verb: "add-model",

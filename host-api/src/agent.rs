@@ -1,12 +1,12 @@
 //! What agents ask of the controller: registration, attachment, leases, commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, UnitName,
+    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,
     commit::{EarlyItem, UnitCommit},
     network::HostInterface,
 };
@@ -27,6 +27,9 @@ pub struct Register {
     /// Where the host stands; may be empty.
     #[serde(default)]
     pub availability_zone: String,
+    /// Words by which units are placed on it (`constraints`).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tags: BTreeSet<TagName>,
     /// Periapt's version.
     pub version: String,
     /// The engine and its version.

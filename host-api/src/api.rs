@@ -1,24 +1,23 @@
 //! What the HTTP API shows of single things, and how it is asked: the types that only API, client and command
 //! line share.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
-};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod model;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, InterfaceName, MachineId, ModelName,
-    ModelUuid, RelationId, ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
+    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, InterfaceName, MachineId, RelationId,
+    ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::{OptionType, ResourceMeta},
-    command::ResolveMode,
+    command::{Exposure, ResolveMode},
+    constraints::Constraints,
     journal::JournalRecord,
     logs::LogLevel,
-    network::Subnet,
+    network::{Bindings, Subnet},
     pending::PendingEvent,
     ports::OpenedPorts,
     record::UnitRecord,
@@ -28,6 +27,10 @@ use crate::{
     settings::OptionValue,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     storage::StorageDirectives,
+};
+
+pub use model::{
+    ModelConfigDetails, ModelDefault, ModelDefaults, ModelSelector, ModelSettingDetails, ModelSettingSource,
 };
 
 /// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
@@ -56,47 +59,6 @@ pub const MAX_STREAMS: u32 = 1_024;
 
 /// How often a watch says that nothing has changed, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 10;
-
-/// Which model a path names: by its number for ever, or by the name that its owner gave it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ModelSelector {
-    /// For ever.
-    Uuid(ModelUuid),
-    /// The caller's own model of this name, or else the only one.
-    Name(ModelName),
-}
-
-impl fmt::Display for ModelSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uuid(uuid) => uuid.fmt(f),
-            Self::Name(name) => name.fmt(f),
-        }
-    }
-}
-
-impl FromStr for ModelSelector {
-    type Err = crate::NameError;
-    /// What reads as a hyphenated UUID is one; no model can be given such a name by accident.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.parse::<ModelUuid>() {
-            Ok(uuid) if text.len() == 36 => Ok(Self::Uuid(uuid)),
-            _ => ModelName::new(text).map(Self::Name),
-        }
-    }
-}
-
-impl From<ModelUuid> for ModelSelector {
-    fn from(uuid: ModelUuid) -> Self {
-        Self::Uuid(uuid)
-    }
-}
-
-impl From<ModelName> for ModelSelector {
-    fn from(name: ModelName) -> Self {
-        Self::Name(name)
-    }
-}
 
 /// Where a watch goes on: the last frame that was applied. One that the controller cannot continue from gets a
 /// full replacement.
@@ -291,6 +253,19 @@ pub struct ApplicationDetails {
     /// Seconds between its units' update-status hooks, in place of the model's; 0 is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_status_hook_interval: Option<u32>,
+    /// On which agents its new units are placed, and the memory of its hooks.
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    pub constraints: Constraints,
+    /// What storage its units get, where it is other than the charm declares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub storage: StorageDirectives,
+    /// The spaces that its endpoints are bound to.
+    #[serde(default, skip_serializing_if = "Bindings::is_empty")]
+    pub bindings: Bindings,
+    /// Whom the ports of which endpoints are for, the empty name being all endpoints; none: all ports are for
+    /// everybody.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exposures: BTreeMap<String, Exposure>,
     /// Who leads it.
     pub leader: Option<UnitName>,
     /// Its units.
@@ -299,9 +274,6 @@ pub struct ApplicationDetails {
     pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
     /// Its charm's options with their values.
     pub settings: BTreeMap<String, SettingDetails>,
-    /// What its operator asked for of its charm's storages.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub storage: StorageDirectives,
     /// What its hooks may use.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,
@@ -325,6 +297,8 @@ pub enum BudgetSource {
     Application,
     /// The model's configuration.
     Model,
+    /// What the controller says for all models.
+    Controller,
     /// Nobody set it.
     Default,
 }
@@ -452,19 +426,4 @@ pub struct SecretQuery {
     pub reveal: bool,
     /// The content of this revision; none: of the latest.
     pub revision: Option<SecretRevision>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_named_by_uuid_or_by_name() {
-        let uuid = "0197a5ee-0000-7000-8000-000000000001";
-        assert!(matches!(uuid.parse::<ModelSelector>(), Ok(ModelSelector::Uuid(_))));
-        assert!(matches!("blog".parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
-        let undashed = "0197a5ee000070008000000000000001";
-        assert!(matches!(undashed.parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
-        assert!("No Such".parse::<ModelSelector>().is_err());
-    }
 }

@@ -152,6 +152,17 @@ impl BudgetKey {
             Kind::Seconds => in_units(value, &[(HOUR, "h"), (60, "m")], "s"),
         }
     }
+
+    /// What [`BudgetKey::parse`] takes, for people.
+    pub(crate) fn expected(self) -> String {
+        let rule = self.rule();
+        let what = match rule.kind {
+            Kind::Bytes => "a size",
+            Kind::Seconds => "a duration",
+            Kind::Count => "a number",
+        };
+        format!("{what} from {} to {}", self.show(rule.least), self.show(rule.most))
+    }
 }
 
 impl fmt::Display for BudgetKey {
@@ -183,14 +194,7 @@ impl std::error::Error for BudgetError {}
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (key, rule) = (self.key, self.key.rule());
-        let what = match rule.kind {
-            Kind::Bytes => "a size",
-            Kind::Seconds => "a duration",
-            Kind::Count => "a number",
-        };
-        let (least, most) = (key.show(rule.least), key.show(rule.most));
-        write!(f, "{key} expected {what} from {least} to {most}, got {:?}", self.text)
+        write!(f, "{} expected {}, got {:?}", self.key, self.key.expected(), self.text)
     }
 }
 
@@ -254,7 +258,7 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 /// In the largest unit that leaves no rest.
-fn in_units(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
+pub(crate) fn in_units(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     let fits = units.iter().find(|(size, _)| value != 0 && value.is_multiple_of(*size));
     match fits {
         Some((size, name)) => format!("{}{name}", value / size),

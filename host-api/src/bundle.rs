@@ -15,8 +15,12 @@ pub use self::{
     plan::{BundleCharm, Existing, Model, Step, UnitPlace, plan},
 };
 use crate::{
-    AgentName, ApplicationName, EndpointName, ResourceName, UnitName, command::EndpointSelector,
-    offer::OfferUrl, storage::StorageDirectives,
+    AgentName, ApplicationName, EndpointName, ResourceName, UnitName,
+    command::{EndpointSelector, Exposure},
+    constraints::Constraints,
+    network::Bindings,
+    offer::OfferUrl,
+    storage::StorageDirectives,
 };
 
 /// What stands before the digest of a charm, or of a resource's content, that the controller has.
@@ -52,10 +56,16 @@ pub struct Application {
     pub to: Vec<Place>,
     /// Settings as text.
     pub options: BTreeMap<String, String>,
-    /// What storage each unit gets; counts when the application is made.
-    pub storage: StorageDirectives,
-    /// Whether its ports are to be reachable from outside.
+    /// Whether its ports are to be reachable from outside, for everybody.
     pub expose: bool,
+    /// Endpoints whose ports are to be reachable from outside, and for whom; the empty name is all of them.
+    pub exposed_endpoints: BTreeMap<String, Exposure>,
+    /// Storage of each unit, where it is other than the charm declares.
+    pub storage: StorageDirectives,
+    /// The spaces that its endpoints are bound to.
+    pub bindings: Bindings,
+    /// On which agents its units are placed, and the memory of its hooks; none: nothing is said.
+    pub constraints: Option<Constraints>,
     /// Whether it is to be trusted with what its charm asks for.
     pub trust: bool,
     /// Where the content of its resources is: a path, or `sha256:DIGEST` of one that the controller has.

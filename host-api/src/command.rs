@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, ModelName, ModelUuid,
-    NameError, RelationId, ResourceName, SpaceName, StorageId, TaskId, Timestamp, UnitName, UserName,
+    NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId, Timestamp, UnitName,
+    UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
+    constraints::Constraints,
     network::{Bindings, Subnet},
     offer::OfferUrl,
     problem::Refusal,
@@ -49,6 +51,15 @@ pub enum ControllerCommand {
     AddModel {
         /// Its name, unique among the owner's models.
         name: ModelName,
+    },
+    /// Changes what holds in all models that do not set it themselves; values as text.
+    SetModelDefaults {
+        /// By key.
+        #[serde(default)]
+        set: BTreeMap<String, String>,
+        /// Keys that go back to their defaults.
+        #[serde(default)]
+        reset: Vec<String>,
     },
     /// Destroys a model and all in it.
     DestroyModel {
@@ -196,6 +207,24 @@ pub enum Command {
         /// The new value.
         trust: bool,
     },
+    /// Says on which agents an application's new units are placed, and the memory of its hooks, in place of what was
+    /// said before.
+    SetConstraints {
+        /// Whose.
+        application: ApplicationName,
+        /// What is asked.
+        constraints: Constraints,
+    },
+    /// The same for applications that do not say it themselves.
+    SetModelConstraints {
+        /// What is asked.
+        constraints: Constraints,
+    },
+    /// Tries at once to find a machine for a unit that could not be placed.
+    RetryProvisioning {
+        /// Which.
+        unit: UnitName,
+    },
     /// Adds units.
     AddUnits {
         /// To what.
@@ -205,6 +234,9 @@ pub enum Command {
         /// Where the first ones go; the rest is placed by the assigner.
         #[serde(default)]
         placement: Vec<Placement>,
+        /// Detached storage that the unit takes over; only of one unit.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attach_storage: Vec<StorageId>,
     },
     /// Removes a unit.
     RemoveUnit {
@@ -331,6 +363,13 @@ pub enum Command {
         space: SpaceName,
         /// What comes to be in it.
         subnets: Vec<Subnet>,
+    },
+    /// Gives a space another name; what is bound to it, or exposed to it, stays so.
+    RenameSpace {
+        /// Which.
+        name: SpaceName,
+        /// Its new name.
+        to: SpaceName,
     },
     /// Removes a space that nothing is bound to.
     RemoveSpace {
@@ -502,6 +541,12 @@ pub struct Deploy {
     /// What storage each unit gets, where it is to be other than the charm declares.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: StorageDirectives,
+    /// Detached storage that the unit takes over; only of one unit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attach_storage: Vec<StorageId>,
+    /// On which agents units are placed, and the memory of hooks.
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    pub constraints: Constraints,
     /// Whether the application is trusted.
     #[serde(default)]
     pub trust: bool,
@@ -684,6 +729,8 @@ pub struct ModelSummary {
     pub owner: UserName,
     /// Life.
     pub life: crate::status::Life,
+    /// Since when it is as alive as it is.
+    pub life_since: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
     /// Applications in it.
@@ -704,6 +751,12 @@ pub struct AgentSummary {
     pub alive: bool,
     /// Addresses, the preferred first.
     pub addresses: Vec<String>,
+    /// Where its host stands; may be empty.
+    #[serde(default)]
+    pub availability_zone: String,
+    /// Words by which units are placed on it.
+    #[serde(default)]
+    pub tags: BTreeSet<TagName>,
     /// Its version.
     pub version: String,
     /// Machines that it hosts, over all models.

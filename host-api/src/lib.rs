@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod charm;
 pub mod command;
 pub mod commit;
+pub mod constraints;
 pub mod duration;
 pub mod event;
 pub mod exec;
@@ -47,7 +48,7 @@ pub use id::{
 pub use jiff::Timestamp;
 pub use name::{
     AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, ResourceName, SpaceName,
-    StorageName, UnitName, UserName,
+    StorageName, TagName, UnitName, UserName,
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;

@@ -121,6 +121,10 @@ name! {
     AgentName, "agent", host_word
 }
 name! {
+    /// A word by which agents are told apart.
+    TagName, "tag", host_word
+}
+name! {
     /// A person who drives the controller.
     UserName, "user", host_word
 }

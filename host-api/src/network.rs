@@ -226,8 +226,8 @@ impl NetworkInfo {
 }
 
 /// What a unit on a host is told of a binding to a space. Where no ingress address is known, it is the first bind
-/// address (O08). Without subnets of its own, a unit's traffic comes from its one ingress address.
-pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, space: &str) -> NetworkInfo {
+/// address (O08). Where its model does not say where traffic comes from, it comes from the unit's one ingress address.
+pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, egress: &[Subnet], space: &str) -> NetworkInfo {
     let inside = |text: &&String| match text.parse() {
         Ok(address) => spaces.of(address) == space,
         Err(_) => space == ALPHA,
@@ -252,8 +252,11 @@ pub fn network_info(host: HostNetwork<'_>, spaces: &Spaces, space: &str) -> Netw
     if ingress_addresses.is_empty() {
         ingress_addresses.extend(bind_addresses.first().and_then(first).map(|address| address.to_string()));
     }
-    let source = ingress_addresses.first().and_then(|address| address.parse().ok());
-    let egress_subnets = source.map(Subnet::only).into_iter().collect();
+    let source = || ingress_addresses.first().and_then(|address| address.parse().ok());
+    let egress_subnets = match egress {
+        [] => source().map(Subnet::only).into_iter().collect(),
+        said => said.to_vec(),
+    };
     NetworkInfo { bind_addresses, egress_subnets, ingress_addresses }
 }
 

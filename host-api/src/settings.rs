@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::BudgetSettings;
+mod key;
+mod model;
+
+pub use key::{SettingKey, SettingValueError, UnknownSetting};
+pub use model::{FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
 
 /// The value of one charm option.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,44 +88,6 @@ fn known(options: &[String]) -> String {
 
 /// Settings of an application: only what was set; defaults stand in the charm.
 pub type OptionValues = BTreeMap<String, OptionValue>;
-
-/// Model configuration that the engine reads (`hook-model.md` 7.9).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct ModelConfig {
-    /// Seconds between update-status hooks, before jitter; 0 is off, else 60 to 3,600.
-    pub update_status_hook_interval: u32,
-    /// Whether a failed hook is run again by itself.
-    pub automatically_retry_hooks: bool,
-    /// Seconds for which ended tasks and their results are kept.
-    pub max_action_results_age: u32,
-    /// MiB of parameters, messages and results that are kept, over all ended tasks; the oldest go first.
-    pub max_action_results_size: u32,
-    /// How long status history is kept, in seconds.
-    pub max_status_history_age: u32,
-    /// How much status history is kept, in MiB.
-    pub max_status_history_size: u32,
-    /// The most that an instance of storage takes because its charm says so, in MiB: past it, its operator must.
-    pub storage_default_max_size: u32,
-    /// What hooks may use, of applications that do not say otherwise.
-    #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
-    pub budgets: BudgetSettings,
-}
-
-impl Default for ModelConfig {
-    fn default() -> Self {
-        Self {
-            update_status_hook_interval: 300,
-            automatically_retry_hooks: true,
-            max_action_results_age: 336 * 3600,
-            max_action_results_size: 5 << 10,
-            max_status_history_age: 336 * 3600,
-            max_status_history_size: 5 << 10,
-            storage_default_max_size: 16 << 10,
-            budgets: BudgetSettings::default(),
-        }
-    }
-}
 
 /// Reads a duration as people write it in settings, in seconds: `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
 pub fn seconds(text: &str) -> Option<u32> {

@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_agent::{Options, Program};
-use periapt_host_api::AgentName;
+use periapt_host_api::{AgentName, TagName};
 
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
@@ -33,7 +33,9 @@ pub(crate) enum Agent {
 /// controller has taken it, logs to standard error, and stops at SIGTERM or SIGINT: hooks in flight are abandoned,
 /// and run again when it is back.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1")]
+#[command(
+    after_help = "Example:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --tag ssd"
+)]
 pub(crate) struct Run {
     /// The controller's URL
     #[arg(long, value_name = "URL")]
@@ -50,6 +52,9 @@ pub(crate) struct Run {
     /// Where this machine stands; charms see it
     #[arg(long, value_name = "ZONE", default_value = "")]
     availability_zone: String,
+    /// A word by which units are placed here (constraints); may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<TagName>,
     /// Leave the terminal's session, and keep the log small that standard error goes to
     #[arg(long, hide = true, value_name = "LOG")]
     detach: Option<PathBuf>,
@@ -81,6 +86,7 @@ impl Run {
         let options = Options {
             addresses: self.addresses,
             availability_zone: self.availability_zone,
+            tags: self.tags.into_iter().collect(),
             ..Options::new(self.controller, self.name.clone(), data, program()?)
         };
         let agent = options.build().map_err(with_source)?;

@@ -25,16 +25,25 @@ impl Agents {
             context.say("no agents yet: `periapt agent run --controller URL --name NAME` runs one");
         }
         self.output.print(context.color, &agents, |agents| {
-            let mut table =
-                Table::new(["Agent", "State", "Address", "Version", "Machines", "Units", "Last seen"])
-                    .right(4)
-                    .right(5);
+            let mut table = Table::new([
+                "Agent",
+                "State",
+                "Address",
+                "Tags",
+                "Version",
+                "Machines",
+                "Units",
+                "Last seen",
+            ])
+            .right(5)
+            .right(6);
             for agent in agents {
                 let state = if agent.alive { ("alive", Tone::Good) } else { ("down", Tone::Bad) };
                 table.row([
                     agent.name.as_str().into(),
                     state.into(),
                     agent.addresses.first().map_or("", String::as_str).into(),
+                    agent.tags.iter().map(|tag| tag.as_str()).collect::<Vec<_>>().join(",").into(),
                     (&agent.version).into(),
                     agent.machines.into(),
                     agent.units.into(),

@@ -16,7 +16,7 @@ use super::settings;
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{Format, OutputArgs, Sink},
+    output::{OutputArgs, Sink},
 };
 
 /// Show or change an application's settings
@@ -31,6 +31,7 @@ Examples:
   periapt config wordpress blog-title=Cats port=8080
   periapt config wordpress --reset port,debug
   periapt config wordpress update-status-hook-interval=15m
+  periapt config wordpress trust=true
   periapt config wordpress hook-memory-limit=512M hook-timeout=10m
   periapt config wordpress --file settings.yaml")]
 pub(crate) struct Config {
@@ -133,8 +134,8 @@ impl Config {
         let model = context.model(&self.model)?;
         let details = model.client().application(&model.selector, &self.application).await?;
         match key {
-            Some(key) if budget_named(&details, key).is_some() => {
-                let text = budget_named(&details, key).unwrap_or_default();
+            Some(key) if application_key(&details, key).is_some() => {
+                let text = application_key(&details, key).unwrap_or_default();
                 Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
             }
             Some(key) => {
@@ -145,15 +146,7 @@ impl Config {
                 let text = setting.value.as_ref().map(ToString::to_string).unwrap_or_default();
                 Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
             }
-            None => {
-                // Juju has no table of this: its default form is YAML.
-                let format = match self.output.format {
-                    Format::Tabular => Format::Yaml,
-                    other => other,
-                };
-                let output = OutputArgs { format, ..self.output.clone() };
-                output.print(context.color, &listing(details), |_| String::new())
-            }
+            None => self.output.or_yaml().print(context.color, &listing(details), |_| String::new()),
         }
     }
 }
@@ -192,10 +185,18 @@ fn listing(details: ApplicationDetails) -> Listing {
     }
 }
 
-/// The value of a budget, unless the charm has an option of that name.
-fn budget_named(details: &ApplicationDetails, key: &str) -> Option<String> {
+/// The value of what is the application's and not its charm's, unless the charm has an option of that name.
+fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
     if details.settings.contains_key(key) {
         return None;
+    }
+    match key {
+        "trust" => return Some(details.trust.to_string()),
+        "update-status-hook-interval" => {
+            let own = details.update_status_hook_interval.map(|seconds| seconds.to_string());
+            return Some(own.unwrap_or_default());
+        }
+        _ => {}
     }
     let key: BudgetKey = key.parse().ok()?;
     details.budgets.get(&key).map(|budget| key.show(budget.value))
@@ -208,6 +209,7 @@ fn budget_setting(key: BudgetKey, budget: BudgetDetails) -> ApplicationSetting {
         source: match budget.source {
             BudgetSource::Application => "user",
             BudgetSource::Model => "model",
+            BudgetSource::Controller => "controller",
             BudgetSource::Default => "default",
         },
         r#type: "string",

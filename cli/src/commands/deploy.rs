@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId, ResourceName, StorageName,
+    AgentName, ApplicationName, MachineId, ResourceName, StorageId, StorageName,
     command::{Answer, Command, Deploy as DeployCommand, Placement},
     storage::StorageDirective,
 };
@@ -12,7 +12,7 @@ use periapt_host_api::{
 use super::{
     bundle::{self, BundleArgs},
     charm::Charm,
-    resources, settings, spaces, storage,
+    constraints, resources, settings, spaces, storage,
 };
 use crate::{
     context::{Context, ModelArg},
@@ -31,7 +31,8 @@ Examples:
   periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
   periapt deploy ./mysql --bind 'internal db=public'
   periapt deploy ./proxy --to 3
-  periapt deploy ./postgresql --storage pgdata=8G
+  periapt deploy ./postgresql --storage pgdata=8G --constraints 'mem=512M tags=ssd'
+  periapt deploy ./postgresql --attach-storage pgdata/0
   periapt deploy ./website --resource bundle=./site.tar.gz
   periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
 pub(crate) struct Deploy {
@@ -52,6 +53,12 @@ pub(crate) struct Deploy {
     /// Storage that each unit gets: `NAME=[POOL,][COUNT,]SIZE`, such as data=2G or logs=3,100M; may be repeated
     #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
     storage: Vec<(StorageName, StorageDirective)>,
+    /// Detached storage that its one unit takes over, with commas between several; the unit goes where that lies
+    #[arg(long, value_name = "STORAGE", value_delimiter = ',')]
+    attach_storage: Vec<StorageId>,
+    /// On which agents its units are placed, and the memory of its hooks: "mem=512M tags=ssd"; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    constraints: Vec<String>,
     /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named
     #[arg(long, value_name = "SPACES")]
     bind: Vec<String>,
@@ -113,6 +120,8 @@ impl Deploy {
             trust: self.trust,
             bindings: spaces::bindings(&self.bind)?,
             resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
+            attach_storage: self.attach_storage,
+            constraints: constraints::read(&self.constraints)?,
         };
         let units: Vec<_> = match model.command(Command::Deploy(command)).await? {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
@@ -128,11 +137,17 @@ impl Deploy {
 impl Deploy {
     /// A bundle says for itself what the options of a single application say.
     fn only_of_bundles(&self) -> Result<()> {
-        let given = self.application.is_some() || self.num_units.is_some() || !self.storage.is_empty();
-        let given = given || !self.resource.is_empty();
+        let given = self.application.is_some()
+            || self.num_units.is_some()
+            || !self.storage.is_empty()
+            || !self.attach_storage.is_empty()
+            || !self.constraints.is_empty()
+            || !self.bind.is_empty()
+            || !self.resource.is_empty();
         match given || !self.config.is_empty() || !self.to.is_empty() {
             true => Err(Failure::new(
-                "a bundle takes no application name, --num-units, --config, --storage, --resource or --to",
+                "a bundle takes no application name, --num-units, --config, --constraints, --bind, --storage, \
+                 --attach-storage, --resource or --to",
             )
             .with_hint("write what differs into a file, and give it with --overlay")),
             false => Ok(()),

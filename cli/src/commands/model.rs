@@ -7,27 +7,36 @@ use periapt_client::{Client, ClientError};
 use periapt_host_api::{
     ErrorCode, ModelName, ModelUuid,
     api::ModelSelector,
-    command::{Answer, ControllerCommand, ModelSummary},
+    command::{Answer, Command, ControllerCommand, ModelSummary},
+    settings::{ModelSettings, SettingKey},
     status::Life,
 };
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use super::removal::{ForceArgs, StorageEndArgs};
+use super::{
+    removal::{ForceArgs, StorageEndArgs},
+    settings,
+};
 use crate::{
     context::{Context, ControllerArg, ModelArg, ModelRef},
     duration,
-    error::{Explain as _, Failure, Result},
+    error::{Explain as _, Failure, Result, with_source},
     output::{OutputArgs, Table, Tone, to_the_second},
     prompt::PromptArg,
 };
 
 /// Make a model, and make it the current one
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  periapt add-model blog")]
+#[command(
+    after_help = "Examples:\n  periapt add-model blog\n  periapt add-model blog --config hook-timeout=1m"
+)]
 pub(crate) struct AddModel {
     /// Its name: lower-case letters, digits and inner dashes
     name: ModelName,
+    /// A setting KEY=VALUE of the model's configuration, or a YAML file of settings; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
     /// Stay with the model that is the current one now
     #[arg(long)]
     no_switch: bool,
@@ -70,8 +79,19 @@ pub(crate) struct DestroyModel {
 impl AddModel {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
+        let config = settings::from_options(&self.config, None)?;
+        // What would be refused is told before there is a model without it.
+        let mut checked = ModelSettings::default();
+        for (key, text) in &config {
+            let key: SettingKey = key.parse().map_err(with_source)?;
+            checked.set(key, Some(text)).map_err(with_source)?;
+        }
         let command = ControllerCommand::AddModel { name: self.name.clone() };
         let answer = controller.client.controller_command(command).await?;
+        if let (Answer::Model { uuid }, false) = (&answer, config.is_empty()) {
+            let set = Command::SetModelConfig { set: config, reset: Vec::new() };
+            controller.client.command(&ModelSelector::Uuid(*uuid), set).await?;
+        }
         if !self.no_switch {
             let selected = controller.select(&context.data, Some(self.name.clone()));
             selected

@@ -1,20 +1,15 @@
 //! `model-config`: settings of a whole model.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use periapt_host_api::{
-    budget::{BudgetKey, BudgetSettings},
+    api::{ModelConfigDetails, ModelSettingSource},
     command::Command,
-    settings::ModelConfig as Config,
 };
-use serde::Serialize;
-use serde_json::Value;
 
 use super::settings;
 use crate::{
     context::{Context, ModelArg},
-    error::{Explain as _, Failure, Result},
+    error::{Failure, Result},
     output::{OutputArgs, Sink, Table},
 };
 
@@ -25,6 +20,7 @@ Examples:
   periapt model-config
   periapt model-config update-status-hook-interval=5m automatically-retry-hooks=false
   periapt model-config hook-memory-limit=64M hook-cpu-budget=10s
+  periapt model-config egress-subnets=192.0.2.0/24 firewall-mode=global
   periapt model-config --reset update-status-hook-interval")]
 pub(crate) struct ModelConfig {
     /// A key to show, or KEY=VALUE to set
@@ -39,13 +35,6 @@ pub(crate) struct ModelConfig {
     model: ModelArg,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Attribute {
-    value: Value,
-    source: &'static str,
-}
-
 impl ModelConfig {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let (set, keys) = settings::pairs_and_keys(&self.arguments)?;
@@ -57,15 +46,12 @@ impl ModelConfig {
             model.command(Command::SetModelConfig { set, reset: self.reset }).await?;
             return Ok(());
         }
-        let mut attributes = attributes(&model.client().model_config(&model.selector).await?)?;
+        let shown = model.client().model_config(&model.selector).await?;
         match keys.as_slice() {
-            [] => self.output.print(context.color, &attributes, table),
+            [] => self.output.print(context.color, &shown, table),
             [key] => {
-                let attribute = attributes.remove(key).ok_or_else(|| {
-                    Failure::new(format!("a model has no setting {key}"))
-                        .with_hint("`periapt model-config` lists them")
-                })?;
-                let text = plain(&attribute.value);
+                let attribute = shown.0.get(key).ok_or_else(|| no_setting(key))?;
+                let text = settings::plain(&attribute.value);
                 Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
             }
             _ => Err(Failure::new("one key at a time can be shown")),
@@ -73,71 +59,62 @@ impl ModelConfig {
     }
 }
 
-/// Each key with its value, and whether that is the default.
-fn attributes(config: &Config) -> Result<BTreeMap<String, Attribute>> {
-    let as_object = |config: &Config| -> Result<serde_json::Map<String, Value>> {
-        match serde_json::to_value(config).explain(|| "model configuration".to_owned())? {
-            Value::Object(object) => Ok(object),
-            _ => Err(Failure::new("the model's configuration has no keys")),
-        }
-    };
-    let defaults = as_object(&Config::default())?;
-    let attribute = |(key, value): (String, Value)| {
-        let source = if defaults.get(&key) == Some(&value) { "default" } else { "model" };
-        (key, Attribute { value, source })
-    };
-    let own = as_object(&Config { budgets: BudgetSettings::default(), ..config.clone() })?;
-    let budgets = BudgetKey::ALL.map(|key| {
-        let (value, source) = match config.budgets.get(key) {
-            Some(value) => (value, "model"),
-            None => (key.default_value(), "default"),
-        };
-        (key.to_string(), Attribute { value: key.show(value).into(), source })
-    });
-    Ok(own.into_iter().map(attribute).chain(budgets).collect())
+/// There is no such key.
+pub(crate) fn no_setting(key: &str) -> Failure {
+    Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
 }
 
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn table(attributes: &BTreeMap<String, Attribute>) -> String {
+fn table(shown: &ModelConfigDetails) -> String {
     let mut table = Table::new(["Attribute", "From", "Value"]);
-    for (key, attribute) in attributes {
-        table.row([key.into(), attribute.source.into(), plain(&attribute.value).into()]);
+    for (key, attribute) in &shown.0 {
+        let from = match attribute.source {
+            ModelSettingSource::Default => "default",
+            ModelSettingSource::Controller => "controller",
+            ModelSettingSource::Model => "model",
+        };
+        table.row([key.into(), from.into(), settings::plain(&attribute.value).into()]);
     }
     table.render()
 }
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::settings::ModelSettings;
+
     use super::*;
 
+    fn set(pairs: &[(&str, &str)]) -> ModelSettings {
+        let mut settings = ModelSettings::default();
+        for (key, text) in pairs {
+            settings.set(key.parse().unwrap(), Some(text)).unwrap();
+        }
+        settings
+    }
+
     #[test]
-    fn each_attribute_says_whether_it_was_set() {
-        let mut config = Config { automatically_retry_hooks: false, ..Config::default() };
-        config.budgets.set(BudgetKey::HookTimeout, "90s").unwrap();
-        let text = anstream::adapter::strip_str(&table(&attributes(&config).unwrap())).to_string();
+    fn each_attribute_says_who_set_it() {
+        let model = set(&[("automatically-retry-hooks", "false"), ("hook-timeout", "90s")]);
+        let shown = ModelConfigDetails::of(&model, &set(&[("firewall-mode", "none")]));
+        let text = anstream::adapter::strip_str(&table(&shown)).to_string();
         assert_eq!(
             text,
-            "Attribute                    From     Value\n\
-             action-timeout               default  1h\n\
-             automatically-retry-hooks    model    false\n\
-             hook-call-limit              default  1000000\n\
-             hook-cpu-budget              default  30s\n\
-             hook-log-limit               default  1M\n\
-             hook-memory-limit            default  256M\n\
-             hook-timeout                 model    90s\n\
-             hook-tmp-limit               default  64M\n\
-             max-action-results-age       default  1209600\n\
-             max-action-results-size      default  5120\n\
-             max-status-history-age       default  1209600\n\
-             max-status-history-size      default  5120\n\
-             storage-default-max-size     default  16384\n\
-             update-status-hook-interval  default  300\n"
+            "Attribute                    From        Value\n\
+             action-timeout               default     1h\n\
+             automatically-retry-hooks    model       false\n\
+             egress-subnets               default\n\
+             firewall-mode                controller  none\n\
+             hook-call-limit              default     1000000\n\
+             hook-cpu-budget              default     30s\n\
+             hook-log-limit               default     1M\n\
+             hook-memory-limit            default     256M\n\
+             hook-timeout                 model       90s\n\
+             hook-tmp-limit               default     64M\n\
+             max-action-results-age       default     336h\n\
+             max-action-results-size      default     5G\n\
+             max-status-history-age       default     336h\n\
+             max-status-history-size      default     5G\n\
+             storage-default-max-size     default     16G\n\
+             update-status-hook-interval  default     5m\n"
         );
     }
 }

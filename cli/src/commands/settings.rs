@@ -91,6 +91,14 @@ pub(crate) fn pairs_and_keys(arguments: &[String]) -> Result<(BTreeMap<String, S
     Ok((pairs, keys))
 }
 
+/// A value as a person would write it.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 fn key_of(key: &str) -> Result<String> {
     match key.trim() {
         "" => Err(Failure::new("a setting without a key: write KEY=VALUE")),

@@ -1,4 +1,4 @@
-//! `spaces`, `subnets`, `add-space`, `move-to-space`, `remove-space`, `bind`.
+//! `spaces`, `show-space`, `subnets`, `add-space`, `move-to-space`, `rename-space`, `remove-space`, `bind`.
 
 use std::collections::BTreeMap;
 
@@ -68,6 +68,51 @@ pub(crate) struct MoveToSpace {
     subnets: Vec<Subnet>,
     #[command(flatten)]
     model: ModelArg,
+}
+
+/// Give a space another name; what is bound to it stays so
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt rename-space internal backend")]
+pub(crate) struct RenameSpace {
+    /// The space
+    name: SpaceName,
+    /// Its new name
+    #[arg(value_name = "NEW_NAME")]
+    to: SpaceName,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Show a space: its subnets, and which applications are bound to it
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-space internal")]
+pub(crate) struct ShowSpace {
+    /// The space
+    name: SpaceName,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    space: ShownSpace,
+    applications: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownSpace {
+    name: String,
+    subnets: Vec<ShownSubnet>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownSubnet {
+    cidr: String,
 }
 
 /// Remove a space that nothing is bound to
@@ -180,6 +225,36 @@ impl MoveToSpace {
 impl RemoveSpace {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         context.model(&self.model)?.command(Command::RemoveSpace { name: self.name }).await.map(drop)
+    }
+}
+
+impl RenameSpace {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { name, to, model } = self;
+        context.model(&model)?.command(Command::RenameSpace { name, to }).await.map(drop)
+    }
+}
+
+impl ShowSpace {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let spaces = model.client().spaces(&model.selector).await?.spaces;
+        let subnets = spaces.get(&self.name).ok_or_else(|| {
+            Failure::new(format!("space \"{}\" not found", self.name))
+                .with_hint("`periapt spaces` lists them")
+        })?;
+        let status = model.client().status(&model.selector).await?;
+        let bound = status.applications.into_iter().filter(|(_, application)| {
+            application.endpoint_bindings.values().any(|space| *space == self.name.as_str())
+        });
+        let shown = Shown {
+            space: ShownSpace {
+                name: self.name.to_string(),
+                subnets: subnets.iter().map(|subnet| ShownSubnet { cidr: subnet.to_string() }).collect(),
+            },
+            applications: bound.map(|(name, _)| name).collect(),
+        };
+        self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
 }
 

@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use periapt_host_api::{UnitName, status::FullStatus};
 
 pub(crate) use filter::glob;
+use tabular::Section;
 pub(crate) use watch::Follow;
 
 use crate::{
@@ -33,7 +34,7 @@ use crate::{
 Examples:
   periapt status
   periapt status mysql 'wordpress/*'
-  periapt status --relations --watch 2s
+  periapt status --relations --storage --watch 2s
   periapt status --format json")]
 pub(crate) struct Status {
     /// Applications, units or machines
@@ -45,6 +46,9 @@ pub(crate) struct Status {
     /// Show relations, too
     #[arg(long, visible_alias = "integrations")]
     relations: bool,
+    /// Show storage, too
+    #[arg(long)]
+    storage: bool,
     /// Show it again whenever it has changed, this often at most
     #[arg(long, value_name = "TIME", value_parser = duration::parse, num_args = 0..=1, default_missing_value = "2s")]
     watch: Option<Duration>,
@@ -89,7 +93,12 @@ impl Status {
     fn render(&self, mut status: FullStatus) -> Result<String> {
         filter::keep(&mut status, &self.patterns);
         match self.format {
-            Format::Tabular => Ok(tabular::render(&status, self.relations)),
+            Format::Tabular => {
+                let relations = self.relations.then_some(Section::Relations);
+                let storage = self.storage.then_some(Section::Storage);
+                let sections: Vec<_> = relations.into_iter().chain(storage).collect();
+                Ok(tabular::render(&status, &sections))
+            }
             Format::Json => to_json(&status),
             Format::Yaml => to_yaml(&status),
             Format::Oneline => Ok(oneline::render(&status)),

@@ -7,7 +7,7 @@ use periapt_host_api::{
     StorageId, StorageName, UnitName,
     command::{Answer, Command},
     status::{CombinedStorage, StorageInfo},
-    storage::{StorageDirective, StorageDirectives, StorageEnd, mebibytes},
+    storage::{DEFAULT_POOL, StorageDirective, StorageDirectives, StorageEnd, mebibytes},
 };
 
 use super::{
@@ -24,6 +24,15 @@ use crate::{
 /// List a model's storage
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// List where storage can come from
+#[derive(Debug, Args)]
+pub(crate) struct StoragePools {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -118,6 +127,25 @@ impl Storage {
     }
 }
 
+impl StoragePools {
+    /// There is one: the disks of agents.
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
+        context.model(&self.model)?;
+        let pools = BTreeMap::from([(DEFAULT_POOL, BTreeMap::from([("provider", DEFAULT_POOL)]))]);
+        self.output.print(context.color, &pools, |pools| {
+            let mut table = Table::new(["Name", "Provider", "Attributes"]);
+            for (name, attributes) in pools {
+                table.row([
+                    (*name).into(),
+                    attributes.get("provider").copied().unwrap_or_default().into(),
+                    "".into(),
+                ]);
+            }
+            table.render()
+        })
+    }
+}
+
 impl ShowStorage {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
@@ -128,12 +156,7 @@ impl ShowStorage {
             let info = info.ok_or_else(|| Failure::new(format!("storage \"{id}\" not found")))?;
             shown.insert(id, info);
         }
-        // Juju has no table of this: its default form is YAML.
-        let format = match self.output.format {
-            Format::Tabular => Format::Yaml,
-            other => other,
-        };
-        OutputArgs { format, ..self.output }.print(context.color, &shown, |_| String::new())
+        self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
 }
 

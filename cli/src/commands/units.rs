@@ -2,7 +2,7 @@
 
 use clap::Args;
 use periapt_host_api::{
-    ApplicationName, UnitName,
+    ApplicationName, StorageId, UnitName,
     command::{Answer, Command, Placement},
 };
 
@@ -19,7 +19,8 @@ use crate::{
 /// Add units to an application
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  periapt add-unit wordpress\n  periapt add-unit wordpress -n 2 --to agent=worker-1,3"
+    after_help = "Examples:\n  periapt add-unit wordpress\n  periapt add-unit wordpress -n 2 --to agent=worker-1,3\n  \
+                  periapt add-unit postgresql --attach-storage pgdata/0"
 )]
 pub(crate) struct AddUnit {
     /// The application
@@ -30,6 +31,9 @@ pub(crate) struct AddUnit {
     /// Where the first ones go: a machine's number, or agent=NAME for a new machine there
     #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
     to: Vec<Placement>,
+    /// Detached storage that the unit takes over, with commas between several; it goes where that lies
+    #[arg(long, value_name = "STORAGE", value_delimiter = ',')]
+    attach_storage: Vec<StorageId>,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -76,8 +80,12 @@ pub(crate) struct RemoveApplication {
 impl AddUnit {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let command =
-            Command::AddUnits { application: self.application, count: self.num_units, placement: self.to };
+        let command = Command::AddUnits {
+            application: self.application,
+            count: self.num_units,
+            placement: self.to,
+            attach_storage: self.attach_storage,
+        };
         match model.command(command).await? {
             Answer::Units { units } => {
                 let units: Vec<_> = units.iter().map(ToString::to_string).collect();

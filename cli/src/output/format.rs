@@ -31,6 +31,15 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The same, with YAML in place of a table: what Juju prints where it has none.
+    pub(crate) fn or_yaml(&self) -> Self {
+        let format = match self.format {
+            Format::Tabular => Format::Yaml,
+            other => other,
+        };
+        Self { format, output: self.output.clone() }
+    }
+
     /// Prints a value, or the table that `tabular` draws of it.
     pub(crate) fn print<T: Serialize>(
         &self,

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, network::HostInterface};
+use periapt_host_api::{
+    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, constraints::MAX_TAGS,
+    network::HostInterface, settings::ModelSettings,
+};
 
 use crate::{
     changes::{Changes, VolatileChange},
@@ -22,7 +25,12 @@ const MAX_INTERFACES: usize = 32;
 pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes {
     let mut changes = Changes::default();
     if root.controller().is_none() {
-        let controller = Controller { uuid: env.uuid(), name: name.to_owned(), created_at: env.now };
+        let controller = Controller {
+            uuid: env.uuid(),
+            name: name.to_owned(),
+            model_defaults: ModelSettings::default(),
+            created_at: env.now,
+        };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));
     }
     changes
@@ -54,6 +62,9 @@ pub(crate) fn register(
     }
     if register.addresses.iter().any(|address| address.is_empty() || address.contains(char::is_whitespace)) {
         return Err(Refusal::bad_request("an address is empty or holds blanks"));
+    }
+    if register.tags.len() > MAX_TAGS {
+        return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
     }
     check_interfaces(&register.interfaces)?;
     let mut changes = presence(name, true, env);

@@ -2,6 +2,7 @@
 
 pub(crate) mod action;
 pub(crate) mod application;
+pub(crate) mod constraints;
 pub(crate) mod deploy;
 pub(crate) mod endpoints;
 pub(crate) mod integrate;
@@ -13,4 +14,5 @@ pub(crate) mod refresh;
 pub(crate) mod resource;
 pub(crate) mod secret;
 pub(crate) mod storage;
+pub(crate) mod takeover;
 pub(crate) mod unit;

@@ -33,6 +33,11 @@ pub fn evaluate(
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
+        Input::Controller(ControllerCommand::SetModelDefaults { set, reset }) => {
+            let (changes, answer) = command::model::set_defaults(root, set, reset)?;
+            check_size(&changes)?;
+            Ok((changes, Output::Answer(answer)))
+        }
         Input::Controller(ControllerCommand::DestroyModel { model, force, storage }) => {
             let mut tx = Transaction::begin(root, env, *model)?;
             let answer = command::model::destroy(&mut tx, *force, *storage)?;
@@ -63,8 +68,13 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
             command::application::set_config(tx, application, set, reset)
         }
         Command::SetTrust { application, trust } => command::application::set_trust(tx, application, *trust),
-        Command::AddUnits { application, count, placement } => {
-            command::unit::add(tx, application, *count, placement)
+        Command::SetConstraints { application, constraints } => {
+            command::constraints::set(tx, application, constraints)
+        }
+        Command::SetModelConstraints { constraints } => command::constraints::set_model(tx, constraints),
+        Command::RetryProvisioning { unit } => command::constraints::retry(tx, unit),
+        Command::AddUnits { application, count, placement, attach_storage } => {
+            command::unit::add(tx, application, *count, placement, attach_storage)
         }
         Command::RemoveUnit { unit, force, storage } => command::unit::remove(tx, unit, *force, *storage),
         Command::RemoveApplication { application, force, storage } => {
@@ -92,6 +102,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         }
         Command::AddSpace { name, subnets } => command::network::add_space(tx, name, subnets),
         Command::MoveToSpace { space, subnets } => command::network::move_to_space(tx, space, subnets),
+        Command::RenameSpace { name, to } => command::network::rename_space(tx, name, to),
         Command::RemoveSpace { name } => command::network::remove_space(tx, name),
         Command::Bind { application, bindings } => command::network::bind(tx, application, bindings),
         Command::Refresh { application, charm, force, with } => {

@@ -1,7 +1,7 @@
 //! The firewall of each machine as it is wanted (`hook-model.md` 7.3): what its units have open, as far as their
 //! applications are exposed or consumed by other models.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
     MachineId,
@@ -9,18 +9,29 @@ use periapt_host_api::{
     firewall::IngressRules,
     network::{Spaces, Subnet},
     ports::OpenedPorts,
+    settings::FirewallMode,
     status::Life,
 };
 
 use crate::{
-    entity::{Application, CrossSide},
+    entity::{Application, CrossSide, Unit},
     root::ModelState,
 };
 
 /// What a machine's firewall is to let in.
 pub fn ingress_rules(state: &ModelState, machine: &MachineId) -> IngressRules {
+    match state.config().firewall_mode {
+        FirewallMode::Instance => rules_for(state, state.units_on(machine)),
+        // F-2: a rule is there as long as any unit needs it.
+        FirewallMode::Global => rules_for(state, state.units().filter(|unit| unit.machine.is_some())),
+        FirewallMode::None => IngressRules::new(),
+    }
+}
+
+/// What some units let in.
+fn rules_for<'a>(state: &ModelState, units: impl Iterator<Item = &'a Arc<Unit>>) -> IngressRules {
     let mut rules = IngressRules::new();
-    for unit in state.units_on(machine) {
+    for unit in units {
         let Some(application) = state.application(unit.name.application()) else { continue };
         for opened in &unit.ports {
             let mut from = consumers(state, application, opened);

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision,
-    Timestamp, UserName, command::Caller, relation::BagOwner,
+    Timestamp, UserName, command::Caller, relation::BagOwner, settings::ModelSettings,
 };
 
 use crate::{
@@ -265,6 +265,7 @@ impl Root {
         match (key, entity) {
             (EntityKey::Controller, Some(Entity::Controller(controller))) => {
                 self.controller = Some(Arc::clone(controller));
+                self.hand_down_defaults();
             }
             (EntityKey::Controller, _) => self.controller = None,
             (EntityKey::Agent(name), Some(Entity::Agent(agent))) => {
@@ -289,6 +290,25 @@ impl Root {
         }
     }
 
+    /// What the controller sets for all models.
+    fn model_defaults(&self) -> Arc<ModelSettings> {
+        Arc::new(
+            self.controller.as_ref().map(|controller| controller.model_defaults.clone()).unwrap_or_default(),
+        )
+    }
+
+    /// Each model derives its configuration anew, in memory alone: however many there are, one entity is written.
+    fn hand_down_defaults(&mut self) {
+        let defaults = self.model_defaults();
+        let behind = |(_, state): &(&ModelUuid, &Arc<ModelState>)| *state.defaults() != *defaults;
+        let behind: Vec<ModelUuid> = self.models.iter().filter(behind).map(|(uuid, _)| *uuid).collect();
+        for uuid in behind {
+            if let Some(state) = self.models.get_mut(&uuid) {
+                Arc::make_mut(state).set_defaults(Arc::clone(&defaults));
+            }
+        }
+    }
+
     fn put_in_model(&mut self, uuid: ModelUuid, key: &ModelKey, entity: Option<&Entity>) {
         if let Some(news) = self.models.get(&uuid).and_then(|state| news_for(state, key, entity)) {
             self.note_behind(news);
@@ -297,7 +317,8 @@ impl Root {
             (ModelKey::Model, Some(Entity::Model(model))) => match self.models.get_mut(&uuid) {
                 Some(state) => Arc::make_mut(state).set_model(Arc::clone(model)),
                 None => {
-                    self.models.insert(uuid, Arc::new(ModelState::new(Arc::clone(model))));
+                    let state = ModelState::new(Arc::clone(model), self.model_defaults());
+                    self.models.insert(uuid, Arc::new(state));
                 }
             },
             (ModelKey::Model, _) => {

@@ -31,7 +31,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     let Caller::Runner { agent, model } = caller else { return empty };
     let Some(state) = root.model(model) else { return empty };
     let own = Own::of(state, agent);
-    let mut view = View { model: Some(project::model(state.model())), ..empty };
+    let mut view = View { model: Some(project::model(state)), ..empty };
     own.add_units(root, agent, &mut view);
     own.add_storages(agent, &mut view);
     own.add_applications(root, &mut view);
@@ -98,8 +98,7 @@ impl<'a> Own<'a> {
             self.units.values().filter_map(|unit| unit.record.charm).map(|charm| charm.digest).collect();
         for application in self.applications.iter().filter_map(|name| self.state.application(name)) {
             charms.insert(application.charm.digest);
-            view.applications
-                .insert(application.name.clone(), project::application(self.state.model(), application));
+            view.applications.insert(application.name.clone(), project::application(self.state, application));
         }
         for digest in charms {
             if let Some(charm) = project::charm(root, self.state, &digest) {

@@ -129,6 +129,9 @@ pub(crate) fn find_model(
         || Refusal::not_found(format!("model {selector} not found")).about(format!("model {selector}"));
     let name = match selector {
         ModelSelector::Uuid(uuid) => return published.root.model(uuid).cloned().ok_or_else(unknown),
+        ModelSelector::Owned(owner, name) => {
+            return published.root.model_named(owner, name).cloned().ok_or_else(unknown);
+        }
         ModelSelector::Name(name) => name,
     };
     if let Caller::User(user) = caller
@@ -142,7 +145,7 @@ pub(crate) fn find_model(
         (None, _) => Err(unknown()),
         (Some(_), Some(_)) => Err(Refusal::new(
             ErrorCode::Ambiguous,
-            format!("several users have a model {name}; name it by its UUID"),
+            format!("several users have a model {name}; name it as USER/{name}, or by its UUID"),
         )),
     }
 }

@@ -151,7 +151,7 @@ impl Upkeep {
             RecordKind::Status => {
                 let published = self.0.current();
                 let state = published.root.model(model);
-                let config = state.map(|state| state.model().config.clone()).unwrap_or_default();
+                let config = state.map(|state| state.config().clone()).unwrap_or_default();
                 retention::history(now, &config, histories)
             }
             // They go with the task, which the model prunes.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Model;
-use crate::EndpointName;
+use crate::{EndpointName, SpaceName, command::Exposure, network::Subnet, storage::StorageDirective};
 
 /// A bundle, to be written as YAML.
 #[derive(Debug, Serialize)]
@@ -41,14 +41,29 @@ struct ExportedApplication<'a> {
     options: BTreeMap<&'a str, Value>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     storage: BTreeMap<&'a str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    bindings: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    constraints: String,
     #[serde(skip_serializing_if = "is_false")]
     expose: bool,
+    #[serde(rename = "exposed-endpoints", skip_serializing_if = "BTreeMap::is_empty")]
+    exposed_endpoints: BTreeMap<&'a str, ExportedExposure<'a>>,
     #[serde(skip_serializing_if = "is_false")]
     trust: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     resources: BTreeMap<&'a str, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     offers: BTreeMap<&'a str, ExportedOffer<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ExportedExposure<'a> {
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    expose_to_cidrs: &'a BTreeSet<Subnet>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    expose_to_spaces: &'a BTreeSet<SpaceName>,
 }
 
 /// Writes a model as a bundle that makes the same again. Charms and resources are named by their digests, which the same
@@ -59,6 +74,13 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
     for (name, application) in &model.applications {
         let to: Vec<_> = application.units.iter().filter_map(|(_, machine)| *machine).collect();
         machines.extend(to.iter().copied());
+        let default = application.bindings.default.iter().map(|space| ("", space.as_str()));
+        let bound = application.bindings.endpoints.iter();
+        let bound = bound.map(|(name, space)| (name.as_str(), space.as_str()));
+        // Said in either way, all ports are for everybody.
+        let plain = BTreeMap::from([(String::new(), Exposure::default())]);
+        let for_all = application.exposures.is_empty() || application.exposures == plain;
+        let exposed = application.exposures.iter().filter(|_| application.exposed && !for_all);
         applications.insert(
             name.as_str(),
             ExportedApplication {
@@ -73,9 +95,18 @@ pub fn export(model: &Model) -> impl Serialize + '_ {
                 storage: application
                     .storage
                     .iter()
+                    .filter(|(_, directive)| **directive != StorageDirective::default())
                     .map(|(name, directive)| (name.as_str(), directive.to_string()))
                     .collect(),
-                expose: application.exposed,
+                bindings: default.chain(bound).collect(),
+                constraints: application.constraints.to_string(),
+                expose: application.exposed && for_all,
+                exposed_endpoints: exposed
+                    .map(|(endpoint, Exposure { cidrs, spaces })| {
+                        let exported = ExportedExposure { expose_to_cidrs: cidrs, expose_to_spaces: spaces };
+                        (endpoint.as_str(), exported)
+                    })
+                    .collect(),
                 trust: application.trust,
                 resources: application
                     .resources

@@ -7,9 +7,15 @@ use std::{
 
 use super::{Application, Bundle, BundleError, Place};
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName, StorageName, UnitName,
-    charm::CharmMeta, command::EndpointSelector, offer::OfferUrl, resource::ResourceUpload,
-    settings::OptionValues, storage::StorageDirectives,
+    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName, SpaceName, UnitName,
+    charm::CharmMeta,
+    command::{EndpointSelector, Exposure},
+    constraints::Constraints,
+    network::{ALPHA, Bindings},
+    offer::OfferUrl,
+    resource::ResourceUpload,
+    settings::OptionValues,
+    storage::StorageDirectives,
 };
 
 /// A charm that a bundle names.
@@ -41,14 +47,20 @@ pub struct Existing {
     pub charm: CharmDigest,
     /// What its operator set.
     pub options: OptionValues,
-    /// What storage its operator asked for.
-    pub storage: StorageDirectives,
     /// Its own units and their machines, by number; none of a subordinate.
     pub units: Vec<(UnitName, Option<MachineId>)>,
     /// Whether its units live beside others'.
     pub subordinate: bool,
     /// Whether its ports are reachable from outside.
     pub exposed: bool,
+    /// Endpoints whose ports are for some; none: all ports are for everybody.
+    pub exposures: BTreeMap<String, Exposure>,
+    /// What storage its units get, where it is other than the charm declares.
+    pub storage: StorageDirectives,
+    /// The spaces that its endpoints are bound to.
+    pub bindings: Bindings,
+    /// On which agents its units are placed, and the memory of its hooks.
+    pub constraints: Constraints,
     /// Whether it is trusted.
     pub trust: bool,
     /// The content of its resources.
@@ -68,8 +80,12 @@ pub enum Step {
         charm: CharmDigest,
         /// Its settings.
         options: BTreeMap<String, String>,
-        /// What storage each unit gets.
+        /// What storage its units get.
         storage: StorageDirectives,
+        /// The spaces that its endpoints are bound to.
+        bindings: Bindings,
+        /// On which agents its units are placed, and the memory of its hooks.
+        constraints: Constraints,
         /// Whether it is trusted.
         trust: bool,
         /// The first content of its resources.
@@ -100,8 +116,27 @@ pub enum Step {
     },
     /// Trust an application.
     Trust(ApplicationName),
+    /// Bind endpoints to spaces.
+    Bind {
+        /// Whose.
+        application: ApplicationName,
+        /// Those that differ.
+        bindings: Bindings,
+    },
+    /// Say on which agents an application's units are placed, and the memory of its hooks.
+    Constrain {
+        /// Whose.
+        application: ApplicationName,
+        /// In place of what was said before.
+        constraints: Constraints,
+    },
     /// Make an application's ports reachable from outside.
-    Expose(ApplicationName),
+    Expose {
+        /// Whose.
+        application: ApplicationName,
+        /// Endpoints, and for whom their ports are; none: all ports are for everybody.
+        endpoints: BTreeMap<String, Exposure>,
+    },
     /// Offer endpoints of an application.
     Offer {
         /// Which.
@@ -211,14 +246,7 @@ fn application(
             differing.insert(key.clone(), text.clone());
         }
     }
-    if let Some(unknown) = wanted.storage.keys().find(|name| !charm.meta.storage.contains_key(*name)) {
-        let known: Vec<_> = charm.meta.storage.keys().map(StorageName::as_str).collect();
-        return Err(at(format!(
-            "charm {} has no storage {unknown}; it has: {}",
-            charm.meta.name,
-            known.join(", ")
-        )));
-    }
+    check_names(wanted, &charm.meta).map_err(at)?;
     for (resource, upload) in &charm.resources {
         let meta = charm.meta.resources.get(resource).ok_or_else(|| {
             let known: Vec<_> = charm.meta.resources.keys().map(ResourceName::as_str).collect();
@@ -226,38 +254,97 @@ fn application(
         })?;
         meta.admits(resource, upload.filename.as_deref()).map_err(at)?;
     }
-    let application = name.clone();
+    let application = || name.clone();
     let Some(existing) = existing else {
-        let (digest, trust, storage) = (charm.digest, wanted.trust, wanted.storage.clone());
-        let resources = charm.resources.clone();
         steps.push(Step::Deploy {
-            application,
-            charm: digest,
+            application: application(),
+            charm: charm.digest,
             options: differing,
-            storage,
-            trust,
-            resources,
+            storage: wanted.storage.clone(),
+            bindings: wanted.bindings.clone(),
+            constraints: wanted.constraints.clone().unwrap_or_default(),
+            trust: wanted.trust,
+            resources: charm.resources.clone(),
         });
-        steps.extend(wanted.expose.then(|| Step::Expose(name.clone())));
+        if wanted.expose || !wanted.exposed_endpoints.is_empty() {
+            let endpoints = wanted.exposed_endpoints.clone();
+            steps.push(Step::Expose { application: application(), endpoints });
+        }
         offer(name, wanted, &BTreeMap::new(), steps);
         return Ok(());
     };
+    for (store, directive) in &wanted.storage {
+        let before = existing.storage.get(store).cloned().unwrap_or_default();
+        if before != *directive {
+            let text =
+                "units that are there keep the storage that was said when the application was deployed";
+            return Err(at(format!("storage {store} cannot become {directive}: {text} ({before})")));
+        }
+    }
     if existing.charm != charm.digest {
-        steps.push(Step::Refresh { application: application.clone(), charm: charm.digest });
+        steps.push(Step::Refresh { application: application(), charm: charm.digest });
     }
     for (resource, upload) in &charm.resources {
         if existing.resources.get(resource) != Some(&upload.digest) {
             let (resource, upload) = (resource.clone(), upload.clone());
-            steps.push(Step::Attach { application: application.clone(), resource, upload });
+            steps.push(Step::Attach { application: application(), resource, upload });
         }
     }
     if !differing.is_empty() {
-        steps.push(Step::Configure { application, options: differing });
+        steps.push(Step::Configure { application: application(), options: differing });
     }
-    steps.extend((wanted.trust && !existing.trust).then(|| Step::Trust(name.clone())));
-    steps.extend((wanted.expose && !existing.exposed).then(|| Step::Expose(name.clone())));
+    let bindings = differing_bindings(&wanted.bindings, &existing.bindings);
+    if !bindings.is_empty() {
+        steps.push(Step::Bind { application: application(), bindings });
+    }
+    if let Some(constraints) = wanted.constraints.clone().filter(|asked| *asked != existing.constraints) {
+        steps.push(Step::Constrain { application: application(), constraints });
+    }
+    steps.extend((wanted.trust && !existing.trust).then(|| Step::Trust(application())));
+    if wanted.expose && !existing.exposed {
+        steps.push(Step::Expose { application: application(), endpoints: BTreeMap::new() });
+    }
+    let mut endpoints = wanted.exposed_endpoints.clone();
+    endpoints.retain(|endpoint, exposure| existing.exposures.get(endpoint) != Some(exposure));
+    if !endpoints.is_empty() {
+        steps.push(Step::Expose { application: application(), endpoints });
+    }
     offer(name, wanted, &existing.offers, steps);
     Ok(())
+}
+
+/// Refuses storage and endpoints that the charm does not have.
+fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), String> {
+    let known = |names: Vec<&str>| match names.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has: {}", names.join(", ")),
+    };
+    let charm = &meta.name;
+    if let Some(name) = wanted.storage.keys().find(|name| !meta.storage.contains_key(*name)) {
+        let known = known(meta.storage.keys().map(|name| name.as_str()).collect());
+        return Err(format!("charm {charm} has no storage {name}; {known}"));
+    }
+    let endpoints = || known(meta.endpoints.keys().map(EndpointName::as_str).collect());
+    if let Some(name) = wanted.bindings.endpoints.keys().find(|name| !meta.has_binding(name)) {
+        return Err(format!("charm {charm} has no endpoint {name:?} to bind; {}", endpoints()));
+    }
+    let exposed = wanted.exposed_endpoints.keys().filter(|name| !name.is_empty());
+    match exposed.into_iter().find(|name| !meta.has_binding(name)) {
+        Some(name) => Err(format!("charm {charm} has no endpoint {name:?} to expose; {}", endpoints())),
+        None => Ok(()),
+    }
+}
+
+/// What of the wanted bindings is not so already.
+fn differing_bindings(wanted: &Bindings, existing: &Bindings) -> Bindings {
+    let endpoints = wanted.endpoints.iter();
+    let endpoints = endpoints.filter(|(name, space)| existing.space_of(name) != space.as_str());
+    let as_it_was =
+        |space: &SpaceName| existing.default.as_ref().map_or(ALPHA, SpaceName::as_str) == space.as_str();
+    Bindings {
+        default: wanted.default.clone().filter(|space| !as_it_was(space)),
+        endpoints: endpoints.map(|(name, space)| (name.clone(), space.clone())).collect(),
+    }
 }
 
 /// Offers that are not there, or offer something else.
@@ -391,8 +478,20 @@ fn is_between(
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Deploy { application, charm, .. } => {
-                write!(f, "deploy application {application} from charm {}", charm.short())
+            Self::Deploy { application, charm, storage, bindings, constraints, .. } => {
+                write!(f, "deploy application {application} from charm {}", charm.short())?;
+                let storage: Vec<_> =
+                    storage.iter().map(|(name, directive)| format!("{name}={directive}")).collect();
+                for (what, text) in [
+                    ("storage", storage.join(" ")),
+                    ("bindings", shown_bindings(bindings)),
+                    ("constraints", constraints.to_string()),
+                ] {
+                    if !text.is_empty() {
+                        write!(f, ", {what} {text}")?;
+                    }
+                }
+                Ok(())
             }
             Self::Refresh { application, charm } => {
                 write!(f, "refresh application {application} to charm {}", charm.short())
@@ -406,9 +505,28 @@ impl fmt::Display for Step {
                 write!(f, "set {} of application {application}", keys.join(", "))
             }
             Self::Trust(application) => write!(f, "trust application {application}"),
-            Self::Expose(application) => write!(f, "expose application {application}"),
             Self::Offer { application, offer, .. } => write!(f, "offer {application} as {offer}"),
             Self::Consume { application, offer } => write!(f, "consume offer {offer} as {application}"),
+            Self::Bind { application, bindings } => {
+                write!(f, "bind application {application}: {}", shown_bindings(bindings))
+            }
+            Self::Constrain { application, constraints } if constraints.is_empty() => {
+                write!(f, "take the constraints of application {application} back")
+            }
+            Self::Constrain { application, constraints } => {
+                write!(f, "constrain application {application} to {constraints}")
+            }
+            Self::Expose { application, endpoints } => {
+                write!(f, "expose application {application}")?;
+                for (endpoint, Exposure { cidrs, spaces }) in endpoints {
+                    let endpoint = if endpoint.is_empty() { "all endpoints" } else { endpoint };
+                    let cidrs = cidrs.iter().map(ToString::to_string);
+                    let whom: Vec<_> = cidrs.chain(spaces.iter().map(ToString::to_string)).collect();
+                    let whom = if whom.is_empty() { "everybody".to_owned() } else { whom.join(", ") };
+                    write!(f, "; {endpoint} to {whom}")?;
+                }
+                Ok(())
+            }
             Self::AddUnits { application, count: 1, place } => {
                 write!(f, "add a unit of {application} {place}")
             }
@@ -421,6 +539,13 @@ impl fmt::Display for Step {
             Self::Integrate(first, second) => write!(f, "integrate {first} with {second}"),
         }
     }
+}
+
+/// `SPACE ENDPOINT=SPACE`, as `--bind` reads it.
+fn shown_bindings(bindings: &Bindings) -> String {
+    let default = bindings.default.iter().map(ToString::to_string);
+    let endpoints = bindings.endpoints.iter().map(|(name, space)| format!("{name}={space}"));
+    default.chain(endpoints).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for UnitPlace {

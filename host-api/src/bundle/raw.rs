@@ -53,8 +53,11 @@ pub(super) struct Application {
     pub(super) to: Option<Value>,
     #[serde(alias = "config")]
     pub(super) options: Option<BTreeMap<String, Value>>,
-    pub(super) storage: Option<BTreeMap<String, String>>,
     pub(super) expose: Option<bool>,
+    pub(super) exposed_endpoints: Option<BTreeMap<String, Option<Exposed>>>,
+    pub(super) storage: Option<BTreeMap<String, Value>>,
+    pub(super) bindings: Option<BTreeMap<String, String>>,
+    pub(super) constraints: Option<String>,
     pub(super) trust: Option<bool>,
     pub(super) resources: Option<BTreeMap<String, Value>>,
     pub(super) offers: Option<BTreeMap<String, Offer>>,
@@ -68,8 +71,14 @@ pub(super) struct Application {
     _channel: Option<IgnoredAny>,
     #[serde(rename = "revision")]
     _revision: Option<IgnoredAny>,
-    #[serde(rename = "constraints")]
-    _constraints: Option<IgnoredAny>,
+}
+
+/// For whom an endpoint's ports are.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(super) struct Exposed {
+    pub(super) expose_to_cidrs: Option<Vec<String>>,
+    pub(super) expose_to_spaces: Option<Vec<String>>,
 }
 
 /// A consumed offer of one document.
@@ -120,11 +129,24 @@ impl Application {
         self.charm = over.charm.or(self.charm.take());
         self.units = over.units.or(self.units);
         self.to = over.to.or(self.to.take());
-        self.expose = over.expose.or(self.expose);
+        // One of them replaces the other: an overlay that narrows what is exposed must not leave it wide open.
+        match (over.expose, over.exposed_endpoints) {
+            (Some(expose), endpoints) => {
+                self.expose = Some(expose);
+                self.exposed_endpoints = endpoints;
+            }
+            (None, Some(endpoints)) => {
+                self.expose = None;
+                self.exposed_endpoints.get_or_insert_default().extend(endpoints);
+            }
+            (None, None) => {}
+        }
+        self.storage.get_or_insert_default().extend(over.storage.unwrap_or_default());
+        self.bindings.get_or_insert_default().extend(over.bindings.unwrap_or_default());
+        self.constraints = over.constraints.or(self.constraints.take());
         self.trust = over.trust.or(self.trust);
         self.offers.get_or_insert_default().extend(over.offers.unwrap_or_default());
         self.options.get_or_insert_default().extend(over.options.unwrap_or_default());
-        self.storage.get_or_insert_default().extend(over.storage.unwrap_or_default());
         self.resources.get_or_insert_default().extend(over.resources.unwrap_or_default());
     }
 }

@@ -9,8 +9,13 @@ use super::{
     raw::{self, Document},
 };
 use crate::{
-    ApplicationName, EndpointName, ResourceName, StorageName, UnitName, command::EndpointSelector,
-    offer::OfferUrlError, storage::StorageDirective, yaml,
+    ApplicationName, EndpointName, ResourceName, SpaceName, StorageName, UnitName,
+    command::{EndpointSelector, Exposure},
+    constraints::Constraints,
+    network::{Bindings, SubnetError},
+    offer::OfferUrlError,
+    storage::{DirectiveError, StorageDirectives},
+    yaml,
 };
 
 impl Bundle {
@@ -175,12 +180,6 @@ fn application(
         };
         options.insert(key, text);
     }
-    let mut storage = BTreeMap::new();
-    for (name, text) in body.storage.unwrap_or_default() {
-        let wrong = |error: String| refused(format!("storage {name}: {error}"));
-        let directive: StorageDirective = text.parse().map_err(|error| wrong(format!("{error}")))?;
-        storage.insert(StorageName::new(name.as_str()).map_err(|error| wrong(error.to_string()))?, directive);
-    }
     let to = match body.to {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(places)) => places,
@@ -213,7 +212,78 @@ fn application(
         }
         offers.insert(name, endpoints);
     }
-    Ok(Application { charm, units: body.units, to, options, storage, expose, trust, resources, offers })
+    let exposed_endpoints =
+        exposed_endpoints(body.exposed_endpoints.unwrap_or_default()).map_err(&refused)?;
+    if expose && !exposed_endpoints.is_empty() {
+        return Err(refused(
+            "it is exposed for everybody (expose) and for some (exposed-endpoints)".to_owned(),
+        ));
+    }
+    let constraints = body.constraints.map(|text| Constraints::parse([text.as_str()])).transpose();
+    Ok(Application {
+        charm,
+        units: body.units,
+        to,
+        options,
+        expose,
+        exposed_endpoints,
+        storage: directives(body.storage.unwrap_or_default()).map_err(&refused)?,
+        bindings: bindings(body.bindings.unwrap_or_default()).map_err(&refused)?,
+        constraints: constraints.map_err(|error| refused(error.to_string()))?,
+        trust,
+        resources,
+        offers,
+    })
+}
+
+/// The most addresses and spaces that an endpoint is exposed to; the controller has a bound of its own.
+const MAX_SOURCES: usize = 1_000;
+
+fn exposed_endpoints(
+    raw: BTreeMap<String, Option<raw::Exposed>>,
+) -> Result<BTreeMap<String, Exposure>, String> {
+    let exposure = |(endpoint, raw): (String, Option<raw::Exposed>)| {
+        let raw = raw.unwrap_or_default();
+        let (cidrs, spaces) =
+            (raw.expose_to_cidrs.unwrap_or_default(), raw.expose_to_spaces.unwrap_or_default());
+        if cidrs.len().saturating_add(spaces.len()) > MAX_SOURCES {
+            return Err(format!("exposed-endpoints {endpoint:?}: too many CIDRs and spaces"));
+        }
+        let at = |error: &dyn std::fmt::Display| format!("exposed-endpoints {endpoint:?}: {error}");
+        let cidrs = cidrs.iter().map(|text| text.parse().map_err(|error: SubnetError| at(&error)));
+        let spaces = spaces.iter().map(|text| SpaceName::new(text).map_err(|error| at(&error)));
+        let exposure =
+            Exposure { cidrs: cidrs.collect::<Result<_, _>>()?, spaces: spaces.collect::<Result<_, _>>()? };
+        Ok((endpoint, exposure))
+    };
+    raw.into_iter().map(exposure).collect()
+}
+
+/// `NAME: DIRECTIVE`; a bare number is a count.
+fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, String> {
+    let directive = |(name, value): (String, Value)| {
+        let text = match value {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text,
+            other => return Err(format!("storage {name}: {other} is no directive")),
+        };
+        let directive = text.parse().map_err(|error: DirectiveError| format!("storage {name}: {error}"))?;
+        Ok((StorageName::new(&name).map_err(|error| format!("storage {name}: {error}"))?, directive))
+    };
+    raw.into_iter().map(directive).collect()
+}
+
+/// The empty name stands for all that are not named.
+fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, String> {
+    let mut bindings = Bindings::default();
+    for (name, space) in raw {
+        let space = SpaceName::new(&space).map_err(|error| format!("binding {name:?}: {error}"))?;
+        match name.is_empty() {
+            true => bindings.default = Some(space),
+            false => drop(bindings.endpoints.insert(name, space)),
+        }
+    }
+    Ok(bindings)
 }
 
 /// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.

@@ -54,6 +54,7 @@ fn charm(number: u8, metadata: &str) -> BundleCharm {
 
 fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
     let web = "name: web\nsummary: a\ndescription: a\nrequires: {db: {interface: sql}}\n\
+               provides: {site: http}\nstorage: {files: {type: filesystem, multiple: {range: 0+}}}\n\
                config: {options: {title: {type: string, description: a}, port: {type: int, description: a}}}\n";
     let db = "name: db\nsummary: a\ndescription: a\nprovides: {server: {interface: sql}}\n\
               storage: {data: {type: filesystem, multiple: {range: 1-3}}}\n";
@@ -78,7 +79,16 @@ fn done(steps: &[Step]) -> Model {
     let mut machines = 0;
     for step in steps {
         match step {
-            Step::Deploy { application, charm, options, storage, trust, resources } => {
+            Step::Deploy {
+                application,
+                charm,
+                options,
+                storage,
+                bindings,
+                constraints,
+                trust,
+                resources,
+            } => {
                 let charms = charms();
                 let meta = &charms[application].meta;
                 let typed = options
@@ -87,17 +97,27 @@ fn done(steps: &[Step]) -> Model {
                 let existing = Existing {
                     charm: *charm,
                     options: typed.collect(),
-                    storage: storage.clone(),
                     units: Vec::new(),
                     subordinate: meta.subordinate,
                     exposed: false,
+                    exposures: BTreeMap::new(),
+                    storage: storage.clone(),
+                    bindings: bindings.clone(),
+                    constraints: constraints.clone(),
                     trust: *trust,
                     resources: resources.iter().map(|(name, upload)| (name.clone(), upload.digest)).collect(),
                     offers: BTreeMap::new(),
                 };
                 model.applications.insert(application.clone(), existing);
             }
-            Step::Expose(application) => model.applications.get_mut(application).unwrap().exposed = true,
+            Step::Expose { application, endpoints } => {
+                let application = model.applications.get_mut(application).unwrap();
+                application.exposed = true;
+                match endpoints.is_empty() {
+                    true => drop(application.exposures.insert(String::new(), Exposure::default())),
+                    false => application.exposures.extend(endpoints.clone()),
+                }
+            }
             Step::AddUnits { application, count, place } => {
                 for _ in 0..*count {
                     let machine = match place {
@@ -142,7 +162,7 @@ fn a_bundle_becomes_steps_in_an_order_that_can_be_done() {
     assert_eq!(
         lines(&bundle, &Model::default()),
         [
-            "deploy application db from charm 020202020202",
+            "deploy application db from charm 020202020202, storage data=2,500M",
             "deploy application shipper from charm 030303030303",
             "deploy application web from charm 010101010101",
             "expose application web",
@@ -322,7 +342,7 @@ fn what_a_charm_does_not_have_is_refused_before_anything_is_done() {
         ("applications: {web: {options: {port: eighty}}}", "option port is of type int, not \"eighty\""),
         ("applications: {shipper: {num_units: 2}}", "its charm is a subordinate"),
         ("applications: {db: {storage: {logs: 1G}}}", "charm db has no storage logs; it has: data"),
-        ("relations: [[web:cache, db]]", "charm web has no such endpoint; it has: db"),
+        ("relations: [[web:cache, db]]", "charm web has no such endpoint; it has: db, site"),
         ("applications: {web: {to: [db]}}", "in a circle"),
     ] {
         let bundle = read(SHOP, &[overlay]).unwrap();
@@ -339,4 +359,104 @@ fn keys_of_machines_can_stand_for_machines_that_are_there() {
     let on_seven =
         |step: &&Step| matches!(step, Step::AddUnits { place: UnitPlace::Machine(MachineId(7)), .. });
     assert_eq!(steps.iter().filter(on_seven).count(), 2);
+}
+
+/// A part of a bundle for the application that exists, over [`SHOP`].
+const DETAILS: &str = "
+applications:
+  web:
+    expose:
+    exposed-endpoints:
+      '': {expose-to-spaces: [dmz]}
+      site: {expose-to-cidrs: [192.0.2.0/24]}
+    storage: {files: '2,100M'}
+    bindings: {'': alpha, db: internal}
+    constraints: mem=512M tags=ssd,^slow
+";
+
+#[test]
+fn storage_bindings_exposure_and_constraints_are_parts_of_a_bundle() {
+    let shop = SHOP.replace("    expose: true\n", "");
+    let bundle = read(&shop, &[DETAILS]).unwrap();
+    let steps = plan(&bundle, &charms(), &Model::default(), &BTreeMap::new()).unwrap();
+    let shown: Vec<_> = steps.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown[2..4],
+        [
+            "deploy application web from charm 010101010101, storage files=2,100M, bindings alpha db=internal, \
+             constraints mem=512M tags=ssd,^slow",
+            "expose application web; all endpoints to dmz; site to 192.0.2.0/24",
+        ]
+    );
+    let model = done(&steps);
+    assert_eq!(lines(&bundle, &model), Vec::<String>::new());
+
+    // Exported, it makes the same again, and is exported as the same.
+    let text = serde_json::to_string(&export(&model)).unwrap();
+    let exported = read(&text, &[]).unwrap();
+    assert_eq!(lines(&exported, &model), Vec::<String>::new());
+    let again = done(&plan(&exported, &charms(), &Model::default(), &BTreeMap::new()).unwrap());
+    assert_eq!(serde_json::to_string(&export(&again)).unwrap(), text);
+
+    // Another bundle changes what differs, and only that.
+    let other = "applications: {web: {bindings: {db: dmz, site: alpha}, constraints: tags=gpu, \
+                 exposed-endpoints: {site: {expose-to-cidrs: [198.51.100.0/24]}}}}";
+    let other = read(&shop, &[DETAILS, other]).unwrap();
+    assert_eq!(
+        lines(&other, &model),
+        [
+            "bind application web: db=dmz",
+            "constrain application web to tags=gpu",
+            "expose application web; site to 198.51.100.0/24",
+        ]
+    );
+    let wider = read(&shop, &[DETAILS, "applications: {web: {constraints: ''}}"]).unwrap();
+    assert_eq!(lines(&wider, &model), ["take the constraints of application web back"]);
+    let silent = read(&shop, &[]).unwrap();
+    assert_eq!(lines(&silent, &model), Vec::<String>::new(), "what is not named stays");
+    let larger = read(&shop, &[DETAILS, "applications: {web: {storage: {files: 3}}}"]).unwrap();
+    let error = plan(&larger, &charms(), &model, &BTreeMap::new()).unwrap_err().to_string();
+    assert!(error.contains("storage files cannot become 3"), "{error}");
+}
+
+#[test]
+fn an_overlay_that_narrows_what_is_exposed_does_not_leave_it_wide_open() {
+    let narrowed = "applications: {web: {exposed-endpoints: {site: {expose-to-cidrs: [192.0.2.0/24]}}}}";
+    let bundle = read(SHOP, &[narrowed]).unwrap();
+    let web = &bundle.applications[&name("web")];
+    assert_eq!((web.expose, web.exposed_endpoints.len()), (false, 1));
+    let bundle = read(SHOP, &[narrowed, "applications: {web: {expose: false}}"]).unwrap();
+    let web = &bundle.applications[&name("web")];
+    assert_eq!((web.expose, web.exposed_endpoints.len()), (false, 0));
+}
+
+#[test]
+fn details_that_cannot_be_are_refused_by_name() {
+    let web = |body: &str| format!("applications: {{web: {{charm: a, {body}}}}}");
+    for (body, expected) in [
+        ("expose: true, exposed-endpoints: {'': }", "for everybody (expose) and for some"),
+        ("exposed-endpoints: {site: {expose-to-cidrs: [x]}}", "exposed-endpoints \"site\": invalid CIDR"),
+        ("exposed-endpoints: {site: {to: [x]}}", "line 1 column"),
+        ("storage: {files: [1]}", "storage files: [1] is no directive"),
+        ("storage: {files: '0'}", "storage files: cannot parse count"),
+        ("bindings: {db: No_Space}", "binding \"db\": "),
+        ("constraints: cores=4", "constraint \"cores\" is not here, because a hook runs on one core"),
+    ] {
+        let error = refused(&web(body));
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+    let charms = charms();
+    for (overlay, expected) in [
+        ("applications: {web: {storage: {data: 1G}}}", "charm web has no storage data; it has: files"),
+        ("applications: {shipper: {storage: {data: 1G}}}", "charm shipper has no storage data; it has none"),
+        ("applications: {web: {bindings: {cache: dmz}}}", "charm web has no endpoint \"cache\" to bind"),
+        (
+            "applications: {web: {expose: , exposed-endpoints: {cache: }}}",
+            "charm web has no endpoint \"cache\" to expose; it has: db, site",
+        ),
+    ] {
+        let bundle = read(SHOP, &[overlay]).unwrap();
+        let error = plan(&bundle, &charms, &Model::default(), &BTreeMap::new()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{overlay}: {error}");
+    }
 }

@@ -27,7 +27,7 @@ fn check(
     expected: (&str, &str, &str),
 ) {
     let addresses: Vec<String> = addresses.iter().map(|text| (*text).to_owned()).collect();
-    let info = network_info(HostNetwork { addresses: &addresses, interfaces }, spaces, space);
+    let info = network_info(HostNetwork { addresses: &addresses, interfaces }, spaces, &[], space);
     let bind: Vec<String> = info
         .bind_addresses
         .iter()
@@ -105,4 +105,13 @@ fn a_host_that_only_says_its_addresses_has_one_interface_without_a_name() {
         "alpha",
         ("=10.0.0.9", "10.0.0.9 host.example", "10.0.0.9/32"),
     );
+}
+
+#[test]
+fn a_model_says_where_traffic_comes_from() {
+    let addresses = vec!["10.0.0.5".to_owned()];
+    let egress = ["192.0.2.0/24".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
+    let host = HostNetwork { addresses: &addresses, interfaces: &[] };
+    let info = network_info(host, &Spaces::default(), &egress, ALPHA);
+    assert_eq!((info.egress_subnets.as_slice(), info.ingress_address()), (&egress[..], Some("10.0.0.5")));
 }

@@ -132,6 +132,7 @@ impl Options {
             boot_id: host_line("/proc/sys/kernel/random/boot_id")?,
             hostname: host_line("/proc/sys/kernel/hostname")?,
             availability_zone: self.availability_zone.clone(),
+            tags: self.tags.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: periapt_sandbox::engine_version().to_owned(),
         };

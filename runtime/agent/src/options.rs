@@ -1,8 +1,8 @@
 //! What an agent is started with.
 
-use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use periapt_host_api::AgentName;
+use periapt_host_api::{AgentName, TagName};
 
 use crate::host;
 
@@ -20,6 +20,8 @@ pub struct Options {
     pub addresses: Vec<String>,
     /// Where the host stands; may be empty.
     pub availability_zone: String,
+    /// Words by which units are placed on it.
+    pub tags: BTreeSet<TagName>,
     /// How the other processes are started.
     pub program: Program,
     /// How many hooks of one model may run at the same time on this agent.
@@ -114,6 +116,7 @@ impl Options {
             data,
             addresses: Vec::new(),
             availability_zone: String::new(),
+            tags: BTreeSet::new(),
             program,
             hooks: HookPlaces::of_this_host(),
             idle_after: Duration::from_secs(60),

@@ -26,8 +26,8 @@ impl HookRun {
             }
         }
         let space = self.snapshot.application().bindings.space_of(binding);
-        let machine = self.snapshot.machine();
-        let info = network_info(machine.network(), &self.snapshot.model().spaces, space);
+        let (machine, model) = (self.snapshot.machine(), self.snapshot.model());
+        let info = network_info(machine.network(), &model.spaces, &model.config.egress_subnets, space);
         match info.bind_addresses.is_empty() && info.ingress_addresses.is_empty() {
             true => Err(CallError::NotReady(format!(
                 "machine \"{}\" has no devices in space {space:?}",

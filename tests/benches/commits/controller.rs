@@ -53,6 +53,7 @@ impl Controller {
             boot_id: "boot".to_owned(),
             hostname: "host".to_owned(),
             availability_zone: String::new(),
+            tags: Default::default(),
             version: "0.1.0".to_owned(),
             engine: engine.to_owned(),
         };
@@ -82,6 +83,8 @@ impl Controller {
             trust: false,
             bindings: Default::default(),
             resources: Default::default(),
+            attach_storage: Vec::new(),
+            constraints: Default::default(),
         });
         self.operator.command(&uuid.into(), deploy).await?;
         self.placed(&uuid, units).await?;

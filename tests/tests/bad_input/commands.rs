@@ -63,7 +63,7 @@ fn settings_that_do_not_exist_or_are_of_another_type_change_nothing() -> anyhow:
             ),
             (vec!["config", "mysql", "--file", "none.yaml"], vec!["cannot read none.yaml: No such file"]),
             (vec!["config", "mysql", "max-connections=@none"], vec!["cannot read none: No such file"]),
-            (vec!["model-config", "speed=high"], vec!["\"speed\"", "known are automatically-retry-hooks, "]),
+            (vec!["model-config", "speed=high"], vec!["\"speed\"", "known are action-timeout, "]),
             (
                 vec!["model-config", "automatically-retry-hooks=maybe"],
                 vec!["expected true or false, got \"maybe\""],

@@ -84,6 +84,77 @@ fn a_bundle_is_deployed_changed_and_exported() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What says how an application of a bundle is bound, exposed, placed and stored.
+const DETAILED: &str = "
+applications:
+  blog:
+    charm: ./wordpress.charm
+    bindings: {'': alpha, website: dmz}
+    constraints: mem=64M tags=^slow
+    exposed-endpoints:
+      website: {expose-to-cidrs: [192.0.2.0/24], expose-to-spaces: [dmz]}
+  probe:
+    charm: ./probe.charm
+    storage: {scratch: '1,10M'}
+";
+
+/// Waits until both units have a machine, and the one with storage has run its hooks.
+fn placed(periapt: &Installation) -> anyhow::Result<()> {
+    let is_there = |status: &serde_json::Value| {
+        let agent = text(status, "/applications/probe/units/probe~10/juju-status/current");
+        text(status, "/applications/blog/units/blog~10/machine").is_ok()
+            && agent.is_ok_and(|agent| agent == "idle")
+    };
+    periapt.json_until(&["status"], is_there).map(drop)
+}
+
+#[test]
+fn a_bundles_details_are_deployed_changed_and_exported() -> anyhow::Result<()> {
+    let periapt = with_bundle()?;
+    packed("probe", periapt.path())?;
+    periapt.ok(["add-space", "dmz", "192.0.2.0/24"])?;
+    fs::write(periapt.path().join("detailed.yaml"), DETAILED)?;
+    let dry = periapt.run(["deploy", "./detailed.yaml", "--dry-run"])?;
+    for line in [
+        "bindings alpha website=dmz, constraints mem=64M tags=^slow",
+        "- expose application blog; website to 192.0.2.0/24, dmz",
+        "storage scratch=1,10M",
+    ] {
+        assert!(dry.stderr.contains(line), "{line}: {dry:?}");
+    }
+    periapt.ok(["deploy", "./detailed.yaml"])?;
+    placed(&periapt)?;
+    assert_eq!(periapt.ok(["constraints", "blog"])?, "mem=64M tags=^slow\n");
+    assert_eq!(periapt.json(["storage"])?["filesystems"]["0"]["size"], 10);
+    let again = periapt.run(["deploy", "./detailed.yaml"])?;
+    assert_eq!((again.code, again.stderr.trim()), (Some(0), "No changes to apply."));
+    fs::write(
+        periapt.path().join("more.yaml"),
+        "applications: {blog: {bindings: {website: alpha}, constraints: mem=128M}}",
+    )?;
+    let more = periapt.run(["deploy", "./detailed.yaml", "--overlay", "more.yaml"])?;
+    let lines: Vec<_> = more.stderr.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "Executing changes:",
+            "- bind application blog: website=alpha",
+            "- constrain application blog to mem=128M",
+            "Deploy of bundle completed."
+        ],
+        "{more:?}"
+    );
+
+    let first = periapt.ok(["export-bundle"])?;
+    fs::write(periapt.path().join("exported.yaml"), &first)?;
+    periapt.ok(["add-model", "copy"])?;
+    periapt.ok(["add-space", "dmz", "192.0.2.0/24"])?;
+    periapt.ok(["deploy", "./exported.yaml"])?;
+    placed(&periapt)?;
+    assert_eq!(periapt.ok(["export-bundle"])?, first);
+    Ok(())
+}
+
 #[test]
 fn a_bundle_that_cannot_be_changes_nothing() -> anyhow::Result<()> {
     let periapt = with_bundle()?;

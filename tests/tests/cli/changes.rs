@@ -46,6 +46,30 @@ fn a_models_configuration_is_shown_with_its_source() -> anyhow::Result<()> {
     assert_eq!(shown["automatically-retry-hooks"], serde_json::json!({"value": false, "source": "model"}));
     periapt.ok(["model-config", "--reset", "automatically-retry-hooks"])?;
     assert_eq!(periapt.ok(["model-config", "automatically-retry-hooks"])?, "true\n");
+
+    // What the controller says for all models holds where a model says nothing, and in models to come.
+    periapt.ok(["model-defaults", "hook-timeout=1m", "firewall-mode=none"])?;
+    periapt.ok(["model-config", "firewall-mode=instance"])?;
+    let shown = periapt.json(["model-config"])?;
+    assert_eq!(shown["hook-timeout"], serde_json::json!({"value": "1m", "source": "controller"}));
+    assert_eq!(shown["firewall-mode"], serde_json::json!({"value": "instance", "source": "model"}));
+    let config = periapt.json(["config", "wordpress"])?;
+    assert_eq!(config["application-config"]["hook-timeout"]["source"], "controller", "{config}");
+    let error = periapt.refused(["add-model", "next", "--config", "hook-timeout=5"])?;
+    assert!(error.contains("hook-timeout expected a duration"), "{error}");
+    periapt.ok(["add-model", "next", "--config", "hook-cpu-budget=5s"])?;
+    assert_eq!(periapt.ok(["model-config", "hook-cpu-budget"])?, "5s\n");
+    assert_eq!(periapt.ok(["model-config", "firewall-mode"])?, "none\n");
+    let defaults = periapt.json(["model-defaults", "hook-timeout", "firewall-mode"])?;
+    let expected = serde_json::json!({
+        "firewall-mode": {"default": "instance", "controller": "none"},
+        "hook-timeout": {"default": "5m", "controller": "1m"},
+    });
+    assert_eq!(defaults, expected);
+    periapt.ok(["model-defaults", "--reset", "hook-timeout"])?;
+    assert_eq!(periapt.ok(["model-config", "hook-timeout"])?, "5m\n");
+    let error = periapt.refused(["model-defaults", "firewall-mode=some"])?;
+    assert!(error.contains("instance, global or none"), "{error}");
     Ok(())
 }
 
@@ -113,5 +137,49 @@ fn past_statuses_are_shown_as_juju_shows_them() -> anyhow::Result<()> {
     assert!(machine.contains("machine  started"), "{machine}");
     let error = periapt.refused(["show-status-log", "mysql/7"])?;
     assert!(error.contains("unit \"mysql/7\" not found"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_model_is_shown_as_juju_shows_it_by_any_of_its_names() -> anyhow::Result<()> {
+    let periapt = model()?;
+    let shown = periapt.json(["show-model"])?;
+    let test = &shown["test"];
+    assert_eq!(test["short-name"], "test", "{shown}");
+    let owner = test["owner"].as_str().unwrap_or_default();
+    assert_eq!(test["name"], format!("{owner}/test"), "{shown}");
+    assert_eq!((&test["controller-name"], &test["model-type"]), (&"local".into(), &"iaas".into()), "{shown}");
+    assert_eq!(
+        (&test["life"], &test["status"]["current"]),
+        (&"alive".into(), &"available".into()),
+        "{shown}"
+    );
+    assert_eq!(test["users"][owner]["access"], "admin", "{shown}");
+    assert!(test["status"]["since"].is_string() && test["agent-version"].is_string(), "{shown}");
+    for name in ["test".to_owned(), format!("{owner}/test"), format!("local:{owner}/test")] {
+        assert_eq!(periapt.json(["show-model", &name])?, shown, "{name}");
+        assert_eq!(periapt.json(["status", "-m", &name])?["model"]["name"], "test", "{name}");
+    }
+    assert!(periapt.refused(["show-model", "nobody/test"])?.contains("model nobody/test not found"));
+
+    let controller = periapt.json(["show-controller"])?;
+    assert_eq!(controller["local"]["current-model"], "test", "{controller}");
+    assert_eq!(controller["local"]["models"][format!("{owner}/test")]["unit-count"], 1, "{controller}");
+    assert_eq!(periapt.json(["show-machine"])?, serde_json::json!({"model": "test", "machines": {}}));
+    assert!(periapt.refused(["show-machine", "7"])?.contains("machine 7 not found"));
+    periapt.ok(["add-space", "internal", "192.0.2.0/24"])?;
+    periapt.ok(["bind", "wordpress", "db=internal"])?;
+    periapt.ok(["rename-space", "internal", "backend"])?;
+    let space = serde_json::json!({
+        "space": {"name": "backend", "subnets": [{"cidr": "192.0.2.0/24"}]}, "applications": ["wordpress"],
+    });
+    assert_eq!(periapt.json(["show-space", "backend"])?, space);
+    assert!(periapt.refused(["show-space", "internal"])?.contains("space \"internal\" not found"));
+
+    periapt.ok(["config", "wordpress", "trust=true"])?;
+    assert_eq!(periapt.ok(["config", "wordpress", "trust"])?, "true\n");
+    assert_eq!(periapt.json(["config", "wordpress"])?["application-config"]["trust"]["source"], "user");
+    periapt.ok(["trust", "wordpress", "--remove"])?;
+    assert_eq!(periapt.ok(["config", "wordpress", "trust"])?, "false\n");
     Ok(())
 }

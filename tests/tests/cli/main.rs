@@ -5,6 +5,7 @@ mod agents;
 mod bundles;
 mod catalogue;
 mod changes;
+mod constraints;
 mod controllers;
 mod crossing;
 mod exec;

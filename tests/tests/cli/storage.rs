@@ -57,7 +57,24 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
     })?;
     let refused = periapt.refused(["destroy-model", "test", "--no-prompt"])?;
     assert!(refused.contains("--destroy-storage"), "{refused}");
-    periapt.ok(["remove-storage", "scratch/0", "--no-prompt"])?;
+
+    // A new unit takes it over, with all that lies in it.
+    let refused = periapt.refused(["add-unit", "probe", "-n", "2", "--attach-storage", "scratch/0"])?;
+    assert!(refused.contains("2 units are asked for"), "{refused}");
+    periapt.ok(["add-unit", "probe", "--attach-storage", "scratch/0"])?;
+    periapt.wait_for(["unit", "probe/1"])?;
+    assert_eq!(notes(&periapt)?, ["kept", "kept", "kept"]);
+    let shown = periapt.ok(["status", "--storage"])?;
+    assert!(shown.contains("probe/1  scratch/0"), "{shown}");
+    assert_eq!(periapt.json(["storage-pools"])?, serde_json::json!({"rootfs": {"provider": "rootfs"}}));
+    periapt.ok(["remove-unit", "probe/1", "--no-prompt"])?;
+    periapt.json_until(&["storage"], |storage| {
+        storage["storage"]["scratch/0"]["status"]["current"] == "detached"
+    })?;
+    periapt.ok(["deploy", "probe.charm", "heir", "--config", script, "--attach-storage", "scratch/0"])?;
+    periapt.wait_for(["application", "heir"])?;
+    assert_eq!(notes(&periapt)?.len(), 4);
+    periapt.ok(["remove-application", "heir", "--destroy-storage", "--no-prompt"])?;
     periapt.json_until(&["storage"], |storage| storage["storage"].is_null())?;
     Ok(())
 }

@@ -218,9 +218,12 @@ impl Step {
                 let (application, charm) = (name.parse()?, charms.digest(*edition));
                 Command::Refresh { application, charm, force: *force, with: RefreshWith::default() }
             }
-            Self::AddUnit(name, _) => {
-                Command::AddUnits { application: name.parse()?, count: 1, placement: Vec::new() }
-            }
+            Self::AddUnit(name, _) => Command::AddUnits {
+                application: name.parse()?,
+                count: 1,
+                placement: Vec::new(),
+                attach_storage: vec![],
+            },
             Self::RemoveUnit(name, number) => Command::RemoveUnit {
                 unit: format!("{name}/{number}").parse()?,
                 force: None,
@@ -266,6 +269,8 @@ pub(crate) fn deploy<const N: usize>(
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     }))
 }
 

@@ -268,19 +268,28 @@ struct Executor<'a> {
 impl Executor<'_> {
     async fn run(&mut self, step: Step) -> Result<()> {
         let command = match step {
-            Step::Deploy { application, charm, options, storage, trust, resources } => {
-                Command::Deploy(Deploy {
-                    charm,
-                    application: Some(application),
-                    units: 0,
-                    config: options,
-                    placement: Vec::new(),
-                    storage,
-                    trust,
-                    bindings: Default::default(),
-                    resources,
-                })
-            }
+            Step::Deploy {
+                application,
+                charm,
+                options,
+                storage,
+                bindings,
+                constraints,
+                trust,
+                resources,
+            } => Command::Deploy(Deploy {
+                charm,
+                application: Some(application),
+                units: 0,
+                config: options,
+                placement: Vec::new(),
+                storage,
+                trust,
+                bindings,
+                resources,
+                attach_storage: Vec::new(),
+                constraints,
+            }),
             Step::Attach { application, resource, upload } => {
                 Command::AttachResource { application, resource, upload }
             }
@@ -291,11 +300,15 @@ impl Executor<'_> {
                 Command::SetConfig { application, set: options, reset: Vec::new() }
             }
             Step::Trust(application) => Command::SetTrust { application, trust: true },
-            Step::Expose(application) => Command::Expose { application, endpoints: BTreeMap::new() },
+            Step::Bind { application, bindings } => Command::Bind { application, bindings },
+            Step::Constrain { application, constraints } => {
+                Command::SetConstraints { application, constraints }
+            }
+            Step::Expose { application, endpoints } => Command::Expose { application, endpoints },
             Step::AddUnits { application, count, place } => {
                 let placement = self.placement(place).await?;
                 let placement = placement.map_or_else(Vec::new, |one| vec![one; count as usize]);
-                Command::AddUnits { application, count, placement }
+                Command::AddUnits { application, count, placement, attach_storage: vec![] }
             }
             Step::Offer { application, offer, endpoints } => {
                 Command::Offer { application, endpoints, name: Some(offer), description: None }

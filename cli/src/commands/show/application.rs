@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Format, OutputArgs},
+    output::OutputArgs,
 };
 
 /// Show all that is known of applications; their settings are shown by config
@@ -41,6 +41,8 @@ struct Shown {
     remote: bool,
     life: String,
     trust: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    constraints: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
     endpoints: BTreeMap<String, EndpointDetails>,
@@ -55,12 +57,7 @@ impl ShowApplication {
             let details = model.client().application(&model.selector, application).await?;
             applications.insert(application.to_string(), shown(details));
         }
-        // Juju has no table of this: its default form is YAML.
-        let format = match self.output.format {
-            Format::Tabular => Format::Yaml,
-            other => other,
-        };
-        OutputArgs { format, ..self.output }.print(context.color, &applications, |_| String::new())
+        self.output.or_yaml().print(context.color, &applications, |_| String::new())
     }
 }
 
@@ -76,6 +73,7 @@ fn shown(details: ApplicationDetails) -> Shown {
         remote: false,
         life: details.life.to_string(),
         trust: details.trust,
+        constraints: details.constraints.to_string(),
         leader: details.leader.map(|unit| unit.to_string()),
         endpoints: details
             .endpoints

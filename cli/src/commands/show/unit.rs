@@ -19,7 +19,7 @@ use self::{events::ShownEvent, journal::ShownHook};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Format, OutputArgs},
+    output::OutputArgs,
 };
 
 /// Show all that is known of units: state, relations with their data
@@ -117,12 +117,11 @@ impl ShowUnit {
             let details = model.client().unit(&model.selector, unit).await?;
             units.insert(unit.to_string(), self.shown(details));
         }
-        // Juju has no table of this: its default form is YAML.
-        let format = match self.output.format {
-            Format::Tabular if !self.journal => Format::Yaml,
-            other => other,
-        };
-        OutputArgs { format, ..self.output }.print(context.color, &units, journal_table)
+        match self.journal {
+            true => self.output.print(context.color, &units, journal_table),
+            // Juju has no table of this: its default form is YAML.
+            false => self.output.or_yaml().print(context.color, &units, |_| String::new()),
+        }
     }
 
     fn shown(&self, unit: UnitDetails) -> Shown {

@@ -6,13 +6,25 @@ use periapt_host_api::status::{
     ApplicationStatus, FullStatus, MachineStatus, RelationStatus, StatusText, UnitStatus,
 };
 
-use crate::output::{Table, Tone, painted, tone_of_status};
+use crate::{
+    commands::storage,
+    output::{Table, Tone, painted, tone_of_status},
+};
 
 /// The longest version of a workload that is shown whole.
 const VERSION_WIDTH: usize = 15;
 
+/// Tables that are shown where they are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// `--relations`
+    Relations,
+    /// `--storage`
+    Storage,
+}
+
 /// All tables that hold something, with an empty line between them.
-pub(crate) fn render(status: &FullStatus, with_relations: bool) -> String {
+pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> String {
     let mut tables = vec![
         model(status),
         consumed(status),
@@ -21,8 +33,11 @@ pub(crate) fn render(status: &FullStatus, with_relations: bool) -> String {
         machines(&status.machines),
         offers(status),
     ];
-    if with_relations {
-        tables.push(relations(&status.relations));
+    for section in sections {
+        match section {
+            Section::Relations => tables.push(relations(&status.relations)),
+            Section::Storage => tables.extend(status.storage.as_ref().map(storage::tabular)),
+        }
     }
     let mut parts: Vec<String> = tables.iter().filter(|table| !table.is_empty()).map(Table::render).collect();
     let problem = |text: &String| painted(&format!("controller: {text}\n"), Tone::Bad);
@@ -287,23 +302,23 @@ mod tests {
     use super::*;
     use crate::commands::status::fixture;
 
-    fn drawn(status: &FullStatus, relations: bool) -> String {
-        anstream::adapter::strip_str(&render(status, relations)).to_string()
+    fn drawn(status: &FullStatus, sections: &[Section]) -> String {
+        anstream::adapter::strip_str(&render(status, sections)).to_string()
     }
 
     #[test]
     fn a_settled_model_is_drawn_as_juju_draws_it() {
-        insta::assert_snapshot!(drawn(&fixture::settled(), true));
+        insta::assert_snapshot!(drawn(&fixture::settled(), &[Section::Relations]));
     }
 
     #[test]
     fn an_unsettled_model_says_what_is_done_and_what_is_waited_for() {
-        insta::assert_snapshot!(drawn(&fixture::unsettled(), true));
+        insta::assert_snapshot!(drawn(&fixture::unsettled(), &[Section::Relations]));
     }
 
     #[test]
     fn colours_are_of_words_alone() {
-        let text = render(&fixture::settled(), false);
+        let text = render(&fixture::settled(), &[]);
         assert!(text.contains("\u{1b}[32mactive\u{1b}[0m"), "{text:?}");
     }
 

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
-    budget::BudgetSettings,
+    budget::{BudgetKey, BudgetSettings},
     charm::CharmMeta,
     command::{Answer, Caller, Deploy},
     record::CharmRef,
@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::{model::require_alive, network, resource, unit};
+use super::{constraints, model::require_alive, network, resource, takeover::TakenOver, unit};
 use crate::{
     config, cross,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
@@ -51,9 +51,22 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     unit::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut options = deploy.config.clone();
-    let budgets = config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
+    let mut budgets =
+        config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
+    constraints::check(&deploy.constraints, meta.subordinate)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    if let Some(bytes) = deploy.constraints.mem {
+        if budgets.get(BudgetKey::HookMemoryLimit).is_some_and(|set| set != bytes) {
+            let text = "the constraint mem and the setting hook-memory-limit are the same thing, and differ";
+            return Err(cannot(ErrorCode::BadRequest, text));
+        }
+        constraints::set_memory(&mut budgets, Some(bytes));
+    }
     let mut settings = config::change(meta, &OptionValues::new(), &options, &[])?;
-    check_storage(&tx.state.model().config, meta, &deploy.storage)
+    check_storage(tx.state.config(), meta, &deploy.storage)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    let arrival = TakenOver::check(tx, meta, &deploy.storage, &deploy.attach_storage)
+        .and_then(|taken| taken.place(tx, deploy.units, &deploy.placement))
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     super::secret::check_options(&tx.state, &mut settings, deploy.config.keys())?;
 
@@ -72,6 +85,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         config_hash: config::config_hash(meta, &settings, charm),
         settings_version: 0,
         config: settings,
+        constraints: deploy.constraints.agents.clone(),
         storage: deploy.storage.clone(),
         resources,
         budgets,
@@ -92,7 +106,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         created_at: tx.now(),
     });
     add_peers(tx, &name, meta)?;
-    let units = unit::create(tx, &name, deploy.units, &deploy.placement)?;
+    let units = unit::create(tx, &name, deploy.units, &arrival)?;
     Ok(Answer::Application { name, units })
 }
 

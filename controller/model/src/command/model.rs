@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, ModelName, ModelUuid, Refusal,
     command::{Answer, Caller, Force},
+    constraints::AgentConstraints,
     network::Spaces,
-    settings::ModelConfig,
+    settings::ModelSettings,
     status::Life,
     storage::StorageEnd,
     usage::Usage,
@@ -43,7 +44,8 @@ pub(crate) fn add(
         name: name.clone(),
         owner: owner.clone(),
         life: Life::Alive,
-        config: ModelConfig::default(),
+        settings: ModelSettings::default(),
+        constraints: AgentConstraints::default(),
         storage_end: None,
         removed_usage: Usage::default(),
         spaces: Spaces::default(),
@@ -102,9 +104,26 @@ pub(crate) fn set_config(
     reset: &[String],
 ) -> Result<Answer, Refusal> {
     let mut model = tx.state.model().clone();
-    model.config = config::change_model(&model.config, set, reset)?;
+    model.settings = config::change_model(&model.settings, set, reset)?;
     tx.put(model);
     Ok(Answer::Done)
+}
+
+/// Changes what holds in all models that do not set it themselves; they see it at once, and nothing is written in them.
+pub(crate) fn set_defaults(
+    root: &Root,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<(Changes, Answer), Refusal> {
+    let not_started = || Refusal::new(ErrorCode::TryAgain, "the controller has not started yet");
+    let mut controller = root.controller().ok_or_else(not_started)?.clone();
+    let before = controller.model_defaults.clone();
+    controller.model_defaults = config::change_model(&before, set, reset)?;
+    let mut changes = Changes::default();
+    if controller.model_defaults != before {
+        changes.puts.insert(EntityKey::Controller, Some(controller.into()));
+    }
+    Ok((changes, Answer::Done))
 }
 
 /// Refuses to add anything to a model that is on its way out (L-6).

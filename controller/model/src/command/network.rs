@@ -60,6 +60,42 @@ fn put_subnets(tx: &mut Transaction<'_>, name: &SpaceName, subnets: &[Subnet]) -
     Ok(Answer::Done)
 }
 
+pub(crate) fn rename_space(
+    tx: &mut Transaction<'_>,
+    name: &SpaceName,
+    to: &SpaceName,
+) -> Result<Answer, Refusal> {
+    require_space(tx, name)?;
+    let about = |refusal: Refusal| refusal.about(format!("space {name}"));
+    if name.as_str() == ALPHA {
+        return Err(about(Refusal::bad_request(
+            "space \"alpha\" is of all that is in no other, and keeps its name",
+        )));
+    }
+    if tx.state.model().spaces.has(to) {
+        return Err(about(Refusal::already_exists(format!("space {:?} already exists", to.as_str()))));
+    }
+    let mut model = tx.state.model().clone();
+    let subnets = model.spaces.0.remove(name).unwrap_or_default();
+    model.spaces.0.insert(to.clone(), subnets);
+    tx.put(model);
+    let applications: Vec<_> = tx.state.applications().cloned().collect();
+    for application in applications {
+        let mut application = Application::clone(&application);
+        let Bindings { default, endpoints } = &mut application.bindings;
+        for bound in default.iter_mut().chain(endpoints.values_mut()).filter(|bound| *bound == name) {
+            bound.clone_from(to);
+        }
+        for Exposure { spaces, .. } in application.exposures.values_mut() {
+            if spaces.remove(name) {
+                spaces.insert(to.clone());
+            }
+        }
+        tx.put(application);
+    }
+    Ok(Answer::Done)
+}
+
 pub(crate) fn remove_space(tx: &mut Transaction<'_>, name: &SpaceName) -> Result<Answer, Refusal> {
     require_space(tx, name)?;
     let about = |refusal: Refusal| refusal.about(format!("space {name}"));

@@ -120,7 +120,7 @@ pub(crate) fn refresh(
     directives.extend(with.storage.clone());
     let more = life::storage::unsized_by(meta, &directives)
         .filter(|(name, storage)| storage.count.min > 0 && storage.default_size() > before(name));
-    life::storage::check_sizes(&tx.state.model().config, meta, more)
+    life::storage::check_sizes(tx.state.config(), meta, more)
         .map_err(|refusal| cannot(refusal.code, refusal.message))?;
 
     let before = application.charm;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    ErrorCode, Refusal, StorageId, UnitName,
+    AgentName, ErrorCode, Refusal, StorageId, UnitName,
     command::{Answer, Force},
     status::Life,
     storage::{StorageDirective, StorageDirectives, StorageEnd},
 };
 
-use super::model::require_alive;
+use super::{model::require_alive, takeover};
 use crate::{
-    entity::{Storage, Unit, Work},
+    entity::{Unit, Work},
     life::storage::{self, Wanted},
     transaction::Transaction,
 };
@@ -51,7 +51,7 @@ pub(crate) fn add_to(
         };
     }
     let own = storage::unsized_by(meta, &counted).filter(|(name, _)| counted.contains_key(*name));
-    storage::check_sizes(&tx.state.model().config, meta, own)?;
+    storage::check_sizes(tx.state.config(), meta, own)?;
     let mut added = Vec::new();
     for (name, directive) in counted {
         if let Some(declared) = meta.storage.get(&name) {
@@ -62,46 +62,22 @@ pub(crate) fn add_to(
 }
 
 pub(crate) fn attach(tx: &mut Transaction<'_>, name: &UnitName, id: &StorageId) -> Result<Answer, Refusal> {
-    let what = format!("cannot attach storage {id}");
-    let unit = alive(tx, name, &what)?;
-    let found = find(tx, id)?;
-    let cannot = |code, reason: String| {
-        Err(Refusal::new(code, format!("{what}: {reason}")).about(format!("storage {id}")))
-    };
-    if let Some(holder) = found.unit() {
-        return cannot(ErrorCode::Conflict, format!("unit {holder} has it"));
-    }
-    if found.life() != Life::Alive {
-        return cannot(ErrorCode::NotAlive, "it is being removed".to_owned());
-    }
-    let (here, there) = (tx.state.agent_of(&unit), found.agent.as_ref());
-    if here != there {
-        let place = |agent: Option<&periapt_host_api::AgentName>| {
-            agent.map_or_else(|| "no agent".to_owned(), |agent| format!("agent {agent}"))
-        };
-        let (there, here) = (place(there), place(here));
-        return cannot(ErrorCode::Conflict, format!("it lies on {there}, and unit {name} is on {here}"));
-    }
+    let unit = alive(tx, name, &format!("cannot attach storage {id}"))?;
+    let found = storage::find(tx, id)?;
     let application = tx.application(name.application())?;
     let meta = tx.charm_meta(&application)?;
-    let Some(declared) = meta.storage.get(id.name()) else {
-        let text = format!("charm {:?} has no store called {:?}", meta.name, id.name().as_str());
-        return cannot(ErrorCode::NotFound, text);
-    };
     let count = storage::count_of(&tx.state, name, id.name()).saturating_add(1);
-    if let Some(most) = declared.count.max.filter(|most| count > *most) {
-        return cannot(
-            ErrorCode::QuotaExceeded,
-            format!("at most {most} instances supported, {count} specified"),
-        );
-    }
-    if found.size < declared.minimum_size {
-        return cannot(ErrorCode::BadRequest, "it is smaller than the charm's minimum".to_owned());
+    let declared = takeover::check_free(&found, meta, count)?;
+    let (here, there) = (tx.state.agent_of(&unit), found.agent.as_ref());
+    if here != there {
+        let place = |agent: Option<&AgentName>| {
+            agent.map_or_else(|| "no agent".to_owned(), |agent| format!("agent {agent}"))
+        };
+        let text = format!("it lies on {}, and unit {name} is on {}", place(there), place(here));
+        return Err(takeover::cannot(id, ErrorCode::Conflict, text));
     }
     storage::check_total(storage::total_of(&tx.state, name).saturating_add(1))?;
-    let attachment = Some(storage::attachment(name, id, declared));
-    let since = tx.now();
-    tx.put(Storage { attachment, since, ..Storage::clone(&found) });
+    takeover::attach(tx, &found, declared, name);
     Ok(Answer::Done)
 }
 
@@ -110,7 +86,7 @@ pub(crate) fn detach(
     id: &StorageId,
     force: Option<Force>,
 ) -> Result<Answer, Refusal> {
-    let found = find(tx, id)?;
+    let found = storage::find(tx, id)?;
     let Some(holder) = found.unit() else {
         let text = format!("cannot detach storage {id}: no unit has it");
         return Err(Refusal::conflict(text).about(format!("storage {id}")));
@@ -137,7 +113,7 @@ pub(crate) fn remove(
     end: StorageEnd,
     force: Option<Force>,
 ) -> Result<Answer, Refusal> {
-    let found = find(tx, id)?;
+    let found = storage::find(tx, id)?;
     if let Some(holder) = found.unit().filter(|_| force.is_none()) {
         let text = format!("cannot remove storage {id}: unit {holder} has it; detach it first, or use force");
         return Err(Refusal::conflict(text).about(format!("storage {id}")));
@@ -160,12 +136,6 @@ fn answer(tx: &Transaction<'_>, id: &StorageId) -> Answer {
         None => Answer::Removal { gone: true, waits_for: Vec::new() },
         Some(found) => Answer::Removal { gone: false, waits_for: storage::waits_for(found) },
     }
-}
-
-fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>, Refusal> {
-    tx.state.storage(id).filter(|storage| !storage.forgotten).cloned().ok_or_else(|| {
-        Refusal::not_found(format!("storage {:?} not found", id.to_string())).about(format!("storage {id}"))
-    })
 }
 
 /// L-6

@@ -1,7 +1,7 @@
 //! Units: added, removed, resolved.
 
 use periapt_host_api::{
-    ApplicationName, ErrorCode, EventId, Refusal, UnitName,
+    ApplicationName, ErrorCode, EventId, Refusal, StorageId, UnitName,
     command::{Answer, Force, Placement, ResolveMode},
     record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
@@ -9,7 +9,10 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::model::require_alive;
+use super::{
+    model::require_alive,
+    takeover::{Arrival, TakenOver},
+};
 use crate::{
     changes::{RecordBody, StatusRecord},
     entity::{PendingEvents, Refreshed, SequenceKey, Unit, Work},
@@ -31,6 +34,7 @@ pub(crate) fn add(
     name: &ApplicationName,
     count: u32,
     placement: &[Placement],
+    attach_storage: &[StorageId],
 ) -> Result<Answer, Refusal> {
     require_alive(tx)?;
     let application = tx.application(name)?;
@@ -48,7 +52,11 @@ pub(crate) fn add(
         return Err(cannot(ErrorCode::BadRequest, "must add at least one unit"));
     }
     check_request(tx, count, placement).map_err(|refusal| cannot(refusal.code, &refusal.message))?;
-    Ok(Answer::Units { units: create(tx, name, count, placement)? })
+    let meta = tx.charm_meta(&application)?;
+    let arrival = TakenOver::check(tx, meta, &application.storage, attach_storage)
+        .and_then(|taken| taken.place(tx, count, placement))
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    Ok(Answer::Units { units: create(tx, name, count, &arrival)? })
 }
 
 /// Refuses more units or placements than make sense, and places that do not exist.
@@ -90,14 +98,14 @@ pub(crate) fn create(
     tx: &mut Transaction<'_>,
     application: &ApplicationName,
     count: u32,
-    placement: &[Placement],
+    arrival: &Arrival,
 ) -> Result<Vec<UnitName>, Refusal> {
     if count == 0 {
         return Ok(Vec::new());
     }
     let first = tx.take_numbers(SequenceKey::Unit(application.clone()), count)?;
     let end = first.saturating_add(count);
-    create_step(tx, application, first, end, placement)?;
+    create_step(tx, application, first, end, arrival)?;
     Ok((first..end).map(|number| UnitName::new(application.clone(), number)).collect())
 }
 
@@ -107,21 +115,27 @@ pub(crate) fn create_step(
     application: &ApplicationName,
     first: u32,
     end: u32,
-    placement: &[Placement],
+    arrival: &Arrival,
 ) -> Result<(), Refusal> {
     let found = tx.application(application)?;
-    let storage = life::storage::of_new_unit(tx.charm_meta(&found)?, &found.storage);
+    let meta = tx.charm_meta(&found)?;
+    let storage = life::storage::of_new_unit(meta, &found.storage);
     let each = 1 + storage.iter().map(|wanted| wanted.count as usize).sum::<usize>();
     let per_step = u32::try_from(KEYS_FOR_UNITS / each).unwrap_or(1).min(UNITS_PER_STEP);
     let stop = end.min(first.saturating_add(per_step));
-    let mut places = placement.iter();
+    let mut places = arrival.placement.iter();
     for number in first..stop {
         let name = UnitName::new(application.clone(), number);
         let unit = new_unit(tx, name.clone(), places.next().cloned());
         tx.put(unit);
         for wanted in &storage {
-            life::storage::make(tx, &name, wanted)?;
+            let left = wanted.counting(arrival.left_of(wanted));
+            if left.count > 0 {
+                life::storage::make(tx, &name, &left)?;
+            }
         }
+        // Only one unit takes anything over.
+        arrival.attach(tx, meta, &name);
     }
     if stop < end {
         let (application, placement) = (application.clone(), places.cloned().collect());

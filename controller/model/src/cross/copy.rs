@@ -221,7 +221,10 @@ fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BT
             continue;
         };
         let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
-        subnets.extend(network_info(network, &state.model().spaces, space).egress_subnets);
+        subnets.extend(
+            network_info(network, &state.model().spaces, &state.config().egress_subnets, space)
+                .egress_subnets,
+        );
     }
     subnets
 }

@@ -6,6 +6,7 @@ use periapt_host_api::{
     ApplicationName, LeaderTerm, ResourceName, Timestamp,
     budget::BudgetSettings,
     command::Exposure,
+    constraints::AgentConstraints,
     network::Bindings,
     record::CharmRef,
     relation::Settings,
@@ -46,6 +47,9 @@ pub struct Application {
     /// Rises with each change of the settings.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settings_version: u64,
+    /// On which agents its new units are placed; for the rest the model's constraints say it.
+    #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
+    pub constraints: AgentConstraints,
     /// What storage its units get, where it is other than the charm declares.
     #[serde(default)]
     pub storage: StorageDirectives,

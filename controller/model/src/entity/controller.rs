@@ -1,6 +1,6 @@
 //! The controller itself.
 
-use periapt_host_api::Timestamp;
+use periapt_host_api::{Timestamp, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -12,6 +12,9 @@ pub struct Controller {
     pub uuid: Uuid,
     /// As its makers call it.
     pub name: String,
+    /// What holds in all models that do not set it themselves.
+    #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
+    pub model_defaults: ModelSettings,
     /// When it was made.
     pub created_at: Timestamp,
 }

@@ -1,8 +1,8 @@
 //! Models.
 
 use periapt_host_api::{
-    ModelName, ModelUuid, Timestamp, UserName, network::Spaces, settings::ModelConfig, status::Life,
-    storage::StorageEnd, usage::Usage,
+    ModelName, ModelUuid, Timestamp, UserName, constraints::AgentConstraints, network::Spaces,
+    settings::ModelSettings, status::Life, storage::StorageEnd, usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,13 @@ pub struct Model {
     pub owner: UserName,
     /// Alive or dying.
     pub life: Life,
-    /// What the engine reads.
-    pub config: ModelConfig,
+    /// What of its configuration is set; the rest is its controller's. Stored under the name that it had when all of it
+    /// was stored.
+    #[serde(rename = "config", default, skip_serializing_if = "ModelSettings::is_empty")]
+    pub settings: ModelSettings,
+    /// On which agents units are placed of applications that do not say it themselves.
+    #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
+    pub constraints: AgentConstraints,
     /// What becomes of its storage when it is destroyed.
     #[serde(default)]
     pub storage_end: Option<StorageEnd>,

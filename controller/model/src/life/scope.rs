@@ -144,7 +144,7 @@ fn set_addresses(tx: &Transaction<'_>, unit: &Unit, relation: &Relation, setting
     let (Some(host), Some(end)) = (host, relation.end_of(application)) else { return };
     let space = tx.state.application(application).map_or(ALPHA, |it| it.bindings.space_of(end.name.as_str()));
     let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
-    let info = network_info(network, &tx.state.model().spaces, space);
+    let info = network_info(network, &tx.state.model().spaces, &tx.state.config().egress_subnets, space);
     if let Some(address) = info.ingress_address() {
         settings.insert(INGRESS_ADDRESS.to_owned(), address.to_owned());
         settings.insert(PRIVATE_ADDRESS.to_owned(), address.to_owned());

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use periapt_host_api::{
     ErrorCode, Refusal, StorageId, StorageName, UnitName,
     charm::{CharmMeta, StorageMeta},
-    settings::ModelConfig,
+    settings::{ModelConfig, SettingKey},
     status::Life,
     storage::{DEFAULT_POOL, MAX_PER_UNIT, StorageDirective, StorageDirectives, StorageEnd, mebibytes},
     view::StorageAttachment,
 };
 
 use crate::{
-    config::STORAGE_SIZE,
     entity::{Application, ModelKey, SequenceKey, Storage},
     root::ModelState,
     transaction::Transaction,
@@ -28,7 +27,24 @@ pub(crate) struct Wanted<'a> {
     pub(crate) count: u32,
 }
 
+/// An instance that is there.
+pub(crate) fn find(tx: &Transaction<'_>, id: &StorageId) -> Result<Arc<Storage>, Refusal> {
+    tx.state.storage(id).filter(|storage| !storage.forgotten).cloned().ok_or_else(|| {
+        Refusal::not_found(format!("storage {:?} not found", id.to_string())).about(format!("storage {id}"))
+    })
+}
+
 impl<'a> Wanted<'a> {
+    /// Of which storage.
+    pub(crate) fn name(&self) -> &StorageName {
+        &self.name
+    }
+
+    /// Another number of the same.
+    pub(crate) fn counting(&self, count: u32) -> Self {
+        Self { count, ..self.clone() }
+    }
+
     /// What a directive asks of what a charm declares.
     pub(crate) fn of(name: &StorageName, meta: &'a StorageMeta, directive: &StorageDirective) -> Self {
         Self {
@@ -98,12 +114,12 @@ pub(crate) fn check_sizes<'a>(
     let most = u64::from(model.storage_default_max_size);
     let found = own.into_iter().find(|(_, storage)| storage.default_size() > most);
     let Some((name, storage)) = found else { return Ok(()) };
-    let (charm, store) = (&meta.name, name.as_str());
+    let (charm, store, setting) = (&meta.name, name.as_str(), SettingKey::StorageDefaultMaxSize.as_str());
     let (size, most) = (mebibytes(storage.default_size()), mebibytes(most));
     Err(Refusal::new(
         ErrorCode::QuotaExceeded,
         format!(
-            "charm {charm:?} store {store:?}: it wants at least {size}, and {STORAGE_SIZE} lets charms take {most}; \
+            "charm {charm:?} store {store:?}: it wants at least {size}, and {setting} lets charms take {most}; \
              give its size, as in {store}={size}, or raise the setting"
         ),
     ))

@@ -7,6 +7,7 @@ use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, StorageId, TaskId,
     Timestamp, UnitName,
     relation::{BagKey, BagOwner},
+    settings::{ModelConfig, ModelSettings},
     state::StateKey,
     status::Life,
     view::Membership,
@@ -30,6 +31,10 @@ use crate::entity::{
 #[derive(Debug, Clone)]
 pub struct ModelState {
     model: Arc<Model>,
+    /// What its controller sets for all models.
+    defaults: Arc<ModelSettings>,
+    /// What holds: derived from both.
+    config: Arc<ModelConfig>,
     charms: OrdMap<CharmDigest, Arc<ModelCharm>>,
     sequences: OrdMap<SequenceKey, Arc<Sequence>>,
     runners: OrdMap<AgentName, Arc<Runner>>,
@@ -63,8 +68,10 @@ pub struct ModelState {
 }
 
 impl ModelState {
-    pub(super) fn new(model: Arc<Model>) -> Self {
+    pub(super) fn new(model: Arc<Model>, defaults: Arc<ModelSettings>) -> Self {
         Self {
+            config: Arc::new(model.settings.config(&defaults)),
+            defaults,
             model,
             charms: OrdMap::new(),
             sequences: OrdMap::new(),
@@ -101,6 +108,16 @@ impl ModelState {
     /// The model itself.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The model's configuration: what it sets, or else its controller, or else the default.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Of the configuration, what its controller sets for all models.
+    pub fn defaults(&self) -> &ModelSettings {
+        &self.defaults
     }
 
     /// A charm that the model uses.

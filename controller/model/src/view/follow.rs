@@ -6,6 +6,7 @@ use periapt_host_api::{
     AgentName, RelationId,
     command::Caller,
     relation::{BagKey, BagOwner, Scope},
+    settings::FirewallMode,
     status::Life,
     view::View,
 };
@@ -28,12 +29,14 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     let touched = old.touched(new);
     if before.agent(agent) != root.agent(agent)
         || old.model().spaces != new.model().spaces
+        || old.config().egress_subnets != new.config().egress_subnets
+        || firewalls_differ(old, new, &touched)
         || touched.structure
         || decides_sight(old, new, &touched)
     {
         return view(root, caller);
     }
-    next.model = Some(project::model(new.model()));
+    next.model = Some(project::model(new));
     follow_units(root, new, agent, &touched, &mut next);
     follow_states(&touched, &mut next);
     follow_events(&touched, &mut next);
@@ -43,6 +46,18 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow_storages(new, agent, &touched, &mut next);
     follow_secrets(new, agent, &touched, &mut next);
     next
+}
+
+/// Whether firewalls differ of more machines than those of the units and applications that changed.
+fn firewalls_differ(old: &ModelState, new: &ModelState, touched: &Touched<'_>) -> bool {
+    let (before, after) = (old.config().firewall_mode, new.config().firewall_mode);
+    let opened = || touched.units.iter().any(|(before, after)| before.ports != after.ports);
+    let exposed = || touched.applications.iter().any(is_exposed_otherwise);
+    before != after || (after == FirewallMode::Global && (opened() || exposed()))
+}
+
+fn is_exposed_otherwise((old, new): &(&Arc<Application>, &Arc<Application>)) -> bool {
+    (old.exposed, &old.exposures) != (new.exposed, &new.exposures)
 }
 
 /// Whether what changed in units and applications decides what else is seen.
@@ -94,7 +109,7 @@ fn follow_units(root: &Root, state: &ModelState, agent: &AgentName, touched: &To
     follow_exposures(root, state, agent, touched, next);
     for (_, application) in &touched.applications {
         if next.applications.contains_key(&application.name) {
-            let found = project::application(state.model(), application);
+            let found = project::application(state, application);
             next.applications.insert(application.name.clone(), found);
         }
     }
@@ -127,11 +142,8 @@ fn follow_exposures(
     touched: &Touched<'_>,
     next: &mut View,
 ) {
-    let differs = |(old, new): &&(&Arc<Application>, &Arc<Application>)| {
-        (old.exposed, &old.exposures) != (new.exposed, &new.exposures)
-    };
     let host = project::Host::of(root, agent);
-    for (_, application) in touched.applications.iter().filter(differs) {
+    for (_, application) in touched.applications.iter().filter(|change| is_exposed_otherwise(change)) {
         for unit in state.units_of(&application.name).filter(|unit| next.units.contains_key(&unit.name)) {
             if let Some(machine) = unit.machine.and_then(|id| state.machine(&id)) {
                 next.machines.insert(machine.id, host.machine(state, machine));

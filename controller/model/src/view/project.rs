@@ -15,25 +15,26 @@ use periapt_host_api::{
 
 use crate::{
     entity::{
-        Application, AttachedResource, Bag, CrossSide, Machine, Model, PendingEvents, Relation, StateEntry,
-        Storage, Task, Unit,
+        Application, AttachedResource, Bag, CrossSide, Machine, PendingEvents, Relation, StateEntry, Storage,
+        Task, Unit,
     },
     firewall::ingress_rules,
     root::{ModelState, Root},
     status,
 };
 
-pub(super) fn model(model: &Model) -> ModelView {
+pub(super) fn model(state: &ModelState) -> ModelView {
+    let model = state.model();
     ModelView {
         uuid: model.uuid,
         name: model.name.clone(),
         life: model.life,
-        config: model.config.clone(),
+        config: state.config().clone(),
         spaces: model.spaces.clone(),
     }
 }
 
-pub(super) fn application(model: &Model, application: &Application) -> ApplicationView {
+pub(super) fn application(state: &ModelState, application: &Application) -> ApplicationView {
     ApplicationView {
         name: application.name.clone(),
         life: application.life,
@@ -45,7 +46,7 @@ pub(super) fn application(model: &Model, application: &Application) -> Applicati
         trust_hash: application.trust_hash.clone(),
         trust: application.trust,
         bindings: application.bindings.clone(),
-        bindings_hash: bindings_hash(model, application),
+        bindings_hash: bindings_hash(state, application),
         leader: application.leader.clone(),
         leader_settings: application.leader_settings.clone(),
         leader_settings_version: application.leader_settings_version,
@@ -67,10 +68,13 @@ fn resource(attached: &AttachedResource) -> ResourceView {
 }
 
 /// Differs when the addresses of a binding do, though the host's are the same (D03).
-fn bindings_hash(model: &Model, application: &Application) -> String {
-    match application.bindings.is_empty() && model.spaces.is_empty() {
-        true => String::new(),
-        false => hash::of_value(&(&application.bindings, &model.spaces)),
+fn bindings_hash(state: &ModelState, application: &Application) -> String {
+    let (bindings, spaces) = (&application.bindings, &state.model().spaces);
+    let egress = &state.config().egress_subnets;
+    match (bindings.is_empty() && spaces.is_empty(), egress.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => hash::of_value(&(bindings, spaces)),
+        (_, false) => hash::of_value(&(bindings, spaces, egress)),
     }
 }
 

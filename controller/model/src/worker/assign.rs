@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, MachineId, Refusal, Timestamp,
+    AgentName, ApplicationName, MachineId, Refusal, Timestamp,
     command::Placement,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
@@ -29,10 +29,25 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
     if state.unplaced().next().is_none() {
         return false;
     }
-    let least = fewest_units(&loads(root, now));
-    state.unplaced().any(|unit| match find_place(root, state, unit, least.as_ref()) {
-        Ok(_) => true,
-        Err(reason) => unit.agent_status.status != AgentStatus::Error || unit.agent_status.message != reason,
+    let loads = loads(root, now);
+    // Units of one application have the same constraints, and are neighbours.
+    let mut last: Option<(&ApplicationName, Found)> = None;
+    state.unplaced().any(|unit| {
+        let application = unit.name.application();
+        let found = match &last {
+            Some((of, found)) if *of == application => found.clone(),
+            _ => {
+                let found = fewest_units(root, state, application, &loads);
+                last = Some((application, found.clone()));
+                found
+            }
+        };
+        match find_place(root, state, unit, found) {
+            Ok(_) => true,
+            Err(reason) => {
+                unit.agent_status.status != AgentStatus::Error || unit.agent_status.message != reason
+            }
+        }
     })
 }
 
@@ -45,8 +60,8 @@ pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
         if changed >= UNITS_PER_STEP {
             break;
         }
-        let least = fewest_units(&loads);
-        let found = find_place(tx.root, &tx.state, &unit, least.as_ref());
+        let found = fewest_units(tx.root, &tx.state, unit.name.application(), &loads);
+        let found = find_place(tx.root, &tx.state, &unit, found);
         let mut unit = Unit::clone(&unit);
         let now = tx.now();
         match found {
@@ -83,12 +98,7 @@ fn new_machine(tx: &mut Transaction<'_>, agent: AgentName) -> Result<MachineId, 
     Ok(id)
 }
 
-fn find_place(
-    root: &Root,
-    state: &ModelState,
-    unit: &Unit,
-    least: Option<&AgentName>,
-) -> Result<Place, String> {
+fn find_place(root: &Root, state: &ModelState, unit: &Unit, found: Found) -> Result<Place, String> {
     match &unit.placement {
         Some(Placement::Machine(id)) => match state.machine(id) {
             Some(machine) if machine.life == Life::Alive => Ok(Place::Existing(*id)),
@@ -99,9 +109,7 @@ fn find_place(
             Some(_) => Ok(Place::NewOn(name.clone())),
             None => Err(format!("cannot place unit: agent {:?} is not registered", name.as_str())),
         },
-        None => least
-            .map(|agent| Place::NewOn(agent.clone()))
-            .ok_or_else(|| "waiting for an agent: none is connected".to_owned()),
+        None => found.map(Place::NewOn),
     }
 }
 
@@ -111,8 +119,31 @@ fn loads(root: &Root, now: Timestamp) -> BTreeMap<AgentName, usize> {
     alive.map(|agent| (agent.name.clone(), units_of_agent(root, &agent.name))).collect()
 }
 
-fn fewest_units(loads: &BTreeMap<AgentName, usize>) -> Option<AgentName> {
-    loads.iter().min_by_key(|(_, units)| **units).map(|(name, _)| name.clone())
+/// The agent for a unit that nobody placed, or why there is none.
+type Found = Result<AgentName, String>;
+
+/// Of the agents that are alive and meet an application's constraints, the one with the fewest units.
+fn fewest_units(
+    root: &Root,
+    state: &ModelState,
+    application: &ApplicationName,
+    loads: &BTreeMap<AgentName, usize>,
+) -> Found {
+    let of_model = &state.model().constraints;
+    let constraints = match state.application(application) {
+        Some(application) => application.constraints.or(of_model),
+        None => of_model.clone(),
+    };
+    let admits = |name: &AgentName| {
+        root.agent(name)
+            .is_some_and(|agent| constraints.admit(&agent.host.tags, &agent.host.availability_zone))
+    };
+    let fitting = loads.iter().filter(|(name, _)| admits(name));
+    let least = fitting.min_by_key(|(_, units)| **units).map(|(name, _)| name.clone());
+    least.ok_or_else(|| match loads.is_empty() {
+        true => "waiting for an agent: none is connected".to_owned(),
+        false => format!("waiting for an agent: none that is connected meets the constraints {constraints}"),
+    })
 }
 
 /// How many units an agent runs, over all models.

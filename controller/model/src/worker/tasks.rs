@@ -37,7 +37,7 @@ pub(super) fn cancel_all(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
 
 /// When the oldest of the ended tasks is to go; none if there is none.
 pub(super) fn prune_at(state: &ModelState) -> Option<Timestamp> {
-    let config = &state.model().config;
+    let config = state.config();
     let kept = u64::from(config.max_action_results_size) << 20;
     if state.ended_bytes() > kept || state.ended_memory() > MAX_ENDED_MEMORY {
         return Some(Timestamp::MIN);

@@ -3,7 +3,7 @@
 use periapt_host_api::{ApplicationName, UnitName, status::Life, storage::UnitStorage};
 
 use crate::{
-    command::unit::create_step,
+    command::{takeover::Arrival, unit::create_step},
     entity::{ModelKey, Work, WorkId},
     life,
     transaction::Transaction,
@@ -23,7 +23,7 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
                 tx.state.application(application).is_some_and(|application| application.life == Life::Alive);
             if alive {
                 // Refused only when all numbers are used up: then there is nothing left to do.
-                let _ = create_step(tx, application, *next, *end, placement);
+                let _ = create_step(tx, application, *next, *end, &Arrival::at(placement));
             }
             true
         }

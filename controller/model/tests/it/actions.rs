@@ -50,7 +50,12 @@ fn task_of(operation: &EnqueuedOperation) -> TaskId {
 #[test]
 fn parameters_are_checked_once_for_all_units_of_a_charm() {
     let mut world = world();
-    let add = Command::AddUnits { application: "db".parse().unwrap(), count: 9, placement: vec![] };
+    let add = Command::AddUnits {
+        application: "db".parse().unwrap(),
+        count: 9,
+        placement: vec![],
+        attach_storage: vec![],
+    };
     world.run(add).unwrap();
     world.settle();
     // More than a tenth of what the request may cost.

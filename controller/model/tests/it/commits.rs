@@ -199,7 +199,12 @@ fn port(range: &str, endpoint: Option<&str>) -> PortRequest {
 fn ports_conflict_between_the_units_of_a_machine() {
     // 5.5, J03, J04
     let (mut world, _) = related();
-    let add = Command::AddUnits { application: "db".parse().unwrap(), count: 1, placement: on_machine(0) };
+    let add = Command::AddUnits {
+        application: "db".parse().unwrap(),
+        count: 1,
+        placement: on_machine(0),
+        attach_storage: vec![],
+    };
     world.run(add).unwrap();
     world.settle();
     assert_eq!(world.unit("db/1").machine, world.unit("app/0").machine);

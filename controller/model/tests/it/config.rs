@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{Refusal, budget::BudgetKey, command::Command, settings::OptionValue};
+use periapt_host_api::{
+    Refusal,
+    budget::BudgetKey,
+    command::{Command, ControllerCommand},
+    settings::OptionValue,
+};
 
 use crate::world::World;
 
@@ -91,14 +96,14 @@ fn model_configuration_is_read_by_its_keys() {
     };
     set(&mut world, "update-status-hook-interval", "10m").unwrap();
     set(&mut world, "automatically-retry-hooks", "false").unwrap();
-    let config = &world.state().model().config;
+    let config = world.state().config();
     assert_eq!((config.update_status_hook_interval, config.automatically_retry_hooks), (600, false));
     assert!(set(&mut world, "update-status-hook-interval", "10s").is_err());
     assert!(set(&mut world, "automatically-retry-hooks", "perhaps").is_err());
     assert!(set(&mut world, "colour", "red").unwrap_err().message.contains("\"colour\""));
     let reset = vec!["update-status-hook-interval".to_owned()];
     world.run(Command::SetModelConfig { set: BTreeMap::new(), reset }).unwrap();
-    assert_eq!(world.state().model().config.update_status_hook_interval, 300);
+    assert_eq!(world.state().config().update_status_hook_interval, 300);
 }
 
 #[test]
@@ -113,7 +118,12 @@ fn budgets_of_an_application_are_its_own_and_for_the_rest_the_models() {
         view.budgets(&"app".parse().unwrap()).value(key)
     };
     world
-        .run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] })
+        .run(Command::AddUnits {
+            application: "app".parse().unwrap(),
+            count: 1,
+            placement: vec![],
+            attach_storage: vec![],
+        })
         .unwrap();
     world.settle();
     let before = world.application("app").config_hash.clone();
@@ -144,5 +154,44 @@ fn a_budget_that_cannot_be_is_refused_with_what_can_and_changes_nothing() {
     let wrong = BTreeMap::from([("hook-cpu-budget".to_owned(), "30".to_owned())]);
     let refusal = world.run(Command::SetModelConfig { set: wrong, reset: vec![] }).unwrap_err();
     assert_eq!(refusal.message, "hook-cpu-budget expected a duration from 1s to 1h, got \"30\"");
-    assert!(world.state().model().config.budgets.is_empty());
+    assert!(world.state().model().settings.is_empty());
+}
+
+#[test]
+fn what_a_controller_sets_holds_in_each_model_that_does_not_set_it() {
+    let mut world = world();
+    world
+        .run(Command::AddUnits {
+            application: "app".parse().unwrap(),
+            count: 1,
+            placement: vec![],
+            attach_storage: vec![],
+        })
+        .unwrap();
+    world.settle();
+    let defaults = |world: &mut World, set: &[(&str, &str)], reset: &[&str]| {
+        let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let reset = reset.iter().map(ToString::to_string).collect();
+        world.control(ControllerCommand::SetModelDefaults { set, reset })
+    };
+    let told = |world: &World| {
+        let view = periapt_model::view(&world.root, &world.runner("a1"));
+        let interval = view.model.as_ref().unwrap().config.update_status_hook_interval;
+        (interval, view.budgets(&"app".parse().unwrap()).value(BudgetKey::HookTimeout))
+    };
+    defaults(&mut world, &[("update-status-hook-interval", "10m"), ("hook-timeout", "1m")], &[]).unwrap();
+    assert_eq!(told(&world), (600, 60), "a model that was there sees it");
+    let other = world.add_model("other");
+    assert_eq!(world.root.model(&other).unwrap().config().update_status_hook_interval, 600);
+    let own = BTreeMap::from([("hook-timeout".to_owned(), "5m".to_owned())]);
+    world.run(Command::SetModelConfig { set: own, reset: vec![] }).unwrap();
+    assert_eq!(told(&world), (600, 300), "set in the model, though to what is the default");
+    defaults(&mut world, &[("hook-timeout", "2m")], &["update-status-hook-interval"]).unwrap();
+    assert_eq!(told(&world), (300, 300));
+    let reset = vec!["hook-timeout".to_owned()];
+    world.run(Command::SetModelConfig { set: BTreeMap::new(), reset }).unwrap();
+    assert_eq!(told(&world), (300, 120));
+    let refusal = defaults(&mut world, &[("colour", "red"), ("hook-timeout", "9m")], &[]).unwrap_err();
+    assert!(refusal.message.starts_with("unknown model configuration key \"colour\""), "{}", refusal.message);
+    assert_eq!(told(&world), (300, 120), "all or none");
 }

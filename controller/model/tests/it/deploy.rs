@@ -147,7 +147,12 @@ fn nothing_is_added_to_what_is_not_alive() {
         })
         .unwrap();
     assert_eq!(world.application("app").life, Life::Dying);
-    let add = Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] };
+    let add = Command::AddUnits {
+        application: "app".parse().unwrap(),
+        count: 1,
+        placement: vec![],
+        attach_storage: vec![],
+    };
     assert_eq!(world.run(add).unwrap_err().code, ErrorCode::NotAlive);
     world.deploy_db("db", 1);
     let refusal = world.integrate("app", "db").unwrap_err();

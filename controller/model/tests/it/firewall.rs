@@ -59,7 +59,12 @@ fn world() -> World {
     let charm = world.upload(crate::world::DB);
     let deploy = crate::world::deploy_command(charm, "db", 0);
     world.run(deploy).unwrap();
-    let add = Command::AddUnits { application: "db".parse().unwrap(), count: 1, placement: on_machine(0) };
+    let add = Command::AddUnits {
+        application: "db".parse().unwrap(),
+        count: 1,
+        placement: on_machine(0),
+        attach_storage: vec![],
+    };
     world.run(add).unwrap();
     world.settle();
     world.start("db/0");
@@ -181,4 +186,30 @@ fn what_there_is_not_cannot_be_exposed() {
         assert_eq!(expose(&mut world, &[(endpoint, &[], spaces)]).unwrap_err().message, message);
     }
     assert!(!world.application("app").exposed);
+}
+
+#[test]
+fn the_mode_says_which_machines_let_in_what_is_open() {
+    // 7.3, F-2
+    let mut world = world();
+    world.deploy_db("far", 1);
+    world.run(Command::Expose { application: "app".parse().unwrap(), endpoints: BTreeMap::new() }).unwrap();
+    let mode = |world: &mut World, mode: &str| {
+        let set = BTreeMap::from([("firewall-mode".to_owned(), mode.to_owned())]);
+        world.run(Command::SetModelConfig { set, reset: vec![] }).unwrap();
+    };
+    let rules = |world: &World| {
+        let rules = |machine| ingress_rules(world.state(), &MachineId(machine)).len();
+        (rules(0), rules(1))
+    };
+    assert_eq!(rules(&world), (2, 0));
+    mode(&mut world, "global");
+    assert_eq!(rules(&world), (2, 2));
+    world.run(Command::Unexpose { application: "app".parse().unwrap(), endpoints: vec![] }).unwrap();
+    assert_eq!(rules(&world), (0, 0), "the last user of a rule takes it along");
+    world.run(Command::Expose { application: "app".parse().unwrap(), endpoints: BTreeMap::new() }).unwrap();
+    mode(&mut world, "none");
+    assert_eq!(rules(&world), (0, 0));
+    mode(&mut world, "instance");
+    assert_eq!(rules(&world), (2, 0));
 }

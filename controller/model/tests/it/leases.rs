@@ -131,7 +131,12 @@ fn a_lapsed_lease_is_taken_away_once_somebody_else_could_lead() {
     world.settle();
     assert!(world.application("app").leader.is_some(), "nobody else is there");
     assert_eq!(granted(world.claim("app/0", 60)), term);
-    let add = Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement: vec![] };
+    let add = Command::AddUnits {
+        application: "app".parse().unwrap(),
+        count: 1,
+        placement: vec![],
+        attach_storage: vec![],
+    };
     world.run(add).unwrap();
     world.settle();
     let (_, wake) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());

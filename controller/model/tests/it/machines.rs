@@ -10,7 +10,14 @@ use periapt_model::{Agenda, WorkerCommand, due_work};
 use crate::world::{DB, World, on_machine, unit};
 
 fn add(world: &mut World, count: u32, placement: Vec<Placement>) {
-    world.run(Command::AddUnits { application: "db".parse().unwrap(), count, placement }).unwrap();
+    world
+        .run(Command::AddUnits {
+            application: "db".parse().unwrap(),
+            count,
+            placement,
+            attach_storage: vec![],
+        })
+        .unwrap();
     world.settle();
 }
 

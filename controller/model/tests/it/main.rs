@@ -10,6 +10,7 @@
 mod actions;
 mod commits;
 mod config;
+mod constraints;
 mod crossing;
 mod deploy;
 mod events;

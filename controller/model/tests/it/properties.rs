@@ -142,13 +142,20 @@ fn take(world: &mut World, step: Step) -> Option<()> {
         }
         Step::AddUnits(by, count) => {
             let application = name(by).parse().unwrap();
-            world.run(Command::AddUnits { application, count: u32::from(count), placement: vec![] }).ok()?;
+            world
+                .run(Command::AddUnits {
+                    application,
+                    count: u32::from(count),
+                    placement: vec![],
+                    attach_storage: vec![],
+                })
+                .ok()?;
         }
         Step::PlaceOnMachine(by, machine) => {
             let machines = world.state().machines().map(|machine| machine.id).collect();
             let placement = vec![Placement::Machine(pick(machines, machine)?)];
             let application = name(by).parse().unwrap();
-            world.run(Command::AddUnits { application, count: 1, placement }).ok()?;
+            world.run(Command::AddUnits { application, count: 1, placement, attach_storage: vec![] }).ok()?;
         }
         Step::RemoveUnit(by, force) => {
             let unit = pick(world.state().units().map(|unit| unit.name.clone()).collect(), by)?;
@@ -309,7 +316,7 @@ fn populated() -> World {
     world.settle();
     world.agent("a3");
     let (application, placement) = ("app".parse().unwrap(), vec![Placement::Agent("a3".parse().unwrap())]);
-    world.run(Command::AddUnits { application, count: 1, placement }).unwrap();
+    world.run(Command::AddUnits { application, count: 1, placement, attach_storage: vec![] }).unwrap();
     world.agent("idle");
     // The other model offers its `db` to this one, and the other way round.
     let other = world.other_model("n", &["a1", "a2", "a3", "idle"]);

@@ -3,7 +3,7 @@
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId,
     agent::Register,
-    command::{Caller, Command},
+    command::{Caller, Command, Exposure},
     network::{Bindings, HostInterface, InterfaceAddress, Subnet},
 };
 use periapt_model::Input;
@@ -135,4 +135,49 @@ fn what_an_agent_tells_of_its_host_is_bounded() {
         let refusal = world.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register));
         assert_eq!(refusal.unwrap_err().code, ErrorCode::BadRequest);
     }
+}
+
+/// R-14, 7.9: what a model says of its traffic stands in the bags once config-changed has run, which it makes due.
+#[test]
+fn a_models_egress_subnets_stand_in_the_bags() {
+    let mut world = world();
+    let peers = RelationId(0);
+    world.enter("app/0", peers).unwrap();
+    let due = |world: &World| world.view("a1").applications.values().next().unwrap().bindings_hash.clone();
+    let before = due(&world);
+    let set = [("egress-subnets".to_owned(), "192.0.2.0/24,198.51.100.0/24".to_owned())];
+    world.run(Command::SetModelConfig { set: set.into(), reset: vec![] }).unwrap();
+    assert_ne!(due(&world), before);
+    world.commit("app/0", |commit| commit.transitions.refresh_addresses = true).unwrap();
+    assert_eq!(addresses(&world, peers), ["10.0.0.1", "10.0.0.1", "192.0.2.0/24,198.51.100.0/24"]);
+    let reset = vec!["egress-subnets".to_owned()];
+    world.run(Command::SetModelConfig { set: Default::default(), reset }).unwrap();
+    assert_eq!(due(&world), before);
+}
+
+#[test]
+fn a_space_is_renamed_with_all_that_is_bound_to_it() {
+    let mut world = world();
+    add_space(&mut world, "internal", &["192.168.7.0/24"]).unwrap();
+    add_space(&mut world, "dmz", &[]).unwrap();
+    bind(&mut world, Some("internal"), &[("ring", "internal"), ("web", "dmz")]).unwrap();
+    let exposure = Exposure { spaces: ["internal".parse().unwrap()].into(), ..Exposure::default() };
+    let endpoints = [("web".to_owned(), exposure)].into();
+    world.run(Command::Expose { application: "app".parse().unwrap(), endpoints }).unwrap();
+    let rename =
+        |name: &str, to: &str| Command::RenameSpace { name: name.parse().unwrap(), to: to.parse().unwrap() };
+    for (name, to, code) in [
+        ("internal", "dmz", ErrorCode::AlreadyExists),
+        ("alpha", "beta", ErrorCode::BadRequest),
+        ("nowhere", "beta", ErrorCode::NotFound),
+    ] {
+        assert_eq!(world.run(rename(name, to)).unwrap_err().code, code, "{name} {to}");
+    }
+    world.run(rename("internal", "inside")).unwrap();
+    let app = world.application("app");
+    let bound: Vec<_> = ["ring", "web", "db"].map(|name| app.bindings.space_of(name)).into();
+    assert_eq!(bound, ["inside", "dmz", "inside"]);
+    assert_eq!(app.exposures["web"].spaces, ["inside".parse().unwrap()].into());
+    let names: Vec<_> = world.state().model().spaces.0.keys().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["dmz", "inside"]);
 }

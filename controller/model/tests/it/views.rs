@@ -86,7 +86,14 @@ fn units_of_the_own_application_elsewhere_are_hidden_but_for_peers() {
     // 2.7, section 0
     let (mut world, id) = apart();
     let placement = vec![Placement::Agent("a2".parse().unwrap())];
-    world.run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement }).unwrap();
+    world
+        .run(Command::AddUnits {
+            application: "app".parse().unwrap(),
+            count: 1,
+            placement,
+            attach_storage: vec![],
+        })
+        .unwrap();
     world.settle();
     world.start("app/2");
     world.enter("app/2", id).unwrap();
@@ -102,7 +109,14 @@ fn becoming_leader_makes_the_own_applications_bag_visible() {
     // design 3.3
     let (mut world, id) = apart();
     let placement = vec![Placement::Agent("a2".parse().unwrap())];
-    world.run(Command::AddUnits { application: "app".parse().unwrap(), count: 1, placement }).unwrap();
+    world
+        .run(Command::AddUnits {
+            application: "app".parse().unwrap(),
+            count: 1,
+            placement,
+            attach_storage: vec![],
+        })
+        .unwrap();
     world.settle();
     world.start("app/2");
     world.enter("app/2", id).unwrap();

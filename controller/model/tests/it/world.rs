@@ -197,6 +197,7 @@ impl World {
             boot_id: format!("boot-{name}"),
             hostname: format!("host-{name}"),
             availability_zone: String::new(),
+            tags: Default::default(),
             version: "1".into(),
             engine: "e".into(),
         };
@@ -489,6 +490,8 @@ pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Comm
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     })
 }
 

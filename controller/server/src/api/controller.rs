@@ -2,8 +2,9 @@
 
 use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
-use periapt_host_api::command::{
-    AgentSummary, Answer as Answered, CommandResults, ControllerCommand, ControllerInfo,
+use periapt_host_api::{
+    api::ModelDefaults,
+    command::{AgentSummary, Answer as Answered, CommandResults, ControllerCommand, ControllerInfo},
 };
 use periapt_model::{Input, Output, agent_summaries};
 
@@ -41,4 +42,11 @@ pub(crate) fn answer(output: Output) -> Option<Answered> {
 pub(crate) async fn agents(State(engine): State<Engine>, who: Who) -> Answer<Json<Vec<AgentSummary>>> {
     who.user()?;
     Ok(Json(agent_summaries(&engine.current().root, engine.clock.now())))
+}
+
+pub(crate) async fn model_defaults(State(engine): State<Engine>, who: Who) -> Answer<Json<ModelDefaults>> {
+    who.user()?;
+    let published = engine.current();
+    let set = published.root.controller().map(|controller| controller.model_defaults.clone());
+    Ok(Json(ModelDefaults::of(&set.unwrap_or_default())))
 }

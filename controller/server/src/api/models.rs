@@ -12,10 +12,10 @@ use futures_util::stream;
 use http::{HeaderMap, Version};
 use periapt_host_api::{
     ApplicationName, Refusal, UnitName,
-    api::{ApplicationDetails, ModelSelector, SpaceList, UnitDetails},
+    api::{ApplicationDetails, ModelConfigDetails, ModelSelector, SpaceList, UnitDetails},
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
+    constraints::Constraints,
     refresh::RefreshPlan,
-    settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus},
     usage::ModelUsage,
 };
@@ -178,9 +178,19 @@ pub(crate) async fn config(
     State(engine): State<Engine>,
     who: Who,
     Path(model): Path<String>,
-) -> Answer<Json<ModelConfig>> {
+) -> Answer<Json<ModelConfigDetails>> {
     let (_, state) = readable(&engine, &who, &model)?;
-    Ok(Json(state.model().config.clone()))
+    Ok(Json(ModelConfigDetails::of(&state.model().settings, state.defaults())))
+}
+
+pub(crate) async fn constraints(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<Constraints>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    let model = state.model();
+    Ok(Json(Constraints::of(&model.constraints, &model.settings.budgets)))
 }
 
 pub(crate) async fn usage(

@@ -16,7 +16,11 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("agent", "an agent's name"),
     ("application", "an application's name"),
     ("digest", "the content's SHA-256: 64 lower-case hex digits"),
-    ("model", "a model's UUID, or its name: the caller's own, or else the only one of that name"),
+    (
+        "model",
+        "a model's UUID, or its name: the caller's own, or else the only one of that name; or USER/NAME, with the \
+         slash escaped",
+    ),
     ("number", "a unit's number in its application"),
     ("resource", "a resource's name, as the charm declares it"),
     ("revision", "a revision of a secret"),

@@ -10,17 +10,20 @@ use http::Method;
 use periapt_host_api::{
     action::{OperationDetails, TaskDetails, TaskNews},
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
-    api::{ApplicationDetails, Journal, Registered, ResourceDetails, SecretDetails, SpaceList, UnitDetails},
+    api::{
+        ApplicationDetails, Journal, ModelConfigDetails, ModelDefaults, Registered, ResourceDetails,
+        SecretDetails, SpaceList, UnitDetails,
+    },
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
         ControllerInfo, ModelSummary, ResourceUploaded,
     },
+    constraints::Constraints,
     logs::LogLine,
     offer::OfferDetails,
     refresh::RefreshPlan,
     secret::SecretData,
-    settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
     view::FrameLine,
@@ -237,6 +240,14 @@ fn for_controller() -> Vec<Route> {
             .query(OFFERS_QUERY),
             offers::find,
         ),
+        Route::new("/v1/model-defaults").on(
+            Operation::get(
+                "modelDefaults",
+                "What holds in models that do not set it themselves.",
+                json::<ModelDefaults>(),
+            ),
+            controller::model_defaults,
+        ),
         Route::new("/v1/agents")
             .on(Operation::get("agents", "All agents.", json::<Vec<AgentSummary>>()), controller::agents),
     ]
@@ -307,8 +318,17 @@ fn for_models() -> Vec<Route> {
             secrets::list,
         ),
         Route::new("/v1/models/{model}/config").on(
-            Operation::get("modelConfig", "A model's configuration.", json::<ModelConfig>()),
+            Operation::get("modelConfig", "A model's configuration, and where it comes from.", json::<ModelConfigDetails>()),
             models::config,
+        ),
+        Route::new("/v1/models/{model}/constraints").on(
+            Operation::get(
+                "modelConstraints",
+                "On which agents units are placed of applications that do not say it themselves, and the memory of \
+                 their hooks.",
+                json::<Constraints>(),
+            ),
+            models::constraints,
         ),
         Route::new("/v1/models/{model}/usage").on(
             Operation::get("usage", "What a model's units have used, gone ones included.", json::<ModelUsage>()),

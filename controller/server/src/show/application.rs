@@ -7,7 +7,8 @@ use periapt_host_api::{
     api::{ApplicationDetails, BudgetDetails, BudgetSource, EndpointDetails, SettingDetails, SettingSource},
     budget::BudgetKey,
     charm::{CharmMeta, OptionMeta},
-    settings::OptionValue,
+    constraints::Constraints,
+    settings::{ModelSettings, OptionValue},
     status::Life,
 };
 use periapt_model::{ModelState, Root, entity::Application};
@@ -38,21 +39,26 @@ pub(crate) fn application(
         exposed: application.exposed,
         trust: application.trust,
         update_status_hook_interval: application.update_status_interval,
+        constraints: Constraints::of(&application.constraints, &application.budgets),
+        storage: application.storage.clone(),
+        bindings: application.bindings.clone(),
+        exposures: application.exposures.clone(),
         leader: application.leader.as_ref().map(|leader| leader.unit.clone()),
         units: state.units_of(name).map(|unit| unit.name.clone()).collect(),
         endpoints: meta.map(|meta| endpoints(state, name, meta)).unwrap_or_default(),
         settings: meta.map(|meta| settings(application, meta)).unwrap_or_default(),
-        storage: application.storage.clone(),
         budgets: BudgetKey::ALL.map(|key| (key, budget(application, state, key))).into(),
     })
 }
 
 fn budget(application: &Application, state: &ModelState, key: BudgetKey) -> BudgetDetails {
-    let (own, model) = (application.budgets.get(key), state.model().config.budgets.get(key));
-    let (value, source) = match (own, model) {
-        (Some(value), _) => (value, BudgetSource::Application),
-        (None, Some(value)) => (value, BudgetSource::Model),
-        (None, None) => (key.default_value(), BudgetSource::Default),
+    let is_set = |settings: &ModelSettings| settings.budgets.get(key).is_some();
+    let inherited = state.config().budgets.value(key);
+    let (value, source) = match application.budgets.get(key) {
+        Some(value) => (value, BudgetSource::Application),
+        None if is_set(&state.model().settings) => (inherited, BudgetSource::Model),
+        None if is_set(state.defaults()) => (inherited, BudgetSource::Controller),
+        None => (inherited, BudgetSource::Default),
     };
     BudgetDetails { value, source }
 }

@@ -163,6 +163,7 @@ pub(crate) fn host() -> Register {
         boot_id: "b1".into(),
         hostname: "host".into(),
         availability_zone: String::new(),
+        tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48".into(),
     }
@@ -195,6 +196,8 @@ pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     };
     Command::Deploy(deploy)
 }

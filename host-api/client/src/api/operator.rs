@@ -7,18 +7,18 @@ use periapt_host_api::{
     ActionOperationId, ApplicationName, CharmDigest, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
-        ApplicationDetails, Journal, JournalQuery, LogQuery, ModelSelector, SecretDetails, SecretQuery,
-        SpaceList, UnitDetails,
+        ApplicationDetails, Journal, JournalQuery, LogQuery, ModelConfigDetails, ModelDefaults,
+        ModelSelector, SecretDetails, SecretQuery, SpaceList, UnitDetails,
     },
     charm::ActionMeta,
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
         ModelSummary,
     },
+    constraints::Constraints,
     logs::LogLine,
     offer::{OfferDetails, OfferUrl},
     refresh::RefreshPlan,
-    settings::ModelConfig,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
     usage::ModelUsage,
 };
@@ -52,7 +52,7 @@ impl Client {
 
     /// One model.
     pub async fn model(&self, model: &ModelSelector) -> Result<ModelSummary> {
-        self.get(format!("/v1/models/{model}")).value().await
+        self.get(format!("/v1/models/{model:#}")).value().await
     }
 
     /// Sends commands to a model; each has its own result.
@@ -61,7 +61,7 @@ impl Client {
         model: &ModelSelector,
         commands: Vec<Command>,
     ) -> Result<CommandResults<Answer>> {
-        let path = format!("/v1/models/{model}/commands");
+        let path = format!("/v1/models/{model:#}/commands");
         self.call(Method::POST, path).json(&Commands { commands })?.value().await
     }
 
@@ -73,22 +73,22 @@ impl Client {
 
     /// A model's status.
     pub async fn status(&self, model: &ModelSelector) -> Result<FullStatus> {
-        self.get(format!("/v1/models/{model}/status")).value().await
+        self.get(format!("/v1/models/{model:#}/status")).value().await
     }
 
     /// A model's status now, and again whenever it differs. A slow reader gets only the newest.
     pub async fn watch_status(&self, model: &ModelSelector) -> Result<NdJson<FullStatus>> {
-        self.get(format!("/v1/models/{model}/status/watch")).lines().await
+        self.get(format!("/v1/models/{model:#}/status/watch")).lines().await
     }
 
     /// A unit with its relations and its newest hooks.
     pub async fn unit(&self, model: &ModelSelector, unit: &UnitName) -> Result<UnitDetails> {
-        self.get(format!("/v1/models/{model}/units/{unit}")).value().await
+        self.get(format!("/v1/models/{model:#}/units/{unit}")).value().await
     }
 
     /// A model's secrets, without content.
     pub async fn secrets(&self, model: &ModelSelector) -> Result<Vec<SecretDetails>> {
-        self.get(format!("/v1/models/{model}/secrets")).value().await
+        self.get(format!("/v1/models/{model:#}/secrets")).value().await
     }
 
     /// One secret, by name, id or URI; none if the answer holds none.
@@ -98,7 +98,7 @@ impl Client {
         secret: &str,
         query: &SecretQuery,
     ) -> Result<Option<SecretDetails>> {
-        let mut call = self.get(format!("/v1/models/{model}/secrets")).query("secret", secret);
+        let mut call = self.get(format!("/v1/models/{model:#}/secrets")).query("secret", secret);
         if query.reveal {
             call = call.query("reveal", true);
         }
@@ -115,7 +115,7 @@ impl Client {
         model: &ModelSelector,
         application: &ApplicationName,
     ) -> Result<ApplicationDetails> {
-        self.get(format!("/v1/models/{model}/applications/{application}")).value().await
+        self.get(format!("/v1/models/{model:#}/applications/{application}")).value().await
     }
 
     /// What a refresh to an uploaded charm would change, and what is in its way; nothing is changed.
@@ -126,38 +126,48 @@ impl Client {
         charm: &CharmDigest,
         force: bool,
     ) -> Result<RefreshPlan> {
-        let path = format!("/v1/models/{model}/applications/{application}/refresh");
+        let path = format!("/v1/models/{model:#}/applications/{application}/refresh");
         self.get(path).query("charm", charm).query("force", force).value().await
     }
 
     /// A model's machines, by number.
     pub async fn machines(&self, model: &ModelSelector) -> Result<BTreeMap<String, MachineStatus>> {
-        self.get(format!("/v1/models/{model}/machines")).value().await
+        self.get(format!("/v1/models/{model:#}/machines")).value().await
     }
 
     /// A model's storage, by id.
     pub async fn storage(&self, model: &ModelSelector) -> Result<CombinedStorage> {
-        self.get(format!("/v1/models/{model}/storage")).value().await
+        self.get(format!("/v1/models/{model:#}/storage")).value().await
     }
 
-    /// A model's configuration.
-    pub async fn model_config(&self, model: &ModelSelector) -> Result<ModelConfig> {
-        self.get(format!("/v1/models/{model}/config")).value().await
+    /// What holds in models that do not set it themselves.
+    pub async fn model_defaults(&self) -> Result<ModelDefaults> {
+        self.get("/v1/model-defaults").value().await
+    }
+
+    /// A model's configuration, and where it comes from.
+    pub async fn model_config(&self, model: &ModelSelector) -> Result<ModelConfigDetails> {
+        self.get(format!("/v1/models/{model:#}/config")).value().await
+    }
+
+    /// A model's constraints.
+    pub async fn model_constraints(&self, model: &ModelSelector) -> Result<Constraints> {
+        self.get(format!("/v1/models/{model:#}/constraints")).value().await
     }
 
     /// What a model's units have used.
     pub async fn usage(&self, model: &ModelSelector) -> Result<ModelUsage> {
-        self.get(format!("/v1/models/{model}/usage")).value().await
+        self.get(format!("/v1/models/{model:#}/usage")).value().await
     }
 
     /// A model's spaces with their subnets.
     pub async fn spaces(&self, model: &ModelSelector) -> Result<SpaceList> {
-        self.get(format!("/v1/models/{model}/spaces")).value().await
+        self.get(format!("/v1/models/{model:#}/spaces")).value().await
     }
 
     /// What a model offers, with the relations that other models have with it.
     pub async fn offers(&self, model: &ModelSelector) -> Result<Vec<OfferDetails>> {
-        self.get(format!("/v1/models/{model}/offers")).value().await
+        self.get(format!("/v1/models/{model:#}/offers")).value().await
     }
 
     /// One offer of any model.
@@ -184,7 +194,7 @@ impl Client {
 
     /// Log lines of a model, the oldest first; ends unless `follow` is asked for.
     pub async fn logs(&self, model: &ModelSelector, query: &LogQuery) -> Result<NdJson<LogLine>> {
-        let mut call = self.get(format!("/v1/models/{model}/logs"));
+        let mut call = self.get(format!("/v1/models/{model:#}/logs"));
         if let Some(tail) = query.tail {
             call = call.query("tail", tail);
         }
@@ -222,7 +232,7 @@ impl Client {
 
     /// One page of the journal.
     pub async fn journal_page(&self, model: &ModelSelector, query: &JournalQuery) -> Result<Journal> {
-        let mut call = self.get(format!("/v1/models/{model}/journal"));
+        let mut call = self.get(format!("/v1/models/{model:#}/journal"));
         if let Some(unit) = &query.unit {
             call = call.query("unit", unit);
         }
@@ -247,7 +257,7 @@ impl Client {
         query: &StatusHistoryQuery,
     ) -> Result<StatusHistory> {
         let mut call = self
-            .get(format!("/v1/models/{model}/status-history"))
+            .get(format!("/v1/models/{model:#}/status-history"))
             .query("entity", &query.entity)
             .query("type", query.kind);
         if let Some(tail) = query.tail {
@@ -265,7 +275,7 @@ impl Client {
         model: &ModelSelector,
         application: &ApplicationName,
     ) -> Result<BTreeMap<String, ActionMeta>> {
-        self.get(format!("/v1/models/{model}/applications/{application}/actions")).value().await
+        self.get(format!("/v1/models/{model:#}/applications/{application}/actions")).value().await
     }
 
     /// Operations, the newest first; their tasks without messages and results.
@@ -274,7 +284,7 @@ impl Client {
         model: &ModelSelector,
         query: &OperationQuery,
     ) -> Result<Vec<OperationDetails>> {
-        let mut call = self.get(format!("/v1/models/{model}/operations")).query("offset", query.offset);
+        let mut call = self.get(format!("/v1/models/{model:#}/operations")).query("offset", query.offset);
         if let Some(limit) = query.limit {
             call = call.query("limit", limit);
         }
@@ -299,7 +309,7 @@ impl Client {
         model: &ModelSelector,
         operation: ActionOperationId,
     ) -> Result<OperationDetails> {
-        let path = format!("/v1/models/{model}/operations/{operation}");
+        let path = format!("/v1/models/{model:#}/operations/{operation}");
         let mut operation: OperationDetails = self.get(path).value().await?;
         let mut tasks = Vec::with_capacity(operation.tasks.len());
         for task in operation.tasks {
@@ -315,19 +325,19 @@ impl Client {
         model: &ModelSelector,
         operation: ActionOperationId,
     ) -> Result<NdJson<TaskNews>> {
-        self.get(format!("/v1/models/{model}/operations/{operation}/watch")).lines().await
+        self.get(format!("/v1/models/{model:#}/operations/{operation}/watch")).lines().await
     }
 
     /// A task with its messages and results.
     pub async fn task(&self, model: &ModelSelector, task: TaskId) -> Result<TaskDetails> {
-        let first = self.get(format!("/v1/models/{model}/tasks/{task}")).value().await?;
+        let first = self.get(format!("/v1/models/{model:#}/tasks/{task}")).value().await?;
         self.rest_of_task(model, first).await
     }
 
     /// A task of which there is a first page, with the others.
     pub async fn rest_of_task(&self, model: &ModelSelector, mut task: TaskDetails) -> Result<TaskDetails> {
         while let Some(next) = task.next.take() {
-            let path = format!("/v1/models/{model}/tasks/{}", task.id);
+            let path = format!("/v1/models/{model:#}/tasks/{}", task.id);
             let mut page: TaskDetails = self.get(path).query("after", next).value().await?;
             page.log.splice(..0, task.log);
             page.results = page.results.or(task.results);

@@ -47,7 +47,7 @@ impl Client {
         model: &ModelSelector,
         application: &ApplicationName,
     ) -> Result<Vec<ResourceDetails>> {
-        self.get(format!("/v1/models/{model}/applications/{application}/resources")).value().await
+        self.get(format!("/v1/models/{model:#}/applications/{application}/resources")).value().await
     }
 
     /// Fetches the content of a resource of a unit's application into a writer and checks its digest. What was written

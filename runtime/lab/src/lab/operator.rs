@@ -116,6 +116,8 @@ impl Lab {
             trust: false,
             bindings: Default::default(),
             resources: BTreeMap::new(),
+            attach_storage: Vec::new(),
+            constraints: Default::default(),
         }))?;
         Ok(())
     }
@@ -149,7 +151,12 @@ impl Lab {
     /// The refusal.
     pub fn add_units(&mut self, application: &str, count: u32) -> Result<Vec<UnitName>, LabError> {
         let application = application.parse()?;
-        match self.command(&Command::AddUnits { application, count, placement: Vec::new() })? {
+        match self.command(&Command::AddUnits {
+            application,
+            count,
+            placement: Vec::new(),
+            attach_storage: vec![],
+        })? {
             Answer::Units { units } => Ok(units),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }

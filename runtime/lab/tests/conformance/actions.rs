@@ -244,6 +244,8 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

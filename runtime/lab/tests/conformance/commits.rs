@@ -132,6 +132,8 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     }))
     .unwrap();
     let relations = ["a", "c"].map(|application| lab.integrate(application, "b").unwrap());

@@ -167,6 +167,7 @@ fn another_leader_makes_it_due() {
         application: "a".parse().unwrap(),
         count: 1,
         placement: vec![periapt_host_api::command::Placement::Agent("far".parse().unwrap())],
+        attach_storage: vec![],
     })
     .unwrap();
     lab.run_until_idle().unwrap();

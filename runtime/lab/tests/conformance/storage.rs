@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use periapt_host_api::{
     StorageId,
-    command::{Command, Force, ResolveMode},
+    command::{Command, Force, Placement, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
 use periapt_lab::{Action, Charm, Fate, Lab, LabError, laws};
@@ -350,4 +350,39 @@ fn a_disk_that_fails_is_seen_and_a_unit_in_wait_says_for_which_agent() {
     lab.kill_agent("host").unwrap();
     lab.advance(Duration::from_secs(120)).unwrap();
     assert_eq!(lab.statuses("a/0").unwrap().0.message, "waits for agent host, where its storage lies");
+}
+
+/// A unit that takes detached storage over goes where that lies, gets no other in its place, and is told of it as of its own.
+#[test]
+fn a_new_unit_takes_detached_storage_over() {
+    let mut lab = lab();
+    lab.add_agent("other").unwrap();
+    lab.deploy_to("a", &charm(STORED), 1, "other").unwrap();
+    lab.run_until_idle().unwrap();
+    lab.remove_unit("a/0").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(shown(&lab), ["data/0 detached"]);
+    let add = |count, placement, ids: &[&str]| Command::AddUnits {
+        application: "a".parse().unwrap(),
+        count,
+        placement,
+        attach_storage: ids.iter().map(|text| id(text)).collect(),
+    };
+    let elsewhere = vec![Placement::Agent("host".parse().unwrap())];
+    for (command, expected) in [
+        (add(2, vec![], &["data/0"]), "storage is attached to one unit, and 2 units are asked for"),
+        (add(1, elsewhere, &["data/0"]), "its storage lies on agent other, and it is placed on agent host"),
+        (add(1, vec![], &["data/7"]), "storage \"data/7\" not found"),
+    ] {
+        let error = lab.command(&command).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    lab.command(&add(1, vec![], &["data/0", "data/0"])).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(runs(&lab, "a/1"), FIRST);
+    assert_eq!(shown(&lab), ["data/0 attached"], "none was made in its place");
+    let agent = &lab.status().unwrap().machines.into_values().next().unwrap().instance_id;
+    assert_eq!(agent, "other");
+    let again = lab.command(&add(1, vec![], &["data/0"])).unwrap_err().to_string();
+    assert!(again.contains("cannot attach storage data/0: unit a/1 has it"), "{again}");
 }

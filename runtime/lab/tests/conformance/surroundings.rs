@@ -50,6 +50,8 @@ fn neighbour(lab: &mut Lab) {
         trust: false,
         bindings: Default::default(),
         resources: Default::default(),
+        attach_storage: Vec::new(),
+        constraints: Default::default(),
     }))
     .unwrap();
     lab.run_until_idle().unwrap();

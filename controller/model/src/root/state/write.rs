@@ -2,12 +2,22 @@
 
 use std::sync::Arc;
 
+use periapt_host_api::settings::ModelSettings;
+
 use super::ModelState;
 use crate::entity::{Entity, Member, Model, ModelKey, Storage, Task, Unit};
 
 impl ModelState {
     pub(in crate::root) fn set_model(&mut self, model: Arc<Model>) {
+        if model.settings != self.model.settings {
+            self.config = Arc::new(model.settings.config(&self.defaults));
+        }
         self.model = model;
+    }
+
+    pub(in crate::root) fn set_defaults(&mut self, defaults: Arc<ModelSettings>) {
+        self.config = Arc::new(self.model.settings.config(&defaults));
+        self.defaults = defaults;
     }
 
     /// The entity under a key.

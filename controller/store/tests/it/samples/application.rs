@@ -20,12 +20,14 @@ pub(crate) fn applications() -> Named<Application> {
     let resources = resources.map(|(name, attached)| (parse(name), attached)).into();
     let with_resources = Application { resources, ..just_deployed() };
     let configured = Application { settings_version: 6, ..just_deployed() };
+    let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
     vec![
         ("full", full()),
         ("just-deployed", just_deployed()),
         ("with-budgets-and-usage", with_budgets),
         ("with-resources", with_resources),
         ("configured-often", configured),
+        ("with-constraints", constrained),
     ]
 }
 
@@ -37,6 +39,7 @@ fn full() -> Application {
         force_charm: true,
         subordinate: false,
         config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        constraints: Default::default(),
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
@@ -87,6 +90,7 @@ fn just_deployed() -> Application {
         force_charm: false,
         subordinate: true,
         config: [].into(),
+        constraints: Default::default(),
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: String::new(),

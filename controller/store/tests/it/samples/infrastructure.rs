@@ -5,7 +5,8 @@ use periapt_host_api::{
     Incarnation, MachineId,
     agent::Register,
     budget::{BudgetKey, BudgetSettings},
-    settings::ModelConfig,
+    constraints::{AgentConstraints, Tags},
+    settings::{FirewallMode, ModelConfig, ModelSettings},
     status::Life,
     storage::StorageEnd,
     usage::Usage,
@@ -17,7 +18,13 @@ use super::{MODEL, Named, awkward_text, every, parse, time};
 
 pub(crate) fn controllers() -> Named<Controller> {
     let uuid = Uuid::from_u128(0x0190_a7c4_0000_7000_8000_0000_0000_0001);
-    vec![("made", Controller { uuid, name: awkward_text(), created_at: time(0) })]
+    let made = Controller {
+        uuid,
+        name: awkward_text(),
+        model_defaults: ModelSettings::default(),
+        created_at: time(0),
+    };
+    vec![("made", made.clone()), ("with-model-defaults", Controller { model_defaults: settings(), ..made })]
 }
 
 pub(crate) fn agents() -> Named<Agent> {
@@ -31,10 +38,13 @@ pub(crate) fn agents() -> Named<Agent> {
         boot_id: "5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into(),
         hostname: "host-7.example".into(),
         availability_zone: "zone-1".into(),
+        tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48.0.0".into(),
     };
-    vec![("registered", Agent { name: parse("host-7.example"), host, created_at: time(1) })]
+    let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
+    let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
+    vec![("registered", agent(host)), ("with-tags", agent(tagged))]
 }
 
 pub(crate) fn runners() -> Named<Runner> {
@@ -47,16 +57,8 @@ pub(crate) fn models() -> Named<Model> {
         name: parse("blog-2"),
         owner: parse("jane.doe"),
         life,
-        config: ModelConfig {
-            update_status_hook_interval: 600,
-            automatically_retry_hooks: false,
-            max_action_results_age: 10_800,
-            max_action_results_size: 2048,
-            max_status_history_age: 7200,
-            max_status_history_size: 1024,
-            storage_default_max_size: 512,
-            budgets: BudgetSettings::default(),
-        },
+        settings: before_inheritance(),
+        constraints: AgentConstraints::default(),
         storage_end: Some(StorageEnd::Release),
         removed_usage: Usage::default(),
         spaces: Spaces([(parse("internal"), [parse("10.0.0.0/24"), parse("fd00::/64")].into())].into()),
@@ -64,9 +66,46 @@ pub(crate) fn models() -> Named<Model> {
         life_since: time(3),
     };
     let mut models: Named<Model> = lives().into_iter().map(|(name, life)| (name, model(life))).collect();
-    let config = ModelConfig { budgets: budgets(), ..ModelConfig::default() };
-    models.push(("with-budgets-and-usage", Model { config, removed_usage: usage(), ..model(Life::Alive) }));
+    let alive = || model(Life::Alive);
+    let with_budgets = ModelSettings { budgets: budgets(), ..ModelConfig::default().into() };
+    models.extend([
+        ("with-budgets-and-usage", Model { settings: with_budgets, removed_usage: usage(), ..alive() }),
+        ("with-constraints", Model { constraints: constraints(), ..alive() }),
+        ("with-settings", Model { settings: settings(), ..alive() }),
+        ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),
+    ]);
     models
+}
+
+pub(crate) fn constraints() -> AgentConstraints {
+    let tags = Tags { with: [parse("ssd")].into(), without: [parse("slow")].into() };
+    AgentConstraints { tags: Some(tags), zones: Some(["zone-1".to_owned()].into()) }
+}
+
+/// As a model was stored whose whole configuration was.
+fn before_inheritance() -> ModelSettings {
+    ModelSettings {
+        update_status_hook_interval: Some(600),
+        automatically_retry_hooks: Some(false),
+        egress_subnets: None,
+        firewall_mode: None,
+        max_action_results_age: Some(10_800),
+        max_action_results_size: Some(2048),
+        max_status_history_age: Some(7200),
+        max_status_history_size: Some(1024),
+        storage_default_max_size: Some(512),
+        budgets: BudgetSettings::default(),
+    }
+}
+
+/// Each key.
+fn settings() -> ModelSettings {
+    ModelSettings {
+        egress_subnets: Some(vec![parse("192.0.2.0/24"), parse("2001:db8::/64")]),
+        firewall_mode: Some(FirewallMode::Global),
+        budgets: budgets(),
+        ..before_inheritance()
+    }
 }
 
 /// Each budget, in the order of the list.

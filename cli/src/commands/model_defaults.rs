@@ -1,0 +1,68 @@
+//! `model-defaults`: settings of all models of a controller.
+
+use clap::Args;
+use periapt_host_api::{api::ModelDefaults as Defaults, command::ControllerCommand};
+
+use super::settings;
+use crate::{
+    context::{Context, ControllerArg},
+    error::{Failure, Result},
+    output::{OutputArgs, Table},
+};
+
+/// Show or change what holds in a controller's models, those that are there and those to come
+///
+/// A model that sets a key itself, by model-config, keeps what it has set. An application's own settings come before
+/// both.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt model-defaults
+  periapt model-defaults hook-timeout
+  periapt model-defaults hook-memory-limit=64M update-status-hook-interval=15m
+  periapt model-defaults --reset hook-memory-limit")]
+pub(crate) struct ModelDefaults {
+    /// KEY to show one, KEY=VALUE to set some
+    #[arg(value_name = "KEY[=VALUE]")]
+    arguments: Vec<String>,
+    /// Settings that go back to their defaults
+    #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
+    reset: Vec<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    controller: ControllerArg,
+}
+
+impl ModelDefaults {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let (set, keys) = settings::pairs_and_keys(&self.arguments)?;
+        let controller = context.controller(self.controller.controller.as_ref())?;
+        if !set.is_empty() || !self.reset.is_empty() {
+            if !keys.is_empty() {
+                return Err(Failure::new("showing and setting cannot be mixed in one call"));
+            }
+            let command = ControllerCommand::SetModelDefaults { set, reset: self.reset };
+            controller.client.controller_command(command).await?;
+            return Ok(());
+        }
+        let mut defaults = controller.client.model_defaults().await?;
+        if let Some(unknown) = keys.iter().find(|key| !defaults.0.contains_key(*key)) {
+            return Err(Failure::new(format!("a model has no setting {unknown}"))
+                .with_hint("`periapt model-defaults` lists them"));
+        }
+        if !keys.is_empty() {
+            defaults.0.retain(|key, _| keys.contains(key));
+        }
+        self.output.print(context.color, &defaults, table)
+    }
+}
+
+fn table(defaults: &Defaults) -> String {
+    let mut table = Table::new(["Attribute", "Default", "Controller"]);
+    for (key, default) in &defaults.0 {
+        let controller = default.controller.as_ref().map_or_else(|| "-".to_owned(), settings::plain);
+        table.row([key.into(), settings::plain(&default.default).into(), controller.into()]);
+    }
+    table.render()
+}

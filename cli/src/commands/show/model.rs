@@ -1,0 +1,143 @@
+//! `show-model`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{
+    Timestamp,
+    command::{ControllerInfo, ModelSummary},
+    status::FullStatus,
+};
+use serde::Serialize;
+
+use crate::{
+    context::{Context, ModelArg, ModelRef},
+    error::Result,
+    output::OutputArgs,
+};
+
+/// Show all that is known of models; what is in them is shown by status
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt show-model
+  periapt show-model blog staging:admin/shop --format json")]
+pub(crate) struct ShowModel {
+    /// The models; none: the current one
+    #[arg(value_name = "[CONTROLLER:][USER/]MODEL")]
+    models: Vec<ModelRef>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    name: String,
+    short_name: String,
+    model_uuid: String,
+    model_type: String,
+    controller_uuid: String,
+    controller_name: String,
+    is_controller: bool,
+    owner: String,
+    cloud: String,
+    region: &'static str,
+    r#type: String,
+    life: String,
+    status: ShownStatus,
+    users: BTreeMap<String, ShownUser>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    machines: BTreeMap<String, ShownMachine>,
+    agent_version: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownStatus {
+    current: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    since: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownUser {
+    display_name: String,
+    access: &'static str,
+    /// Nobody notes when a user was there.
+    last_connection: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownMachine {
+    instance_id: String,
+    hostname: String,
+    status: String,
+}
+
+impl ShowModel {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let mut named: Vec<ModelArg> =
+            self.models.into_iter().map(|model| ModelArg { model: Some(model) }).collect();
+        if named.is_empty() {
+            named.push(self.model);
+        }
+        let mut shown = BTreeMap::new();
+        for named in named {
+            let model = context.model(&named)?;
+            let client = model.client();
+            let summary = client.model(&model.selector).await?;
+            let status = client.status(&summary.uuid.into()).await?;
+            let one =
+                self::shown(model.controller.name.to_string(), &client.controller().await?, summary, status);
+            shown.insert(one.short_name.clone(), one);
+        }
+        self.output.or_yaml().print(context.color, &shown, |_| String::new())
+    }
+}
+
+fn shown(
+    controller_name: String,
+    controller: &ControllerInfo,
+    model: ModelSummary,
+    status: FullStatus,
+) -> Shown {
+    let owner = model.owner.to_string();
+    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: None };
+    let machine = |(number, machine): (String, periapt_host_api::status::MachineStatus)| {
+        let shown = ShownMachine {
+            instance_id: machine.instance_id,
+            hostname: machine.hostname,
+            status: machine.juju_status.current,
+        };
+        (number, shown)
+    };
+    Shown {
+        name: format!("{owner}/{}", model.name),
+        short_name: model.name.to_string(),
+        model_uuid: model.uuid.to_string(),
+        model_type: status.model.kind,
+        controller_uuid: controller.uuid.to_string(),
+        controller_name,
+        is_controller: false,
+        cloud: status.model.cloud.clone(),
+        region: "default",
+        r#type: status.model.cloud,
+        life: model.life.to_string(),
+        status: ShownStatus {
+            current: status.model.model_status.current,
+            message: status.model.model_status.message,
+            since: status.model.model_status.since.unwrap_or(model.created_at),
+        },
+        users: [(owner.clone(), user)].into(),
+        owner,
+        machines: status.machines.into_iter().map(machine).collect(),
+        agent_version: status.model.version,
+    }
+}

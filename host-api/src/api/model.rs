@@ -1,0 +1,180 @@
+//! A model's configuration as it is shown, and how a model is named.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    ModelName, ModelUuid, NameError, UserName,
+    settings::{ModelConfig, ModelSettings, SettingKey},
+};
+
+/// Which model a path names: by its number for ever, or by the name that its owner gave it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModelSelector {
+    /// For ever.
+    Uuid(ModelUuid),
+    /// The caller's own model of this name, or else the only one.
+    Name(ModelName),
+    /// The model of this name that a user owns.
+    Owned(UserName, ModelName),
+}
+
+/// `NAME`, `USER/NAME` or a UUID; in the alternate form (`{:#}`) as one segment of a path.
+impl fmt::Display for ModelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(uuid) => uuid.fmt(f),
+            Self::Name(name) => name.fmt(f),
+            Self::Owned(owner, name) if f.alternate() => write!(f, "{owner}%2F{name}"),
+            Self::Owned(owner, name) => write!(f, "{owner}/{name}"),
+        }
+    }
+}
+
+impl FromStr for ModelSelector {
+    type Err = NameError;
+    /// What reads as a hyphenated UUID is one; no model can be given such a name by accident.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some((owner, name)) = text.split_once('/') {
+            return Ok(Self::Owned(UserName::new(owner)?, ModelName::new(name)?));
+        }
+        match text.parse::<ModelUuid>() {
+            Ok(uuid) if text.len() == 36 => Ok(Self::Uuid(uuid)),
+            _ => ModelName::new(text).map(Self::Name),
+        }
+    }
+}
+
+impl From<ModelUuid> for ModelSelector {
+    fn from(uuid: ModelUuid) -> Self {
+        Self::Uuid(uuid)
+    }
+}
+
+impl From<ModelName> for ModelSelector {
+    fn from(name: ModelName) -> Self {
+        Self::Name(name)
+    }
+}
+
+/// A model's configuration, by key: what holds, and where it comes from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ModelConfigDetails(
+    /// By key.
+    pub BTreeMap<String, ModelSettingDetails>,
+);
+
+/// One key of a model's configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelSettingDetails {
+    /// What holds, as it can be set.
+    pub value: Value,
+    /// Who says so.
+    pub source: ModelSettingSource,
+}
+
+/// Where a key's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelSettingSource {
+    /// Nobody set it.
+    Default,
+    /// The controller, for all models.
+    Controller,
+    /// The model itself.
+    Model,
+}
+
+impl ModelConfigDetails {
+    /// What holds in a model with these settings, of a controller with those.
+    pub fn of(model: &ModelSettings, controller: &ModelSettings) -> Self {
+        let holds = ModelSettings::from(model.config(controller));
+        let details = |key: SettingKey| {
+            let source = match (model.show(key), controller.show(key)) {
+                (Some(_), _) => ModelSettingSource::Model,
+                (None, Some(_)) => ModelSettingSource::Controller,
+                (None, None) => ModelSettingSource::Default,
+            };
+            let value = holds.show(key).unwrap_or_default();
+            (key.to_string(), ModelSettingDetails { value, source })
+        };
+        Self(SettingKey::all().into_iter().map(details).collect())
+    }
+}
+
+/// What holds in models that do not set it themselves, by key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ModelDefaults(
+    /// By key.
+    pub BTreeMap<String, ModelDefault>,
+);
+
+/// The default of one key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelDefault {
+    /// What holds where nobody set it.
+    pub default: Value,
+    /// What the controller sets for all models; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Value>,
+}
+
+impl ModelDefaults {
+    /// Those of a controller with these settings.
+    pub fn of(controller: &ModelSettings) -> Self {
+        let plain = ModelSettings::from(ModelConfig::default());
+        let default = |key: SettingKey| {
+            let default = plain.show(key).unwrap_or_default();
+            (key.to_string(), ModelDefault { default, controller: controller.show(key) })
+        };
+        Self(SettingKey::all().into_iter().map(default).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_by_uuid_by_name_or_by_owner_and_name() {
+        let uuid = "0197a5ee-0000-7000-8000-000000000001";
+        assert!(matches!(uuid.parse::<ModelSelector>(), Ok(ModelSelector::Uuid(_))));
+        assert!(matches!("blog".parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
+        let undashed = "0197a5ee000070008000000000000001";
+        assert!(matches!(undashed.parse::<ModelSelector>(), Ok(ModelSelector::Name(_))));
+        let owned: ModelSelector = "jane/blog".parse().unwrap();
+        assert!(matches!(owned, ModelSelector::Owned(..)));
+        assert_eq!((owned.to_string(), format!("{owned:#}")), ("jane/blog".into(), "jane%2Fblog".into()));
+        for wrong in ["No Such", "jane/", "/blog", "a/b/c"] {
+            assert!(wrong.parse::<ModelSelector>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_value_says_where_it_comes_from() {
+        let (mut model, mut controller) = (ModelSettings::default(), ModelSettings::default());
+        let timeout: SettingKey = "hook-timeout".parse().unwrap();
+        model.set(timeout, Some("90s")).unwrap();
+        controller.set(timeout, Some("1h")).unwrap();
+        controller.set(SettingKey::FirewallMode, Some("none")).unwrap();
+        let shown = ModelConfigDetails::of(&model, &controller).0;
+        let of = |key: &str| shown.get(key).map(|it| (it.value.clone(), it.source)).unwrap();
+        assert_eq!(of("hook-timeout"), ("90s".into(), ModelSettingSource::Model));
+        assert_eq!(of("firewall-mode"), ("none".into(), ModelSettingSource::Controller));
+        assert_eq!(of("automatically-retry-hooks"), (true.into(), ModelSettingSource::Default));
+        let defaults = ModelDefaults::of(&controller).0;
+        let of = |key: &str| defaults.get(key).cloned().unwrap();
+        assert_eq!(
+            of("firewall-mode"),
+            ModelDefault { default: "instance".into(), controller: Some("none".into()) }
+        );
+        assert_eq!(of("max-status-history-age"), ModelDefault { default: "336h".into(), controller: None });
+    }
+}

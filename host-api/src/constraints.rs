@@ -1,0 +1,345 @@
+//! Constraints: which agents units may be placed on, and the memory of their hooks, in Juju's words.
+//!
+//! A sandbox has no cores, disks or instance types to choose from; keys that ask for these are refused with what there
+//! is instead.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{BudgetKey, BudgetSettings},
+    name::TagName,
+};
+
+/// The most tags or zones that constraints name, and the most tags that an agent has.
+pub const MAX_TAGS: usize = 32;
+
+/// The longest name of a zone, in bytes.
+const MAX_ZONE: usize = 256;
+
+/// What is asked of agents and hooks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Constraints {
+    /// Bytes of memory that a hook may use: the setting `hook-memory-limit` under Juju's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mem: Option<u64>,
+    /// On which agents units are placed.
+    pub agents: AgentConstraints,
+}
+
+/// On which agents units are placed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct AgentConstraints {
+    /// Tags that the agent has; none: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Tags>,
+    /// Zones of which it is in one; none: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zones: Option<BTreeSet<String>>,
+}
+
+/// Tags that an agent is to have, and tags that it is not to have (`^TAG`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Tags {
+    /// All of these.
+    pub with: BTreeSet<TagName>,
+    /// None of these.
+    pub without: BTreeSet<TagName>,
+}
+
+/// Why texts are no constraints.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConstraintsError {
+    /// No `KEY=VALUE`.
+    #[error("malformed constraint {0:?}: write KEY=VALUE, such as mem=512M or tags=ssd")]
+    Malformed(String),
+    /// A key twice.
+    #[error("bad {0:?} constraint: already set")]
+    Twice(String),
+    /// A key of Juju's that means nothing here.
+    #[error("constraint {key:?} is not here, because {because}")]
+    NotHere {
+        /// Which.
+        key: String,
+        /// Why, and what there is instead.
+        because: &'static str,
+    },
+    /// Nobody's key.
+    #[error("unknown constraint {0:?}; known are mem, tags and zones")]
+    Unknown(String),
+    /// A value that the key cannot have.
+    #[error("bad {key:?} constraint: {reason}")]
+    Value {
+        /// Which.
+        key: &'static str,
+        /// What would be right.
+        reason: String,
+    },
+}
+
+/// Juju's other keys.
+const NOT_HERE: &[(&[&str], &str)] = &[
+    (&["arch"], "a charm's component runs on any architecture"),
+    (
+        &["cores", "cpu-cores", "cpu-power"],
+        "a hook runs on one core at a time; `config hook-cpu-budget` says how much of it it may use",
+    ),
+    (
+        &["root-disk", "root-disk-source"],
+        "files that last are storage; `deploy --storage` says how large it is",
+    ),
+    (
+        &["container", "image-id", "instance-role", "instance-type", "virt-type"],
+        "units run in sandboxes of agents; tags= and zones= say of which",
+    ),
+    (&["spaces"], "endpoints are bound to spaces; `deploy --bind` says which"),
+    (&["allocate-public-ip"], "an agent has the addresses that its host has"),
+];
+
+impl Constraints {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Reads `KEY=VALUE` pairs, each text of which may hold several with blanks between them. An empty value asks
+    /// nothing, and hides what is inherited.
+    ///
+    /// # Errors
+    /// [`ConstraintsError`]
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, ConstraintsError> {
+        let mut seen = BTreeSet::new();
+        let mut constraints = Self::default();
+        for pair in texts.into_iter().flat_map(str::split_whitespace) {
+            let short = || pair.chars().take(64).collect::<String>();
+            let (key, value) = pair.split_once('=').ok_or_else(|| ConstraintsError::Malformed(short()))?;
+            if !seen.insert(key) {
+                return Err(ConstraintsError::Twice(key.chars().take(64).collect()));
+            }
+            constraints.set(key, value)?;
+        }
+        Ok(constraints)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), ConstraintsError> {
+        match key {
+            "mem" => self.mem = memory(value)?,
+            "tags" => self.agents.tags = Some(value.parse()?),
+            "zones" => self.agents.zones = Some(zones(value)?),
+            key => {
+                let named = |(keys, _): &&(&[&str], &str)| keys.contains(&key);
+                let key = key.chars().take(64).collect();
+                return Err(match NOT_HERE.iter().find(named) {
+                    Some((_, because)) => ConstraintsError::NotHere { key, because },
+                    None => ConstraintsError::Unknown(key),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// These with the memory that budgets give.
+    pub fn of(agents: &AgentConstraints, budgets: &BudgetSettings) -> Self {
+        Self { mem: budgets.get(BudgetKey::HookMemoryLimit), agents: agents.clone() }
+    }
+
+    /// Refuses what would have been refused as text: constraints also come as values.
+    ///
+    /// # Errors
+    /// [`ConstraintsError`]
+    pub fn check(&self) -> Result<(), ConstraintsError> {
+        if let Some(bytes) = self.mem {
+            memory(&BudgetKey::HookMemoryLimit.show(bytes))?;
+        }
+        let Tags { with, without } = self.agents.tags.clone().unwrap_or_default();
+        checked_tags(with, without)?;
+        let zones = self.agents.zones.iter().flatten().map(String::as_str);
+        checked_zones(zones.collect()).map(drop)
+    }
+}
+
+impl AgentConstraints {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These, and for what is not said here what `outer` says.
+    pub fn or(&self, outer: &Self) -> Self {
+        Self {
+            tags: self.tags.clone().or_else(|| outer.tags.clone()),
+            zones: self.zones.clone().or_else(|| outer.zones.clone()),
+        }
+    }
+
+    /// Whether an agent is as it is asked to be.
+    pub fn admit(&self, tags: &BTreeSet<TagName>, zone: &str) -> bool {
+        let tagged = self
+            .tags
+            .as_ref()
+            .is_none_or(|asked| asked.with.is_subset(tags) && asked.without.is_disjoint(tags));
+        let zoned = self.zones.as_ref().is_none_or(|zones| zones.is_empty() || zones.contains(zone));
+        tagged && zoned
+    }
+}
+
+/// A size of memory: as the setting, and as Juju's, where a bare number is in mebibytes.
+fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = if bare { format!("{text}M") } else { text.to_owned() };
+    let wrong =
+        |error: crate::budget::BudgetError| ConstraintsError::Value { key: "mem", reason: error.to_string() };
+    BudgetKey::HookMemoryLimit.parse(&text).map(Some).map_err(wrong)
+}
+
+fn zones(text: &str) -> Result<BTreeSet<String>, ConstraintsError> {
+    checked_zones(text.split(',').filter(|zone| !zone.is_empty()).collect())
+}
+
+fn checked_zones(zones: BTreeSet<&str>) -> Result<BTreeSet<String>, ConstraintsError> {
+    let wrong = |reason: String| ConstraintsError::Value { key: "zones", reason };
+    if zones.len() > MAX_TAGS {
+        return Err(wrong(format!("at most {MAX_TAGS} zones")));
+    }
+    let odd = |zone: &&&str| {
+        zone.is_empty()
+            || zone.len() > MAX_ZONE
+            || zone.contains(|c: char| c.is_control() || c.is_whitespace() || c == ',')
+    };
+    match zones.iter().find(odd) {
+        Some(zone) => Err(wrong(format!("{:?} is no zone", zone.chars().take(64).collect::<String>()))),
+        None => Ok(zones.into_iter().map(str::to_owned).collect()),
+    }
+}
+
+fn checked_tags(with: BTreeSet<TagName>, without: BTreeSet<TagName>) -> Result<Tags, ConstraintsError> {
+    let wrong = |reason: String| ConstraintsError::Value { key: "tags", reason };
+    if with.len().saturating_add(without.len()) > MAX_TAGS {
+        return Err(wrong(format!("at most {MAX_TAGS} tags")));
+    }
+    match with.intersection(&without).next() {
+        Some(tag) => Err(wrong(format!("{tag} is wanted, and not wanted"))),
+        None => Ok(Tags { with, without }),
+    }
+}
+
+/// `a,^b`
+impl FromStr for Tags {
+    type Err = ConstraintsError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (mut with, mut without) = (BTreeSet::new(), BTreeSet::new());
+        for tag in text.split(',').filter(|tag| !tag.is_empty()) {
+            let (set, name) = match tag.strip_prefix('^') {
+                Some(name) => (&mut without, name),
+                None => (&mut with, tag),
+            };
+            let wrong =
+                |error: crate::NameError| ConstraintsError::Value { key: "tags", reason: error.to_string() };
+            set.insert(TagName::new(name).map_err(wrong)?);
+        }
+        checked_tags(with, without)
+    }
+}
+
+/// `a,^b`
+impl fmt::Display for Tags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with = self.with.iter().map(ToString::to_string);
+        let without = self.without.iter().map(|tag| format!("^{tag}"));
+        f.write_str(&with.chain(without).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// `mem=512M tags=ssd,^slow zones=a,b`, as [`Constraints::parse`] reads it.
+impl fmt::Display for Constraints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mem = self.mem.map(|bytes| format!("mem={}", BudgetKey::HookMemoryLimit.show(bytes)));
+        let agents = Some(self.agents.to_string()).filter(|text| !text.is_empty());
+        f.write_str(&mem.into_iter().chain(agents).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// `tags=ssd,^slow zones=a,b`
+impl fmt::Display for AgentConstraints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tags = self.tags.as_ref().map(|tags| format!("tags={tags}"));
+        let zones = self
+            .zones
+            .iter()
+            .map(|zones| format!("zones={}", zones.iter().map(String::as_str).collect::<Vec<_>>().join(",")));
+        f.write_str(&tags.into_iter().chain(zones).collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Constraints, String> {
+        Constraints::parse([text]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn constraints_are_written_as_they_are_read() {
+        for (text, written) in [
+            ("", ""),
+            ("mem=512", "mem=512M"),
+            ("mem=1G tags=ssd,^slow,fast zones=b,a", "mem=1G tags=fast,ssd,^slow zones=a,b"),
+            ("mem= tags= zones=", "tags= zones="),
+        ] {
+            let constraints = read(text).unwrap();
+            assert_eq!(constraints.to_string(), written, "{text}");
+            assert_eq!(read(written).unwrap(), constraints);
+            assert_eq!(constraints.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_constraint_is_told_why() {
+        for (text, expected) in [
+            ("mem", "malformed constraint \"mem\""),
+            ("mem=1G mem=2G", "bad \"mem\" constraint: already set"),
+            ("mem=2G", "hook-memory-limit expected a size from 1M to 1G, got \"2G\""),
+            ("cores=4", "constraint \"cores\" is not here, because a hook runs on one core"),
+            ("instance-type=m5", "is not here, because units run in sandboxes"),
+            ("colour=red", "unknown constraint \"colour\"; known are mem, tags and zones"),
+            ("tags=a,^a", "a is wanted, and not wanted"),
+            ("tags=a/b", "bad \"tags\" constraint: "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let many: Vec<_> = (0..=MAX_TAGS).map(|tag| format!("t{tag}")).collect();
+        assert!(read(&format!("tags={}", many.join(","))).is_err());
+        assert!(read(&format!("zones={}", many.join(","))).is_err());
+        let odd = AgentConstraints { zones: Some(["a b".to_owned()].into()), tags: None };
+        assert!(Constraints { mem: None, agents: odd }.check().is_err());
+        assert!(Constraints { mem: Some(1), ..Constraints::default() }.check().is_err());
+    }
+
+    #[test]
+    fn an_agent_is_admitted_by_its_tags_and_its_zone() {
+        let agent: BTreeSet<TagName> = ["ssd", "fast"].iter().map(|tag| tag.parse().unwrap()).collect();
+        let check = |text: &str, outer: &str, admitted| {
+            let agents = read(text).unwrap().agents.or(&read(outer).unwrap().agents);
+            assert_eq!(agents.admit(&agent, "a"), admitted, "{text:?} or {outer:?}");
+        };
+        check("", "", true);
+        check("tags=ssd", "", true);
+        check("tags=ssd,gpu", "", false);
+        check("tags=ssd,^fast", "", false);
+        check("zones=a,b", "", true);
+        check("zones=b", "", false);
+        check("", "tags=gpu", false);
+        check("tags=", "tags=gpu", true);
+        check("tags=ssd", "tags=gpu zones=b", false);
+    }
+}

@@ -1,0 +1,363 @@
+//! The keys of a model's configuration, and which are set where: in a model, or for all models of a controller.
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ModelSettings, OptionValue, seconds};
+use crate::{
+    budget::{BudgetKey, in_units},
+    charm::OptionType,
+    network::Subnet,
+};
+
+/// The most subnets that traffic may come from: they go into every unit's bags.
+const MAX_SUBNETS: usize = 32;
+
+/// A key of a model's configuration, as `model-config` and `model-defaults` take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum SettingKey {
+    /// Whether a failed hook is run again by itself.
+    AutomaticallyRetryHooks,
+    /// Where the units' traffic comes from.
+    EgressSubnets,
+    /// Which machines let in what is open.
+    FirewallMode,
+    /// For how long ended tasks are kept.
+    MaxActionResultsAge,
+    /// How much of their results is kept.
+    MaxActionResultsSize,
+    /// For how long status history is kept.
+    MaxStatusHistoryAge,
+    /// How much of it is kept.
+    MaxStatusHistorySize,
+    /// How much a charm's storage takes without its operator's word.
+    StorageDefaultMaxSize,
+    /// Time between update-status hooks.
+    UpdateStatusHookInterval,
+    /// What a hook may use.
+    Budget(BudgetKey),
+}
+
+/// A text that is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown model configuration key {key:?}; known are {}", known())]
+pub struct UnknownSetting {
+    key: String,
+}
+
+/// A value that a key cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} expected {expected}, got {text:?}")]
+pub struct SettingValueError {
+    key: SettingKey,
+    expected: String,
+    text: String,
+}
+
+impl SettingKey {
+    /// All of them, by name.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![
+            Self::AutomaticallyRetryHooks,
+            Self::EgressSubnets,
+            Self::FirewallMode,
+            Self::MaxActionResultsAge,
+            Self::MaxActionResultsSize,
+            Self::MaxStatusHistoryAge,
+            Self::MaxStatusHistorySize,
+            Self::StorageDefaultMaxSize,
+            Self::UpdateStatusHookInterval,
+        ];
+        all.extend(BudgetKey::ALL.map(Self::Budget));
+        all.sort_by_key(|key| key.as_str());
+        all
+    }
+
+    /// As people write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AutomaticallyRetryHooks => "automatically-retry-hooks",
+            Self::EgressSubnets => "egress-subnets",
+            Self::FirewallMode => "firewall-mode",
+            Self::MaxActionResultsAge => "max-action-results-age",
+            Self::MaxActionResultsSize => "max-action-results-size",
+            Self::MaxStatusHistoryAge => "max-status-history-age",
+            Self::MaxStatusHistorySize => "max-status-history-size",
+            Self::StorageDefaultMaxSize => "storage-default-max-size",
+            Self::UpdateStatusHookInterval => "update-status-hook-interval",
+            Self::Budget(key) => key.as_str(),
+        }
+    }
+
+    /// What a text must say.
+    fn expected(self) -> String {
+        let expected = match self {
+            Self::AutomaticallyRetryHooks => "true or false",
+            Self::EgressSubnets => "subnets with commas between them, such as 192.0.2.0/24,2001:db8::/64",
+            Self::FirewallMode => "instance, global or none",
+            Self::MaxActionResultsAge | Self::MaxStatusHistoryAge => {
+                "a duration of at least 1h, such as 336h"
+            }
+            Self::MaxActionResultsSize | Self::MaxStatusHistorySize | Self::StorageDefaultMaxSize => {
+                "a size in M, G or T, such as 5G"
+            }
+            Self::UpdateStatusHookInterval => "0 (off) or a duration from 1m to 60m",
+            Self::Budget(key) => return key.expected(),
+        };
+        expected.to_owned()
+    }
+}
+
+impl ModelSettings {
+    /// Sets a key to what a text says, or without one lets it be inherited again.
+    ///
+    /// # Errors
+    /// What would be right; nothing is changed.
+    pub fn set(&mut self, key: SettingKey, text: Option<&str>) -> Result<(), SettingValueError> {
+        let fits = match key {
+            SettingKey::AutomaticallyRetryHooks => put(&mut self.automatically_retry_hooks, text, truth),
+            SettingKey::EgressSubnets => put(&mut self.egress_subnets, text, subnets),
+            SettingKey::FirewallMode => put(&mut self.firewall_mode, text, |text| text.parse().ok()),
+            SettingKey::MaxActionResultsAge => put(&mut self.max_action_results_age, text, age),
+            SettingKey::MaxActionResultsSize => put(&mut self.max_action_results_size, text, mebibytes),
+            SettingKey::MaxStatusHistoryAge => put(&mut self.max_status_history_age, text, age),
+            SettingKey::MaxStatusHistorySize => put(&mut self.max_status_history_size, text, mebibytes),
+            SettingKey::StorageDefaultMaxSize => put(&mut self.storage_default_max_size, text, mebibytes),
+            SettingKey::UpdateStatusHookInterval => {
+                put(&mut self.update_status_hook_interval, text, interval)
+            }
+            SettingKey::Budget(key) => match text {
+                Some(text) => self.budgets.set(key, text).is_ok(),
+                None => {
+                    self.budgets.reset(key);
+                    true
+                }
+            },
+        };
+        let wrong = || SettingValueError {
+            key,
+            expected: key.expected(),
+            text: text.unwrap_or_default().chars().take(200).collect(),
+        };
+        fits.then_some(()).ok_or_else(wrong)
+    }
+
+    /// What a key is set to, as JSON shows it: what [`ModelSettings::set`] reads, as text.
+    pub fn show(&self, key: SettingKey) -> Option<Value> {
+        let time =
+            |seconds: Option<u32>| Some(in_units(seconds?.into(), &[(3600, "h"), (60, "m")], "s").into());
+        let size =
+            |size: Option<u32>| Some(in_units(size?.into(), &[(1 << 20, "T"), (1 << 10, "G")], "M").into());
+        match key {
+            SettingKey::AutomaticallyRetryHooks => self.automatically_retry_hooks.map(Value::from),
+            SettingKey::EgressSubnets => {
+                let subnets = self.egress_subnets.as_ref()?.iter().map(ToString::to_string);
+                Some(subnets.collect::<Vec<_>>().join(",").into())
+            }
+            SettingKey::FirewallMode => self.firewall_mode.map(|mode| mode.as_str().into()),
+            SettingKey::MaxActionResultsAge => time(self.max_action_results_age),
+            SettingKey::MaxActionResultsSize => size(self.max_action_results_size),
+            SettingKey::MaxStatusHistoryAge => time(self.max_status_history_age),
+            SettingKey::MaxStatusHistorySize => size(self.max_status_history_size),
+            SettingKey::StorageDefaultMaxSize => size(self.storage_default_max_size),
+            SettingKey::UpdateStatusHookInterval => time(self.update_status_hook_interval),
+            SettingKey::Budget(key) => self.budgets.get(key).map(|value| key.show(value).into()),
+        }
+    }
+}
+
+/// Puts what a text says, or none; whether it says anything that can be.
+fn put<T>(place: &mut Option<T>, text: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> bool {
+    let value = text.map(read);
+    let fits = !matches!(value, Some(None));
+    if fits {
+        *place = value.flatten();
+    }
+    fits
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match OptionType::Boolean.parse(text)? {
+        OptionValue::Boolean(truth) => Some(truth),
+        _ => None,
+    }
+}
+
+/// At least an hour: what is shorter would prune what people still look at.
+fn age(text: &str) -> Option<u32> {
+    seconds(text).filter(|seconds| *seconds >= 3600)
+}
+
+fn interval(text: &str) -> Option<u32> {
+    seconds(text).filter(|seconds| *seconds == 0 || (60..=3600).contains(seconds))
+}
+
+/// Nothing, or subnets with commas between them.
+fn subnets(text: &str) -> Option<Vec<Subnet>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let subnets: Vec<Subnet> = parts.map(str::parse).collect::<Result<_, _>>().ok()?;
+    (subnets.len() <= MAX_SUBNETS).then_some(subnets)
+}
+
+/// `500M`, `5G`, `1T`.
+fn mebibytes(text: &str) -> Option<u32> {
+    let unit = text.chars().last()?;
+    let factor: u32 = match unit {
+        'M' => 1,
+        'G' => 1 << 10,
+        'T' => 1 << 20,
+        _ => return None,
+    };
+    text.strip_suffix(unit)?.parse::<u32>().ok()?.checked_mul(factor).filter(|size| *size > 0)
+}
+
+fn known() -> String {
+    SettingKey::all().into_iter().map(SettingKey::as_str).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for SettingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for SettingKey {
+    type Err = UnknownSetting;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownSetting { key: text.chars().take(200).collect() };
+        Self::all().into_iter().find(|key| key.as_str() == text).ok_or_else(unknown)
+    }
+}
+
+impl TryFrom<String> for SettingKey {
+    type Error = UnknownSetting;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<SettingKey> for String {
+    fn from(key: SettingKey) -> Self {
+        key.as_str().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{FirewallMode, ModelConfig};
+
+    fn check(key: &str, text: &str, expected: Result<&str, &str>) {
+        let key: SettingKey = key.parse().unwrap();
+        let mut settings = ModelSettings::default();
+        let shown = settings.set(key, Some(text)).map(|()| match settings.show(key).unwrap() {
+            Value::String(text) => text,
+            other => other.to_string(),
+        });
+        match (shown, expected) {
+            (Ok(shown), Ok(expected)) => assert_eq!(shown, expected, "{key} {text}"),
+            (Err(error), Err(expected)) => assert_eq!(error.to_string(), expected, "{key} {text}"),
+            (shown, _) => panic!("{key} {text}: {shown:?}"),
+        }
+    }
+
+    #[test]
+    fn values_are_read_and_shown_so_that_they_can_be_read_again() {
+        for (key, text, shown) in [
+            ("automatically-retry-hooks", "F", "false"),
+            ("egress-subnets", "", ""),
+            ("egress-subnets", "192.0.2.0/24, 2001:db8::/64", "192.0.2.0/24,2001:db8::/64"),
+            ("firewall-mode", "global", "global"),
+            ("firewall-mode", "none", "none"),
+            ("hook-memory-limit", "1024M", "1G"),
+            ("max-action-results-age", "1h30m", "90m"),
+            ("max-status-history-size", "2048G", "2T"),
+            ("max-status-history-size", "1500M", "1500M"),
+            ("update-status-hook-interval", "0", "0"),
+            ("update-status-hook-interval", "90s", "90s"),
+            ("update-status-hook-interval", "1h", "1h"),
+        ] {
+            check(key, text, Ok(shown));
+            check(key, shown, Ok(shown));
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_told_what_can() {
+        for (key, text, error) in [
+            ("automatically-retry-hooks", "maybe", "expected true or false"),
+            (
+                "egress-subnets",
+                "10.0.0.7/24",
+                "expected subnets with commas between them, such as 192.0.2.0/24,2001:db8::/64",
+            ),
+            ("firewall-mode", "Global", "expected instance, global or none"),
+            ("hook-timeout", "5", "expected a duration from 1s to 24h"),
+            ("max-action-results-age", "59m", "expected a duration of at least 1h, such as 336h"),
+            ("max-status-history-size", "0M", "expected a size in M, G or T, such as 5G"),
+            ("max-status-history-size", "9999999T", "expected a size in M, G or T, such as 5G"),
+            ("update-status-hook-interval", "61m", "expected 0 (off) or a duration from 1m to 60m"),
+            ("update-status-hook-interval", "99999999999h", "expected 0 (off) or a duration from 1m to 60m"),
+        ] {
+            check(key, text, Err(&format!("{key} {error}, got {text:?}")));
+        }
+        let many = vec!["192.0.2.0/24"; MAX_SUBNETS + 1].join(",");
+        let mut settings = ModelSettings::default();
+        assert!(settings.set(SettingKey::EgressSubnets, Some(&many)).is_err() && settings.is_empty());
+        let unknown = "colour".parse::<SettingKey>().unwrap_err().to_string();
+        assert!(
+            unknown.starts_with("unknown model configuration key \"colour\"; known are action-timeout, ")
+        );
+    }
+
+    #[test]
+    fn the_nearest_setting_counts_and_the_default_where_there_is_none() {
+        let set = |pairs: &[(&str, &str)]| {
+            let mut settings = ModelSettings::default();
+            for (key, text) in pairs {
+                settings.set(key.parse().unwrap(), Some(text)).unwrap();
+            }
+            settings
+        };
+        let controller =
+            set(&[("hook-timeout", "1m"), ("firewall-mode", "none"), ("max-action-results-age", "2h")]);
+        let model = set(&[("hook-timeout", "2m"), ("egress-subnets", "192.0.2.0/24")]);
+        let config = model.config(&controller);
+        assert_eq!(config.budgets.value(BudgetKey::HookTimeout), 120);
+        assert_eq!((config.firewall_mode, config.max_action_results_age), (FirewallMode::None, 7200));
+        assert_eq!(config.egress_subnets, ["192.0.2.0/24".parse().unwrap()]);
+    }
+
+    #[test]
+    fn each_key_is_set_shown_read_and_let_go() {
+        let nothing = ModelSettings::default();
+        assert_eq!(nothing.config(&nothing), ModelConfig::default());
+        let all = ModelSettings::from(ModelConfig::default());
+        let mut one_by_one = ModelSettings::default();
+        for key in SettingKey::all() {
+            assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
+            let text = match all.show(key).unwrap() {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            one_by_one.set(key, Some(&text)).unwrap();
+            let mut without = all.clone();
+            without.set(key, None).unwrap();
+            assert_eq!(without.show(key), None, "{key} is inherited again");
+        }
+        assert_eq!(one_by_one, all);
+    }
+
+    #[test]
+    fn a_whole_configuration_is_read_as_settings() {
+        let config = ModelConfig { firewall_mode: FirewallMode::Global, ..ModelConfig::default() };
+        let stored = serde_json::to_value(&config).unwrap();
+        let settings: ModelSettings = serde_json::from_value(stored).unwrap();
+        assert_eq!(settings.config(&ModelSettings::default()), config);
+    }
+}

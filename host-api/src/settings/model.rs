@@ -1,0 +1,193 @@
+//! A model's configuration: what of it is set, and what the engine reads (`hook-model.md` 7.9).
+
+use std::{fmt, str::FromStr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{BudgetKey, BudgetSettings},
+    network::Subnet,
+};
+
+/// Which machines let in what is open on exposed units (`hook-model.md` 7.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirewallMode {
+    /// The machine that the unit is on.
+    #[default]
+    Instance,
+    /// All machines of the model (F-2).
+    Global,
+    /// Nothing is derived: somebody else keeps the firewalls.
+    None,
+}
+
+impl FirewallMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Instance, Self::Global, Self::None];
+
+    /// As people write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Instance => "instance",
+            Self::Global => "global",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for FirewallMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that is no firewall mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such firewall mode")]
+pub struct UnknownFirewallMode;
+
+impl FromStr for FirewallMode {
+    type Err = UnknownFirewallMode;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or(UnknownFirewallMode)
+    }
+}
+
+/// A model's configuration as it holds: what the model sets, or else its controller, or else the default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ModelConfig {
+    /// Seconds between update-status hooks, before jitter; 0 is off, else 60 to 3,600.
+    pub update_status_hook_interval: u32,
+    /// Whether a failed hook is run again by itself.
+    pub automatically_retry_hooks: bool,
+    /// Where the units' traffic comes from; none: from each unit's own ingress address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub egress_subnets: Vec<Subnet>,
+    /// Which machines let in what is open.
+    pub firewall_mode: FirewallMode,
+    /// Seconds for which ended tasks and their results are kept.
+    pub max_action_results_age: u32,
+    /// MiB of parameters, messages and results that are kept, over all ended tasks; the oldest go first.
+    pub max_action_results_size: u32,
+    /// How long status history is kept, in seconds.
+    pub max_status_history_age: u32,
+    /// How much status history is kept, in MiB.
+    pub max_status_history_size: u32,
+    /// The most that an instance of storage takes because its charm says so, in MiB: past it, its operator must.
+    pub storage_default_max_size: u32,
+    /// What hooks may use, of applications that do not say otherwise.
+    #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
+    pub budgets: BudgetSettings,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            update_status_hook_interval: 300,
+            automatically_retry_hooks: true,
+            egress_subnets: Vec::new(),
+            firewall_mode: FirewallMode::default(),
+            max_action_results_age: 336 * 3600,
+            max_action_results_size: 5 << 10,
+            max_status_history_age: 336 * 3600,
+            max_status_history_size: 5 << 10,
+            storage_default_max_size: 16 << 10,
+            budgets: BudgetSettings::default(),
+        }
+    }
+}
+
+/// What of a configuration is set, in a model or for all models of a controller; what is not is inherited.
+///
+/// It is stored as a part of a [`ModelConfig`]: a model that was stored as a whole one is a model that sets all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+#[expect(missing_docs, reason = "the fields of `ModelConfig`")]
+pub struct ModelSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_status_hook_interval: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatically_retry_hooks: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress_subnets: Option<Vec<Subnet>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firewall_mode: Option<FirewallMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_action_results_age: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_action_results_size: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_status_history_age: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_status_history_size: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_default_max_size: Option<u32>,
+    #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
+    pub budgets: BudgetSettings,
+}
+
+impl ModelSettings {
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What holds in a model with these settings: what it sets, or else its controller, or else the default.
+    pub fn config(&self, controller: &Self) -> ModelConfig {
+        let (own, outer, default) = (self.clone(), controller.clone(), ModelConfig::default());
+        ModelConfig {
+            update_status_hook_interval: own
+                .update_status_hook_interval
+                .or(outer.update_status_hook_interval)
+                .unwrap_or(default.update_status_hook_interval),
+            automatically_retry_hooks: own
+                .automatically_retry_hooks
+                .or(outer.automatically_retry_hooks)
+                .unwrap_or(default.automatically_retry_hooks),
+            egress_subnets: own.egress_subnets.or(outer.egress_subnets).unwrap_or(default.egress_subnets),
+            firewall_mode: own.firewall_mode.or(outer.firewall_mode).unwrap_or(default.firewall_mode),
+            max_action_results_age: own
+                .max_action_results_age
+                .or(outer.max_action_results_age)
+                .unwrap_or(default.max_action_results_age),
+            max_action_results_size: own
+                .max_action_results_size
+                .or(outer.max_action_results_size)
+                .unwrap_or(default.max_action_results_size),
+            max_status_history_age: own
+                .max_status_history_age
+                .or(outer.max_status_history_age)
+                .unwrap_or(default.max_status_history_age),
+            max_status_history_size: own
+                .max_status_history_size
+                .or(outer.max_status_history_size)
+                .unwrap_or(default.max_status_history_size),
+            storage_default_max_size: own
+                .storage_default_max_size
+                .or(outer.storage_default_max_size)
+                .unwrap_or(default.storage_default_max_size),
+            budgets: own.budgets.or(&outer.budgets),
+        }
+    }
+}
+
+/// All of a configuration, set.
+impl From<ModelConfig> for ModelSettings {
+    fn from(config: ModelConfig) -> Self {
+        Self {
+            update_status_hook_interval: Some(config.update_status_hook_interval),
+            automatically_retry_hooks: Some(config.automatically_retry_hooks),
+            egress_subnets: Some(config.egress_subnets),
+            firewall_mode: Some(config.firewall_mode),
+            max_action_results_age: Some(config.max_action_results_age),
+            max_action_results_size: Some(config.max_action_results_size),
+            max_status_history_age: Some(config.max_status_history_age),
+            max_status_history_size: Some(config.max_status_history_size),
+            storage_default_max_size: Some(config.storage_default_max_size),
+            budgets: BudgetSettings(BudgetKey::ALL.map(|key| (key, config.budgets.value(key))).into()),
+        }
+    }
+}
