@@ -8,9 +8,22 @@ use crate::{commands, output::ColorChoice};
 #[derive(Debug, Parser)]
 #[command(name = "periapt", bin_name = "periapt", version, max_term_width = 110, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
-    /// Colour the output
-    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub(crate) color: ColorChoice,
+    /// Colour the output; always, if it is not said when
+    #[arg(
+        long,
+        global = true,
+        help_heading = GLOBAL,
+        value_enum,
+        default_value = "auto",
+        default_missing_value = "always",
+        num_args = 0..=1,
+        require_equals = true,
+        value_name = "WHEN"
+    )]
+    color: ColorChoice,
+    /// Do not colour the output
+    #[arg(long, global = true, help_heading = GLOBAL, conflicts_with = "color")]
+    no_color: bool,
     /// Say only what was asked for
     #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with_all = ["verbose", "debug"])]
     pub(crate) quiet: bool,
@@ -38,7 +51,8 @@ First steps:
   periapt status --watch 1s
 
 Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense.
-Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.";
+Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.
+Completion: `periapt completion SHELL` prints what makes a shell ask for commands, options and names.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -63,6 +77,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "list-models")]
     Models(commands::model::Models),
     Switch(commands::switch::Switch),
+    Whoami(commands::whoami::Whoami),
     DestroyModel(commands::model::DestroyModel),
     ModelConfig(commands::model_config::ModelConfig),
     ModelDefaults(commands::model_defaults::ModelDefaults),
@@ -164,7 +179,19 @@ pub(crate) enum Command {
     TryHook(commands::try_hook::TryHook),
     HelpHookCommands(commands::action::HelpHookCommands),
     HelpActionCommands(commands::action::HelpActionCommands),
+    Documentation(commands::documentation::Documentation),
+    Completion(commands::completion::Completion),
     Version(commands::version::Version),
+}
+
+impl Cli {
+    /// Whether output is coloured.
+    pub(crate) fn color(&self) -> ColorChoice {
+        match self.no_color {
+            true => ColorChoice::Never,
+            false => self.color,
+        }
+    }
 }
 
 impl Command {
@@ -237,6 +264,53 @@ mod tests {
         let readme = std::fs::read_to_string(readme).unwrap();
         assert!(check(&readme) > 3, "the README shows no use");
         assert!(Cli::try_parse_from(&examples("periapt no-such-command")[0]).is_err());
+    }
+
+    #[test]
+    fn colours_are_asked_for_and_refused_in_jujus_way_too() {
+        let color =
+            |words: &[&str]| Cli::try_parse_from(["periapt"].iter().chain(words)).map(|cli| cli.color()).ok();
+        assert_eq!(color(&["status"]), Some(ColorChoice::Auto));
+        assert_eq!(color(&["status", "--color", "mysql"]), Some(ColorChoice::Always));
+        assert_eq!(color(&["--color=never", "status"]), Some(ColorChoice::Never));
+        assert_eq!(color(&["status", "--no-color"]), Some(ColorChoice::Never));
+        assert_eq!(color(&["status", "--no-color", "--color"]), None);
+    }
+
+    #[test]
+    fn a_model_is_named_before_and_after_what_a_command_is_about() {
+        let command = Cli::command();
+        let of_models = |command: &&clap::Command| {
+            command.get_arguments().any(|arg| arg.get_id() == "model" && arg.get_short() == Some('m'))
+        };
+        let commands: Vec<_> =
+            command.get_subcommands().filter(of_models).map(clap::Command::get_name).collect();
+        assert!(commands.len() > 50, "{commands:?}");
+        for line in [
+            &["status", "mysql"][..],
+            &["config", "mysql", "a=b"],
+            &["run", "mysql/0", "act", "a=b"],
+            &["deploy", "./mysql"],
+        ] {
+            let (verb, rest) = line.split_first().unwrap();
+            for option in [&["-m", "blog"][..], &["--model", "blog"], &["--model=blog"]] {
+                let before = ["periapt", verb].iter().chain(option).chain(rest).copied().collect::<Vec<_>>();
+                let after = ["periapt", verb].iter().chain(rest).chain(option).copied().collect::<Vec<_>>();
+                assert!(Cli::try_parse_from(&before).is_ok(), "{before:?}");
+                assert!(Cli::try_parse_from(&after).is_ok(), "{after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_has_forms_goes_into_a_file_as_well() {
+        // A log and a status go on, and tell each form as it comes.
+        let streams = ["debug-log", "documentation"];
+        for command in Cli::command().get_subcommands() {
+            let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+            let excepted = streams.contains(&command.get_name());
+            assert!(!has("format") || has("output") || excepted, "{} has no --output", command.get_name());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod agents;
 pub(crate) mod bootstrap;
 pub(crate) mod bundle;
 pub(crate) mod cancel_event;
+pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod constraints;
 pub(crate) mod controller;
@@ -13,6 +14,7 @@ pub(crate) mod controllers;
 pub(crate) mod debug_log;
 pub(crate) mod deploy;
 pub(crate) mod destroy_controller;
+pub(crate) mod documentation;
 pub(crate) mod expose;
 pub(crate) mod hooks;
 pub(crate) mod integrate;
@@ -38,6 +40,7 @@ pub(crate) mod units;
 pub(crate) mod usage;
 pub(crate) mod version;
 pub(crate) mod wait_for;
+pub(crate) mod whoami;
 
 mod charm;
 mod removal;
@@ -58,6 +61,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::AddModel(command) => command.run(context).await,
         Command::Models(command) => command.run(context).await,
         Command::Switch(command) => command.run(context).await,
+        Command::Whoami(command) => command.run(context).await,
         Command::DestroyModel(command) => command.run(context).await,
         Command::ModelConfig(command) => command.run(context).await,
         Command::ModelDefaults(command) => command.run(context).await,
@@ -138,6 +142,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::TryHook(command) => command.run(context).await,
         Command::HelpHookCommands(command) => command.run(context),
         Command::HelpActionCommands(command) => command.run(context),
+        Command::Documentation(command) => command.run(context),
+        Command::Completion(command) => command.run(context),
         Command::Version(command) => command.run(context),
     }
 }

@@ -2,10 +2,12 @@
 
 mod args;
 mod commands;
+mod complete;
 mod context;
 mod data;
 mod duration;
 mod error;
+mod help;
 mod local;
 mod logging;
 mod not_here;
@@ -27,11 +29,17 @@ use output::note;
 
 /// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense.
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    match complete::answered() {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(failure) => return failed(&failure),
+    }
+    let words = help::resolved(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(error) => {
             let arguments: Vec<String> =
-                std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+                words.iter().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
             let Some(failure) = not_here::answer(&error, &arguments) else { error.exit() };
             return failed(&failure);
         }
@@ -55,7 +63,7 @@ fn failed(failure: &Failure) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
-    let context = Context { data: DataDir::from_environment()?, color: cli.color, quiet: cli.quiet };
+    let context = Context { data: DataDir::from_environment()?, color: cli.color(), quiet: cli.quiet };
     let mut runtime = match cli.command.is_service() {
         true => tokio::runtime::Builder::new_multi_thread(),
         false => tokio::runtime::Builder::new_current_thread(),

@@ -1,6 +1,9 @@
 //! `version`
 
-use std::env::consts::{ARCH, OS};
+use std::{
+    env::consts::{ARCH, OS},
+    path::PathBuf,
+};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -23,6 +26,9 @@ pub(crate) struct Version {
     /// Output format
     #[arg(long, value_enum, default_value = "smart")]
     format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// The forms of a version.
@@ -53,7 +59,7 @@ impl Version {
             (false, Format::Yaml) => to_yaml(&version)?,
             (false, Format::Smart) => format!("{version}\n"),
         };
-        Sink::new(None, context.color)?.write(&text)
+        Sink::new(self.output.as_deref(), context.color)?.write(&text)
     }
 }
 

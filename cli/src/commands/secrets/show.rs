@@ -1,6 +1,6 @@
 //! `show-secret`, and what it and `secrets` print of one: the shapes are Juju's, because its clients read them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use periapt_host_api::{
@@ -51,6 +51,9 @@ pub(crate) struct ShowSecret {
     /// Output format
     #[arg(long, value_enum, default_value = "yaml")]
     format: ShowFormat,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -67,7 +70,7 @@ impl ShowSecret {
             ShowFormat::Yaml => to_yaml(&BTreeMap::from([(id, shown.for_yaml())]))?,
             ShowFormat::Json => to_json(&BTreeMap::from([(id, shown)]))?,
         };
-        Sink::new(None, context.color)?.write(&text)
+        Sink::new(self.output.as_deref(), context.color)?.write(&text)
     }
 }
 

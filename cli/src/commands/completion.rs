@@ -1,0 +1,48 @@
+//! `completion`: what makes a shell ask this program.
+
+use clap::{Args, ValueEnum};
+use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+
+use crate::{
+    complete::VARIABLE,
+    context::Context,
+    error::{Explain as _, Result},
+    output::Sink,
+};
+
+/// Print what makes a shell complete commands, options, and the names of what there is
+///
+/// Applications, units, actions, models and the like are asked of the controller when TAB is pressed. What is printed
+/// belongs into a file that the shell reads: `~/.local/share/bash-completion/completions/periapt`,
+/// `~/.config/fish/completions/periapt.fish`, or a directory of zsh's `fpath`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt completion bash\n  periapt completion zsh\n  periapt completion fish")]
+pub(crate) struct Completion {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// The shells that can ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Completion {
+    pub(crate) fn run(self, context: &Context) -> Result<()> {
+        let shell: &dyn EnvCompleter = match self.shell {
+            Shell::Bash => &Bash,
+            Shell::Zsh => &Zsh,
+            Shell::Fish => &Fish,
+        };
+        let program = std::env::current_exe().explain(|| "this program's own path".to_owned())?;
+        let mut text = Vec::new();
+        shell
+            .write_registration(VARIABLE, "periapt", "periapt", &program.to_string_lossy(), &mut text)
+            .explain(|| "cannot write the script".to_owned())?;
+        Sink::new(None, context.color)?.write(&String::from_utf8_lossy(&text))
+    }
+}

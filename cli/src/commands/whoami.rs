@@ -1,0 +1,39 @@
+//! `whoami`: to whom and to what commands go.
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::{context::Context, error::Result, output::OutputArgs};
+
+/// The user of a controller that knows no others.
+const USER: &str = "admin";
+
+/// Say which controller, which model and which user commands go to and come from
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt whoami")]
+pub(crate) struct Whoami {
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    controller: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    user: &'static str,
+}
+
+impl Whoami {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let controller = context.controller(None)?;
+        let model = controller.entry.current_model.map(|model| model.to_string());
+        let shown = Shown { controller: controller.name.to_string(), model, user: USER };
+        self.output.print(context.color, &shown, |shown| {
+            let model = shown.model.as_deref().unwrap_or("<no-current-model>");
+            format!("Controller:  {}\nModel:       {model}\nUser:        {}\n", shown.controller, shown.user)
+        })
+    }
+}
