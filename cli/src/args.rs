@@ -174,6 +174,21 @@ pub(crate) enum Command {
     Resolved(commands::resolved::Resolved),
     CancelEvent(commands::cancel_event::CancelEvent),
 
+    // What is kept for Juju's clients, and has no effect.
+    #[command(visible_alias = "list-clouds")]
+    Clouds(commands::clouds::Clouds),
+    ShowCloud(commands::clouds::ShowCloud),
+    AddCloud(commands::clouds::AddCloud),
+    UpdateCloud(commands::clouds::UpdateCloud),
+    RemoveCloud(commands::clouds::RemoveCloud),
+    #[command(visible_alias = "list-credentials")]
+    Credentials(commands::credentials::Credentials),
+    AddCredential(commands::credentials::AddCredential),
+    RemoveCredential(commands::credentials::RemoveCredential),
+    SshKeys(commands::ssh_keys::SshKeys),
+    AddSshKey(commands::ssh_keys::AddSshKey),
+    RemoveSshKey(commands::ssh_keys::RemoveSshKey),
+
     // Charms, and this program.
     Pack(commands::pack::Pack),
     TryHook(commands::try_hook::TryHook),

@@ -6,11 +6,13 @@ pub(crate) mod agents;
 pub(crate) mod bootstrap;
 pub(crate) mod bundle;
 pub(crate) mod cancel_event;
+pub(crate) mod clouds;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod constraints;
 pub(crate) mod controller;
 pub(crate) mod controllers;
+pub(crate) mod credentials;
 pub(crate) mod debug_log;
 pub(crate) mod deploy;
 pub(crate) mod destroy_controller;
@@ -32,6 +34,7 @@ pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod show_status_log;
 pub(crate) mod spaces;
+pub(crate) mod ssh_keys;
 pub(crate) mod status;
 pub(crate) mod storage;
 pub(crate) mod switch;
@@ -142,6 +145,17 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::TryHook(command) => command.run(context).await,
         Command::HelpHookCommands(command) => command.run(context),
         Command::HelpActionCommands(command) => command.run(context),
+        Command::Clouds(command) => command.run(context).await,
+        Command::ShowCloud(command) => command.run(context).await,
+        Command::AddCloud(command) => command.run(context).await,
+        Command::UpdateCloud(command) => command.run(context).await,
+        Command::RemoveCloud(command) => command.run(context).await,
+        Command::Credentials(command) => command.run(context).await,
+        Command::AddCredential(command) => command.run(context).await,
+        Command::RemoveCredential(command) => command.run(context).await,
+        Command::SshKeys(command) => command.run(context).await,
+        Command::AddSshKey(command) => command.run(context).await,
+        Command::RemoveSshKey(command) => command.run(context).await,
         Command::Documentation(command) => command.run(context),
         Command::Completion(command) => command.run(context),
         Command::Version(command) => command.run(context),

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use file::{ClientData, ControllerEntry, Local, LocalAgent};
+pub(crate) use file::{ClientData, ControllerEntry, Credential, Local, LocalAgent};
 pub(crate) use name::{ControllerName, ControllerNameError};
 
 use crate::error::{Explain as _, Failure, Result};

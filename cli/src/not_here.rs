@@ -23,34 +23,17 @@ struct OptionReason {
 
 const VERBS: &[Reason] = &[
     Reason {
-        verbs: &[
-            "add-ssh-key",
-            "debug-code",
-            "debug-hook",
-            "debug-hooks",
-            "import-ssh-key",
-            "list-ssh-keys",
-            "remove-ssh-key",
-            "scp",
-            "ssh",
-            "ssh-keys",
-        ],
+        verbs: &["debug-code", "debug-hook", "debug-hooks", "import-ssh-key", "scp", "ssh"],
         because: "a unit is no machine to log in to: its hooks run in a sandbox, which has no shell",
         instead: "`periapt exec` runs a hook tool in a unit, `periapt debug-log` and `periapt hooks` show what hooks did",
     },
     Reason {
         verbs: &[
-            "add-cloud",
-            "clouds",
             "default-region",
             "grant-cloud",
-            "list-clouds",
             "list-regions",
             "regions",
-            "remove-cloud",
             "revoke-cloud",
-            "show-cloud",
-            "update-cloud",
             "update-public-clouds",
         ],
         because: "there are no clouds: units run on agents, which are processes on hosts of yours",
@@ -58,16 +41,11 @@ const VERBS: &[Reason] = &[
     },
     Reason {
         verbs: &[
-            "add-credential",
             "autoload-credentials",
-            "credentials",
             "default-credential",
-            "list-credentials",
-            "remove-credential",
             "set-credential",
             "show-credential",
             "show-credentials",
-            "update-credential",
             "update-credentials",
         ],
         because: "there are no clouds, and so no credentials for them",
@@ -157,6 +135,12 @@ const VERBS: &[Reason] = &[
 ];
 
 const OPTIONS: &[OptionReason] = &[
+    OptionReason {
+        verb: "add-cloud",
+        options: &["--target-controller"],
+        because: "no controller manages others",
+        instead: "`periapt add-cloud --controller NAME` names the controller itself",
+    },
     OptionReason {
         verb: "bootstrap",
         options: &[

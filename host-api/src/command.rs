@@ -10,10 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, ModelName, ModelUuid,
-    NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId, Timestamp, UnitName,
-    UserName,
+    AgentName, ApplicationName, CharmDigest, CloudName, CredentialName, EndpointName, EventId, MachineId,
+    ModelName, ModelUuid, NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId,
+    Timestamp, UnitName, UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
+    cloud::CloudDefinition,
     constraints::Constraints,
     network::{Bindings, Subnet},
     offer::OfferUrl,
@@ -21,6 +22,7 @@ use crate::{
     relation::Endpoint,
     resource::ResourceUpload,
     secret::{Confidential, SecretData, SecretId, SecretRevision, SecretUri},
+    ssh_key::SshKey,
     storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
 
@@ -71,6 +73,41 @@ pub enum ControllerCommand {
         /// What becomes of storage; to be said if there is any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
+    },
+    /// Keeps the definition of a cloud that is not kept yet; it has no effect.
+    AddCloud {
+        /// Its name.
+        name: CloudName,
+        /// What it is said to be.
+        definition: CloudDefinition,
+    },
+    /// Keeps another definition of a cloud.
+    UpdateCloud {
+        /// Its name.
+        name: CloudName,
+        /// What it is said to be now.
+        definition: CloudDefinition,
+    },
+    /// Forgets a cloud, and the credentials for it.
+    RemoveCloud {
+        /// Its name.
+        name: CloudName,
+    },
+    /// Keeps that there is a credential for a cloud, and how it authenticates; never with what.
+    AddCredential {
+        /// The cloud, whether or not it is kept.
+        cloud: CloudName,
+        /// Its name; one of this name is replaced.
+        name: CredentialName,
+        /// How it authenticates, such as `userpass`.
+        auth_type: String,
+    },
+    /// Forgets a credential.
+    RemoveCredential {
+        /// The cloud.
+        cloud: CloudName,
+        /// Its name.
+        name: CredentialName,
     },
 }
 
@@ -509,6 +546,16 @@ pub enum Command {
         /// Only this one; the secret goes with its last.
         #[serde(default)]
         revision: Option<SecretRevision>,
+    },
+    /// Keeps public keys of people; they have no effect.
+    AddSshKeys {
+        /// The keys; one that is kept already is refused.
+        keys: Vec<SshKey>,
+    },
+    /// Forgets public keys.
+    RemoveSshKeys {
+        /// By fingerprint, comment or the key itself.
+        keys: Vec<String>,
     },
     /// Changes model configuration; values as text.
     SetModelConfig {

@@ -9,6 +9,7 @@ pub mod api;
 pub mod budget;
 pub mod bundle;
 pub mod charm;
+pub mod cloud;
 pub mod command;
 pub mod commit;
 pub mod constraints;
@@ -34,6 +35,7 @@ pub mod resource;
 pub mod schema;
 pub mod secret;
 pub mod settings;
+pub mod ssh_key;
 pub mod state;
 pub mod status;
 pub mod storage;
@@ -47,8 +49,8 @@ pub use id::{
 };
 pub use jiff::Timestamp;
 pub use name::{
-    AgentName, ApplicationName, EndpointName, InterfaceName, ModelName, NameError, ResourceName, SpaceName,
-    StorageName, TagName, UnitName, UserName,
+    AgentName, ApplicationName, CloudName, CredentialName, EndpointName, InterfaceName, ModelName, NameError,
+    ResourceName, SpaceName, StorageName, TagName, UnitName, UserName,
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;

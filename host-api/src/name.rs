@@ -125,6 +125,14 @@ name! {
     TagName, "tag", host_word
 }
 name! {
+    /// A cloud, as Juju's clients call it.
+    CloudName, "cloud", host_word
+}
+name! {
+    /// A credential of a cloud, as Juju's clients call it.
+    CredentialName, "credential", host_word
+}
+name! {
     /// A person who drives the controller.
     UserName, "user", host_word
 }

@@ -16,7 +16,9 @@ use crate::{
 /// belongs into a file that the shell reads: `~/.local/share/bash-completion/completions/periapt`,
 /// `~/.config/fish/completions/periapt.fish`, or a directory of zsh's `fpath`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  periapt completion bash\n  periapt completion zsh\n  periapt completion fish")]
+#[command(
+    after_help = "Examples:\n  periapt completion bash\n  periapt completion zsh\n  periapt completion fish"
+)]
 pub(crate) struct Completion {
     /// The shell
     #[arg(value_enum)]

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     fs::{self, File, OpenOptions},
     io::{ErrorKind, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
 };
 
-use periapt_host_api::{AgentName, ModelName};
+use periapt_host_api::{AgentName, CloudName, CredentialName, ModelName, cloud::CloudDefinition};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -30,6 +31,29 @@ pub(crate) struct ClientData {
     pub(crate) current_controller: Option<ControllerName>,
     /// By the names that this client gives them.
     pub(crate) controllers: BTreeMap<ControllerName, ControllerEntry>,
+    /// Clouds that Juju's clients defined; none is of any effect.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) clouds: BTreeMap<CloudName, CloudDefinition>,
+    /// Credentials for clouds, by cloud and name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) credentials: BTreeMap<CloudName, BTreeMap<CredentialName, Credential>>,
+}
+
+/// A credential for a cloud, with all that is secret of it: the file is its owner's alone.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Credential {
+    /// How it authenticates, such as `userpass`.
+    pub(crate) auth_type: String,
+    /// With what.
+    pub(crate) attributes: BTreeMap<String, String>,
+}
+
+/// Not its attributes: debug output finds its way into logs.
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({}, {} attributes)", self.auth_type, self.attributes.len())
+    }
 }
 
 /// One controller.
@@ -70,7 +94,13 @@ pub(crate) struct LocalAgent {
 
 impl Default for ClientData {
     fn default() -> Self {
-        Self { version: VERSION, current_controller: None, controllers: BTreeMap::new() }
+        Self {
+            version: VERSION,
+            current_controller: None,
+            controllers: BTreeMap::new(),
+            clouds: BTreeMap::new(),
+            credentials: BTreeMap::new(),
+        }
     }
 }
 

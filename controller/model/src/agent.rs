@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, constraints::MAX_TAGS,
+    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, cloud::Kept, constraints::MAX_TAGS,
     network::HostInterface, settings::ModelSettings,
 };
 
@@ -29,6 +29,7 @@ pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes 
             uuid: env.uuid(),
             name: name.to_owned(),
             model_defaults: ModelSettings::default(),
+            kept: Kept::default(),
             created_at: env.now,
         };
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

@@ -6,6 +6,7 @@ pub(crate) mod constraints;
 pub(crate) mod deploy;
 pub(crate) mod endpoints;
 pub(crate) mod integrate;
+pub(crate) mod kept;
 pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod network;

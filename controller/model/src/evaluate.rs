@@ -1,7 +1,7 @@
 //! The one door for changes: a request reads a state and answers with writes, or with a refusal.
 
 use periapt_host_api::{
-    ModelUuid, Refusal,
+    ErrorCode, ModelUuid, Refusal,
     command::{Answer, Caller, Command, ControllerCommand},
 };
 
@@ -43,6 +43,11 @@ pub fn evaluate(
             let answer = command::model::destroy(&mut tx, *force, *storage)?;
             Ok((tx.finish()?, Output::Answer(answer)))
         }
+        Input::Controller(command) => {
+            let (changes, answer) = kept_command(root, command)?;
+            check_size(&changes)?;
+            Ok((changes, Output::Answer(answer)))
+        }
         Input::Model(model, command) => {
             let mut tx = Transaction::begin(root, env, *model)?;
             let answer = model_command(&mut tx, caller, command)?;
@@ -58,6 +63,26 @@ pub fn evaluate(
             Ok((tx.finish()?, Output::Runner(answer)))
         }
         Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
+    }
+}
+
+/// What is given to keep, and has no effect.
+fn kept_command(root: &Root, command: &ControllerCommand) -> Result<(Changes, Answer), Refusal> {
+    match command {
+        ControllerCommand::AddCloud { name, definition } => command::kept::add_cloud(root, name, definition),
+        ControllerCommand::UpdateCloud { name, definition } => {
+            command::kept::update_cloud(root, name, definition)
+        }
+        ControllerCommand::RemoveCloud { name } => command::kept::remove_cloud(root, name),
+        ControllerCommand::AddCredential { cloud, name, auth_type } => {
+            command::kept::add_credential(root, cloud, name, auth_type)
+        }
+        ControllerCommand::RemoveCredential { cloud, name } => {
+            command::kept::remove_credential(root, cloud, name)
+        }
+        ControllerCommand::AddModel { .. } | ControllerCommand::DestroyModel { .. } => {
+            Err(Refusal::new(ErrorCode::Internal, "a command about models came as one about what is kept"))
+        }
     }
 }
 
@@ -134,6 +159,8 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::GrantSecret { secret, applications } => command::secret::grant(tx, secret, applications),
         Command::RevokeSecret { secret, applications } => command::secret::revoke(tx, secret, applications),
         Command::RemoveSecret { secret, revision } => command::secret::remove(tx, secret, *revision),
+        Command::AddSshKeys { keys } => command::kept::add_keys(tx, keys),
+        Command::RemoveSshKeys { keys } => command::kept::remove_keys(tx, keys),
         Command::SetModelConfig { set, reset } => command::model::set_config(tx, set, reset),
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn add(
         storage_end: None,
         removed_usage: Usage::default(),
         spaces: Spaces::default(),
+        ssh_keys: Vec::new(),
         created_at: env.now,
         life_since: env.now,
     };

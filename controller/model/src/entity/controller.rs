@@ -1,6 +1,6 @@
 //! The controller itself.
 
-use periapt_host_api::{Timestamp, settings::ModelSettings};
+use periapt_host_api::{Timestamp, cloud::Kept, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -15,6 +15,9 @@ pub struct Controller {
     /// What holds in all models that do not set it themselves.
     #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
     pub model_defaults: ModelSettings,
+    /// What Juju's clients gave it to keep.
+    #[serde(default, skip_serializing_if = "Kept::is_empty")]
+    pub kept: Kept,
     /// When it was made.
     pub created_at: Timestamp,
 }

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     ModelName, ModelUuid, Timestamp, UserName, constraints::AgentConstraints, network::Spaces,
-    settings::ModelSettings, status::Life, storage::StorageEnd, usage::Usage,
+    settings::ModelSettings, ssh_key::SshKey, status::Life, storage::StorageEnd, usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,9 @@ pub struct Model {
     /// Which subnets are in which space.
     #[serde(default, skip_serializing_if = "Spaces::is_empty")]
     pub spaces: Spaces,
+    /// Public keys of people, which have no effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ssh_keys: Vec<SshKey>,
     /// When it was made.
     pub created_at: Timestamp,
     /// Since when it is as alive as it is.

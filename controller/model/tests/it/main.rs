@@ -16,6 +16,7 @@ mod deploy;
 mod events;
 mod firewall;
 mod invariants;
+mod kept;
 mod leases;
 mod machines;
 mod properties;

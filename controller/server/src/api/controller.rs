@@ -4,6 +4,7 @@ use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
 use periapt_host_api::{
     api::ModelDefaults,
+    cloud::Kept,
     command::{AgentSummary, Answer as Answered, CommandResults, ControllerCommand, ControllerInfo},
 };
 use periapt_model::{Input, Output, agent_summaries};
@@ -37,6 +38,12 @@ pub(crate) fn answer(output: Output) -> Option<Answered> {
         Output::Done => Some(Answered::Done),
         Output::Runner(_) => None,
     }
+}
+
+pub(crate) async fn kept(State(engine): State<Engine>, who: Who) -> Answer<Json<Kept>> {
+    who.user()?;
+    let published = engine.current();
+    Ok(Json(published.root.controller().map(|controller| controller.kept.clone()).unwrap_or_default()))
 }
 
 pub(crate) async fn agents(State(engine): State<Engine>, who: Who) -> Answer<Json<Vec<AgentSummary>>> {

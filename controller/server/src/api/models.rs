@@ -16,6 +16,7 @@ use periapt_host_api::{
     command::{Answer as Answered, Command, CommandResults, ModelSummary},
     constraints::Constraints,
     refresh::RefreshPlan,
+    ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus},
     usage::ModelUsage,
 };
@@ -200,6 +201,15 @@ pub(crate) async fn usage(
 ) -> Answer<Json<ModelUsage>> {
     let (_, state) = readable(&engine, &who, &model)?;
     Ok(Json(model_usage(&state)))
+}
+
+pub(crate) async fn ssh_keys(
+    State(engine): State<Engine>,
+    who: Who,
+    Path(model): Path<String>,
+) -> Answer<Json<Vec<SshKey>>> {
+    let (_, state) = readable(&engine, &who, &model)?;
+    Ok(Json(state.model().ssh_keys.clone()))
 }
 
 pub(crate) async fn spaces(

@@ -15,6 +15,7 @@ use periapt_host_api::{
         SecretDetails, SpaceList, UnitDetails,
     },
     charm::ActionMeta,
+    cloud::Kept,
     command::{
         AgentSummary, Answer, CharmUploaded, Command, CommandResults, Commands, ControllerCommand,
         ControllerInfo, ModelSummary, ResourceUploaded,
@@ -24,6 +25,7 @@ use periapt_host_api::{
     offer::OfferDetails,
     refresh::RefreshPlan,
     secret::SecretData,
+    ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory},
     usage::ModelUsage,
     view::FrameLine,
@@ -248,6 +250,14 @@ fn for_controller() -> Vec<Route> {
             ),
             controller::model_defaults,
         ),
+        Route::new("/v1/kept").on(
+            Operation::get(
+                "kept",
+                "Clouds and credentials, which are kept and have no effect.",
+                json::<Kept>(),
+            ),
+            controller::kept,
+        ),
         Route::new("/v1/agents")
             .on(Operation::get("agents", "All agents.", json::<Vec<AgentSummary>>()), controller::agents),
     ]
@@ -333,6 +343,14 @@ fn for_models() -> Vec<Route> {
         Route::new("/v1/models/{model}/usage").on(
             Operation::get("usage", "What a model's units have used, gone ones included.", json::<ModelUsage>()),
             models::usage,
+        ),
+        Route::new("/v1/models/{model}/ssh-keys").on(
+            Operation::get(
+                "sshKeys",
+                "Public keys of people, which are kept and have no effect.",
+                json::<Vec<SshKey>>(),
+            ),
+            models::ssh_keys,
         ),
         Route::new("/v1/models/{model}/spaces").on(
             Operation::get("spaces", "A model's spaces with their subnets.", json::<SpaceList>()),

@@ -11,6 +11,7 @@ use periapt_host_api::{
         ModelSelector, SecretDetails, SecretQuery, SpaceList, UnitDetails,
     },
     charm::ActionMeta,
+    cloud::Kept,
     command::{
         AgentSummary, Answer, Command, CommandResults, Commands, ControllerCommand, ControllerInfo,
         ModelSummary,
@@ -19,6 +20,7 @@ use periapt_host_api::{
     logs::LogLine,
     offer::{OfferDetails, OfferUrl},
     refresh::RefreshPlan,
+    ssh_key::SshKey,
     status::{CombinedStorage, FullStatus, MachineStatus, StatusHistory, StatusHistoryQuery},
     usage::ModelUsage,
 };
@@ -43,6 +45,11 @@ impl Client {
     pub async fn controller_command(&self, command: ControllerCommand) -> Result<Answer> {
         let results = self.controller_commands(vec![command]).await?;
         self.only(results).map(|(answer, _)| answer)
+    }
+
+    /// Clouds and credentials, which are kept and have no effect.
+    pub async fn kept(&self) -> Result<Kept> {
+        self.get("/v1/kept").value().await
     }
 
     /// The models that the caller may see.
@@ -153,6 +160,11 @@ impl Client {
     /// A model's constraints.
     pub async fn model_constraints(&self, model: &ModelSelector) -> Result<Constraints> {
         self.get(format!("/v1/models/{model:#}/constraints")).value().await
+    }
+
+    /// Public keys of people, which a model keeps and which have no effect.
+    pub async fn ssh_keys(&self, model: &ModelSelector) -> Result<Vec<SshKey>> {
+        self.get(format!("/v1/models/{model:#}/ssh-keys")).value().await
     }
 
     /// What a model's units have used.

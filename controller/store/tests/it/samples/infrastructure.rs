@@ -5,6 +5,7 @@ use periapt_host_api::{
     Incarnation, MachineId,
     agent::Register,
     budget::{BudgetKey, BudgetSettings},
+    cloud::Kept,
     constraints::{AgentConstraints, Tags},
     settings::{FirewallMode, ModelConfig, ModelSettings},
     status::Life,
@@ -12,6 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 use periapt_model::entity::{Agent, Controller, Machine, Model, Runner, Sequence, SequenceKey};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{MODEL, Named, awkward_text, every, parse, time};
@@ -22,9 +24,22 @@ pub(crate) fn controllers() -> Named<Controller> {
         uuid,
         name: awkward_text(),
         model_defaults: ModelSettings::default(),
+        kept: Kept::default(),
         created_at: time(0),
     };
-    vec![("made", made.clone()), ("with-model-defaults", Controller { model_defaults: settings(), ..made })]
+    vec![
+        ("made", made.clone()),
+        ("with-clouds-and-credentials", Controller { kept: kept(), ..made.clone() }),
+        ("with-model-defaults", Controller { model_defaults: settings(), ..made }),
+    ]
+}
+
+fn kept() -> Kept {
+    let definition = json!({"type": "openstack", "regions": {"one": {"endpoint": "https://one"}}, "own": 1});
+    Kept {
+        clouds: [(parse("stack"), serde_json::from_value(definition).unwrap())].into(),
+        credentials: [(parse("stack"), [(parse("mine"), "userpass".to_owned())].into())].into(),
+    }
 }
 
 pub(crate) fn agents() -> Named<Agent> {
@@ -62,6 +77,7 @@ pub(crate) fn models() -> Named<Model> {
         storage_end: Some(StorageEnd::Release),
         removed_usage: Usage::default(),
         spaces: Spaces([(parse("internal"), [parse("10.0.0.0/24"), parse("fd00::/64")].into())].into()),
+        ssh_keys: Vec::new(),
         created_at: time(2),
         life_since: time(3),
     };
@@ -70,6 +86,7 @@ pub(crate) fn models() -> Named<Model> {
     let with_budgets = ModelSettings { budgets: budgets(), ..ModelConfig::default().into() };
     models.extend([
         ("with-budgets-and-usage", Model { settings: with_budgets, removed_usage: usage(), ..alive() }),
+        ("with-ssh-keys", Model { ssh_keys: vec![parse("ssh-ed25519 AAAAC3Nz jane@host")], ..alive() }),
         ("with-constraints", Model { constraints: constraints(), ..alive() }),
         ("with-settings", Model { settings: settings(), ..alive() }),
         ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),

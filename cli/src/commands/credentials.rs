@@ -1,0 +1,279 @@
+//! `credentials`, `add-credential`, `remove-credential`: kept for Juju's clients, and of no effect. A controller is told
+//! that there is one and how it authenticates; what is secret of it stays with this client.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use periapt_host_api::{CloudName, CredentialName, command::ControllerCommand, yaml};
+use serde::{Deserialize, Serialize};
+
+use super::{clouds::PlaceArgs, settings};
+use crate::{
+    context::Context,
+    data::{ClientData, Credential},
+    error::{Explain as _, Failure, Result},
+    output::{OutputArgs, Table},
+};
+
+/// List credentials for clouds
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt credentials\n  periapt credentials aws --show-secrets --format json"
+)]
+pub(crate) struct Credentials {
+    /// Only those for this cloud
+    cloud: Option<CloudName>,
+    /// Show what is secret of them, too
+    #[arg(long)]
+    show_secrets: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Keep credentials for a cloud
+///
+/// For Juju's clients: nobody logs in with them. A controller learns their names and how they authenticate.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "update-credential",
+    after_help = "Example:\n  periapt add-credential aws --client --file credentials.yaml"
+)]
+pub(crate) struct AddCredential {
+    /// The cloud
+    cloud: CloudName,
+    /// A YAML file with them below `credentials`
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Taken for Juju's sake: there are no regions to choose from
+    #[arg(long, hide = true)]
+    region: Option<String>,
+}
+
+/// Forget a credential
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt remove-credential aws mine --client")]
+pub(crate) struct RemoveCredential {
+    /// The cloud
+    cloud: CloudName,
+    /// The credential
+    #[arg(value_name = "NAME")]
+    name: CredentialName,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// A file of credentials, as Juju reads it: by cloud and name, and settings of the cloud's that count for nothing.
+#[derive(Debug, Deserialize)]
+struct File {
+    credentials: BTreeMap<CloudName, BTreeMap<String, serde_json::Value>>,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Listing {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    controller_credentials: BTreeMap<String, OfCloud>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    client_credentials: BTreeMap<String, OfCloud>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct OfCloud {
+    cloud_credentials: BTreeMap<String, Shown>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    auth_type: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    details: BTreeMap<String, String>,
+}
+
+impl Credentials {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let wanted = |cloud: &CloudName| self.cloud.as_ref().is_none_or(|wanted| wanted == cloud);
+        let mut listing = Listing::default();
+        if self.place.of_client() {
+            for (cloud, credentials) in ClientData::read(&context.data)?.credentials {
+                if wanted(&cloud) {
+                    let credentials = credentials.into_iter().map(|(name, credential)| {
+                        (name.to_string(), Shown::of(credential, self.show_secrets))
+                    });
+                    let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+                    listing.client_credentials.insert(cloud.to_string(), of_cloud);
+                }
+            }
+        }
+        if let Some(controller) = &self.place.controller {
+            let kept = context.controller(Some(controller))?.client.kept().await?;
+            for (cloud, credentials) in kept.credentials.into_iter().filter(|(cloud, _)| wanted(cloud)) {
+                let credentials = credentials.into_iter().map(|(name, auth_type)| {
+                    (name.to_string(), Shown { auth_type, details: BTreeMap::new() })
+                });
+                let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+                listing.controller_credentials.insert(cloud.to_string(), of_cloud);
+            }
+        }
+        self.output.print(context.color, &listing, table)
+    }
+}
+
+fn table(listing: &Listing) -> String {
+    let mut table = Table::new(["Where", "Cloud", "Credentials"]);
+    for (place, clouds) in
+        [("controller", &listing.controller_credentials), ("client", &listing.client_credentials)]
+    {
+        for (cloud, credentials) in clouds {
+            let names: Vec<_> = credentials.cloud_credentials.keys().cloned().collect();
+            table.row([place.into(), cloud.into(), names.join(", ").into()]);
+        }
+    }
+    table.render()
+}
+
+impl Shown {
+    fn of(credential: Credential, secrets: bool) -> Self {
+        let mut details = credential.attributes;
+        details.retain(|key, _| secrets || !is_secret(key));
+        Self { auth_type: credential.auth_type, details }
+    }
+}
+
+/// Whether an attribute is not for everybody's eyes, as its name has it: Juju knows that of each kind of cloud.
+fn is_secret(key: &str) -> bool {
+    ["secret", "password", "token", "private", "client-key", "cert", "file"]
+        .iter()
+        .any(|word| key.contains(word))
+}
+
+impl AddCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { cloud, file, place, .. } = self;
+        let credentials = read(&file, &cloud)?;
+        let names: Vec<_> = credentials.keys().map(ToString::to_string).collect();
+        let names = names.join(", ");
+        if place.of_client() {
+            ClientData::update(&context.data, |data| {
+                data.credentials.entry(cloud.clone()).or_default().extend(credentials.clone());
+                Ok(())
+            })?;
+            context.say(format_args!("Credential {names} for cloud \"{cloud}\" kept by this client"));
+        }
+        if let Some(name) = &place.controller {
+            let command = |(name, credential): (CredentialName, Credential)| {
+                let auth_type = credential.auth_type;
+                ControllerCommand::AddCredential { cloud: cloud.clone(), name, auth_type }
+            };
+            let controller = context.controller(Some(name))?;
+            for command in credentials.into_iter().map(command) {
+                controller.client.controller_command(command).await?;
+            }
+            context.say(format_args!(
+                "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl RemoveCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { cloud, name, place } = self;
+        if place.of_client() {
+            ClientData::update(&context.data, |data| {
+                let of_cloud = data.credentials.get_mut(&cloud);
+                let removed = of_cloud.and_then(|credentials| credentials.remove(&name));
+                data.credentials.retain(|_, credentials| !credentials.is_empty());
+                removed.map(drop).ok_or_else(|| unknown(&cloud, &name))
+            })?;
+        }
+        if let Some(controller) = &place.controller {
+            let command = ControllerCommand::RemoveCredential { cloud, name };
+            context.controller(Some(controller))?.client.controller_command(command).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails unless there is such a credential where it is to be used.
+pub(super) async fn require(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: &CloudName,
+    name: &CredentialName,
+) -> Result<()> {
+    let of_client = ClientData::read(&context.data)?.credentials;
+    let mut known = of_client.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
+    if let Some(controller) = place.controller.as_ref().filter(|_| !known) {
+        let kept = context.controller(Some(controller))?.client.kept().await?;
+        known = kept.credentials.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
+    }
+    if known { Ok(()) } else { Err(unknown(cloud, name)) }
+}
+
+fn unknown(cloud: &CloudName, name: &CredentialName) -> Failure {
+    Failure::new(format!("credential \"{name}\" for cloud \"{cloud}\" not found"))
+        .with_hint("`periapt credentials` lists them")
+}
+
+/// The credentials for a cloud in a file.
+fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Credential>> {
+    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    let mut file: File = yaml::parse(&text).explain(|| format!("{}", path.display()))?;
+    let found = file.credentials.remove(cloud).unwrap_or_default();
+    let mut credentials = BTreeMap::new();
+    // What is no mapping is a setting of the cloud's: its default region and credential.
+    for (name, value) in found.into_iter().filter(|(_, value)| value.is_object()) {
+        let name: CredentialName =
+            name.parse().map_err(Failure::from).explain(|| format!("{}", path.display()))?;
+        let mut attributes = BTreeMap::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            attributes.insert(key.clone(), settings::plain(value));
+        }
+        let auth_type = attributes.remove("auth-type").ok_or_else(|| {
+            Failure::new(format!("{}: credential \"{name}\" has no auth-type", path.display()))
+        })?;
+        credentials.insert(name, Credential { auth_type, attributes });
+    }
+    match credentials.is_empty() {
+        true => Err(Failure::new(format!("no credentials for cloud \"{cloud}\" in file {}", path.display()))
+            .with_hint("they stand below `credentials`, under the cloud's name and their own")),
+        false => Ok(credentials),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_found_by_their_cloud_and_hide_what_is_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("credentials.yaml");
+        let cloud: CloudName = "aws".parse().unwrap();
+        let text = "credentials:\n  aws:\n    default-region: x\n    mine: {auth-type: access-key, access-key: a, secret-key: b}\n";
+        fs::write(&path, text).unwrap();
+        let mut read_back = read(&path, &cloud).unwrap();
+        assert_eq!(read_back.len(), 1);
+        let mine = read_back.remove(&"mine".parse().unwrap()).unwrap();
+        assert_eq!(mine.auth_type, "access-key");
+        let keys = |secrets| Shown::of(mine.clone(), secrets).details.into_keys().collect::<Vec<_>>();
+        assert_eq!(keys(false), ["access-key"]);
+        assert_eq!(keys(true), ["access-key", "secret-key"]);
+        let error = read(&path, &"gce".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("no credentials for cloud \"gce\" in file "), "{error}");
+        fs::write(&path, "credentials: {aws: {mine: {a: b}}}").unwrap();
+        assert!(read(&path, &cloud).unwrap_err().to_string().ends_with("has no auth-type"));
+    }
+}

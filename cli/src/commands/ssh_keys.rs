@@ -1,0 +1,89 @@
+//! `ssh-keys`, `add-ssh-key`, `remove-ssh-key`: kept for Juju's clients, and of no effect. A sandbox has no shell.
+
+use clap::Args;
+use periapt_host_api::{command::Command, ssh_key::SshKey};
+
+use crate::{
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    output::Sink,
+};
+
+/// List the public keys that a model keeps
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "list-ssh-keys",
+    after_help = "Examples:\n  periapt ssh-keys\n  periapt ssh-keys --full"
+)]
+pub(crate) struct SshKeys {
+    /// Show the keys themselves, not their fingerprints
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Keep public keys in a model
+///
+/// For Juju's clients: a sandbox has no shell that somebody could log in to.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  periapt add-ssh-key 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMWk jane@host'"
+)]
+pub(crate) struct AddSshKey {
+    /// The keys, each a line of an authorized_keys file
+    #[arg(value_name = "KEY", required = true)]
+    keys: Vec<String>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Forget public keys of a model
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt remove-ssh-key jane@host")]
+pub(crate) struct RemoveSshKey {
+    /// Which: by fingerprint, comment, or the key itself
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl SshKeys {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let keys = model.client().ssh_keys(&model.selector).await?;
+        if keys.is_empty() {
+            context.say("No keys to display.");
+            return Ok(());
+        }
+        let line = |key: &SshKey| match (self.full, key.comment()) {
+            (true, _) => format!("{key}\n"),
+            (false, "") => format!("{}\n", key.fingerprint()),
+            (false, comment) => format!("{} ({comment})\n", key.fingerprint()),
+        };
+        let lines: String = keys.iter().map(line).collect();
+        let text = format!("Keys used in model: {}\n{lines}", model.selector);
+        Sink::new(None, context.color)?.write(&text)
+    }
+}
+
+impl AddSshKey {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let keys = self.keys.iter().map(|text| {
+            text.parse::<SshKey>().map_err(|error| Failure::new(format!("cannot add key: {error}")))
+        });
+        let keys: Vec<SshKey> = keys.collect::<Result<_>>()?;
+        let model = context.model(&self.model)?;
+        model.command(Command::AddSshKeys { keys }).await?;
+        context.say("Kept, and of no effect: a sandbox has no shell to log in to");
+        Ok(())
+    }
+}
+
+impl RemoveSshKey {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        model.command(Command::RemoveSshKeys { keys: self.ids }).await.map(drop)
+    }
+}
