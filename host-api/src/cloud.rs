@@ -129,6 +129,47 @@ impl Kept {
     }
 }
 
+/// What is kept and forgotten of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Keep {
+    /// Keeps the definition of a cloud that is not kept yet.
+    AddCloud {
+        /// Its name.
+        name: CloudName,
+        /// What it is said to be.
+        definition: CloudDefinition,
+    },
+    /// Keeps another definition of a cloud.
+    UpdateCloud {
+        /// Its name.
+        name: CloudName,
+        /// What it is said to be now.
+        definition: CloudDefinition,
+    },
+    /// Forgets a cloud, and the credentials for it.
+    RemoveCloud {
+        /// Its name.
+        name: CloudName,
+    },
+    /// Keeps that there is a credential for a cloud, and how it authenticates; never with what.
+    AddCredential {
+        /// The cloud, whether or not it is kept.
+        cloud: CloudName,
+        /// Its name; one of this name is replaced.
+        name: CredentialName,
+        /// How it authenticates, such as `userpass`.
+        auth_type: String,
+    },
+    /// Forgets a credential.
+    RemoveCredential {
+        /// The cloud.
+        cloud: CloudName,
+        /// Its name.
+        name: CredentialName,
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, CloudName, CredentialName, EndpointName, EventId, MachineId,
-    ModelName, ModelUuid, NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId,
-    Timestamp, UnitName, UserName,
+    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, ModelName, ModelUuid,
+    NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId, Timestamp, UnitName,
+    UserName,
     action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
-    cloud::CloudDefinition,
+    cloud::Keep,
     constraints::Constraints,
     network::{Bindings, Subnet},
     offer::OfferUrl,
@@ -74,41 +74,8 @@ pub enum ControllerCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
     },
-    /// Keeps the definition of a cloud that is not kept yet; it has no effect.
-    AddCloud {
-        /// Its name.
-        name: CloudName,
-        /// What it is said to be.
-        definition: CloudDefinition,
-    },
-    /// Keeps another definition of a cloud.
-    UpdateCloud {
-        /// Its name.
-        name: CloudName,
-        /// What it is said to be now.
-        definition: CloudDefinition,
-    },
-    /// Forgets a cloud, and the credentials for it.
-    RemoveCloud {
-        /// Its name.
-        name: CloudName,
-    },
-    /// Keeps that there is a credential for a cloud, and how it authenticates; never with what.
-    AddCredential {
-        /// The cloud, whether or not it is kept.
-        cloud: CloudName,
-        /// Its name; one of this name is replaced.
-        name: CredentialName,
-        /// How it authenticates, such as `userpass`.
-        auth_type: String,
-    },
-    /// Forgets a credential.
-    RemoveCredential {
-        /// The cloud.
-        cloud: CloudName,
-        /// Its name.
-        name: CredentialName,
-    },
+    /// Keeps or forgets what has no effect.
+    Keep(Keep),
 }
 
 /// Removal that does not wait for the thing's own agent for ever.

@@ -8,7 +8,12 @@ use std::{
 };
 
 use clap::Args;
-use periapt_host_api::{CloudName, CredentialName, cloud::CloudDefinition, command::ControllerCommand, yaml};
+use periapt_host_api::{
+    CloudName, CredentialName,
+    cloud::{CloudDefinition, Keep},
+    command::ControllerCommand,
+    yaml,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -182,8 +187,12 @@ impl AddCloud {
             context.say(format_args!("Cloud \"{name}\" added to your local client: kept, and of no effect"));
         }
         if let Some(controller) = &place.controller {
-            let command = ControllerCommand::AddCloud { name: name.clone(), definition };
-            context.controller(Some(controller))?.client.controller_command(command).await?;
+            let command = Keep::AddCloud { name: name.clone(), definition };
+            context
+                .controller(Some(controller))?
+                .client
+                .controller_command(ControllerCommand::Keep(command))
+                .await?;
             context.say(format_args!(
                 "Cloud \"{name}\" added to controller \"{controller}\": kept, and of no effect"
             ));
@@ -204,8 +213,12 @@ impl UpdateCloud {
             context.say(format_args!("Cloud \"{name}\" updated on this client using provided file."));
         }
         if let Some(controller) = &place.controller {
-            let command = ControllerCommand::UpdateCloud { name: name.clone(), definition };
-            context.controller(Some(controller))?.client.controller_command(command).await?;
+            let command = Keep::UpdateCloud { name: name.clone(), definition };
+            context
+                .controller(Some(controller))?
+                .client
+                .controller_command(ControllerCommand::Keep(command))
+                .await?;
             context.say(format_args!(
                 "Cloud \"{name}\" updated on controller \"{controller}\" using provided file."
             ));
@@ -225,8 +238,12 @@ impl RemoveCloud {
             context.say(format_args!("Removed details of cloud \"{name}\" from this client"));
         }
         if let Some(controller) = &place.controller {
-            let command = ControllerCommand::RemoveCloud { name: name.clone() };
-            context.controller(Some(controller))?.client.controller_command(command).await?;
+            let command = Keep::RemoveCloud { name: name.clone() };
+            context
+                .controller(Some(controller))?
+                .client
+                .controller_command(ControllerCommand::Keep(command))
+                .await?;
             context.say(format_args!("Removed details of cloud \"{name}\" from controller \"{controller}\""));
         }
         Ok(())

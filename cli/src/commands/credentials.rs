@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use periapt_host_api::{CloudName, CredentialName, command::ControllerCommand, yaml};
+use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
 use serde::{Deserialize, Serialize};
 
 use super::{clouds::PlaceArgs, settings};
@@ -173,11 +173,11 @@ impl AddCredential {
         if let Some(name) = &place.controller {
             let command = |(name, credential): (CredentialName, Credential)| {
                 let auth_type = credential.auth_type;
-                ControllerCommand::AddCredential { cloud: cloud.clone(), name, auth_type }
+                Keep::AddCredential { cloud: cloud.clone(), name, auth_type }
             };
             let controller = context.controller(Some(name))?;
             for command in credentials.into_iter().map(command) {
-                controller.client.controller_command(command).await?;
+                controller.client.controller_command(ControllerCommand::Keep(command)).await?;
             }
             context.say(format_args!(
                 "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
@@ -199,8 +199,12 @@ impl RemoveCredential {
             })?;
         }
         if let Some(controller) = &place.controller {
-            let command = ControllerCommand::RemoveCredential { cloud, name };
-            context.controller(Some(controller))?.client.controller_command(command).await?;
+            let command = Keep::RemoveCredential { cloud, name };
+            context
+                .controller(Some(controller))?
+                .client
+                .controller_command(ControllerCommand::Keep(command))
+                .await?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The one door for changes: a request reads a state and answers with writes, or with a refusal.
 
 use periapt_host_api::{
-    ErrorCode, ModelUuid, Refusal,
+    ModelUuid, Refusal,
     command::{Answer, Caller, Command, ControllerCommand},
 };
 
@@ -43,8 +43,8 @@ pub fn evaluate(
             let answer = command::model::destroy(&mut tx, *force, *storage)?;
             Ok((tx.finish()?, Output::Answer(answer)))
         }
-        Input::Controller(command) => {
-            let (changes, answer) = kept_command(root, command)?;
+        Input::Controller(ControllerCommand::Keep(keep)) => {
+            let (changes, answer) = command::kept::keep(root, keep)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
@@ -63,26 +63,6 @@ pub fn evaluate(
             Ok((tx.finish()?, Output::Runner(answer)))
         }
         Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
-    }
-}
-
-/// What is given to keep, and has no effect.
-fn kept_command(root: &Root, command: &ControllerCommand) -> Result<(Changes, Answer), Refusal> {
-    match command {
-        ControllerCommand::AddCloud { name, definition } => command::kept::add_cloud(root, name, definition),
-        ControllerCommand::UpdateCloud { name, definition } => {
-            command::kept::update_cloud(root, name, definition)
-        }
-        ControllerCommand::RemoveCloud { name } => command::kept::remove_cloud(root, name),
-        ControllerCommand::AddCredential { cloud, name, auth_type } => {
-            command::kept::add_credential(root, cloud, name, auth_type)
-        }
-        ControllerCommand::RemoveCredential { cloud, name } => {
-            command::kept::remove_credential(root, cloud, name)
-        }
-        ControllerCommand::AddModel { .. } | ControllerCommand::DestroyModel { .. } => {
-            Err(Refusal::new(ErrorCode::Internal, "a command about models came as one about what is kept"))
-        }
     }
 }
 

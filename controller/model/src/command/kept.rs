@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     CloudName, CredentialName, ErrorCode, Refusal,
-    cloud::{CloudDefinition, Kept},
+    cloud::{CloudDefinition, Keep, Kept},
     command::Answer,
     ssh_key::SshKey,
 };
@@ -18,81 +18,17 @@ const MAX_AUTH_TYPE: usize = 64;
 /// The most keys of a model: they are part of its entity, with 4 KiB each at most.
 const MAX_KEYS: usize = 50;
 
-pub(crate) fn add_cloud(
-    root: &Root,
-    name: &CloudName,
-    definition: &CloudDefinition,
-) -> Result<(Changes, Answer), Refusal> {
-    change(root, |kept| match kept.clouds.insert(name.clone(), definition.clone()) {
-        Some(_) => Err(Refusal::already_exists(format!("cloud {:?} already exists", name.as_str()))
-            .about(format!("cloud {name}"))),
-        None => Ok(()),
-    })
-}
-
-pub(crate) fn update_cloud(
-    root: &Root,
-    name: &CloudName,
-    definition: &CloudDefinition,
-) -> Result<(Changes, Answer), Refusal> {
-    change(root, |kept| {
-        let known = kept.clouds.get_mut(name).ok_or_else(|| no_cloud(name))?;
-        *known = definition.clone();
-        Ok(())
-    })
-}
-
-pub(crate) fn remove_cloud(root: &Root, name: &CloudName) -> Result<(Changes, Answer), Refusal> {
-    change(root, |kept| {
-        kept.credentials.remove(name);
-        kept.clouds.remove(name).map(drop).ok_or_else(|| no_cloud(name))
-    })
-}
-
-pub(crate) fn add_credential(
-    root: &Root,
-    cloud: &CloudName,
-    name: &CredentialName,
-    auth_type: &str,
-) -> Result<(Changes, Answer), Refusal> {
-    if auth_type.is_empty() || auth_type.len() > MAX_AUTH_TYPE {
-        return Err(Refusal::bad_request(format!(
-            "an authentication type has 1 to {MAX_AUTH_TYPE} bytes, such as userpass"
-        )));
-    }
-    change(root, |kept| {
-        kept.credentials.entry(cloud.clone()).or_default().insert(name.clone(), auth_type.to_owned());
-        Ok(())
-    })
-}
-
-pub(crate) fn remove_credential(
-    root: &Root,
-    cloud: &CloudName,
-    name: &CredentialName,
-) -> Result<(Changes, Answer), Refusal> {
-    change(root, |kept| {
-        let of_cloud = kept.credentials.get_mut(cloud);
-        if of_cloud.and_then(|credentials| credentials.remove(name)).is_none() {
-            let text = format!("credential {:?} for cloud {:?} not found", name.as_str(), cloud.as_str());
-            return Err(Refusal::not_found(text).about(format!("credential {name}")));
-        }
-        kept.credentials.retain(|_, credentials| !credentials.is_empty());
-        Ok(())
-    })
-}
-
-fn no_cloud(name: &CloudName) -> Refusal {
-    Refusal::not_found(format!("cloud {:?} not found", name.as_str())).about(format!("cloud {name}"))
-}
-
-fn change(
-    root: &Root,
-    change: impl FnOnce(&mut Kept) -> Result<(), Refusal>,
-) -> Result<(Changes, Answer), Refusal> {
+pub(crate) fn keep(root: &Root, keep: &Keep) -> Result<(Changes, Answer), Refusal> {
     let not_started = || Refusal::new(ErrorCode::TryAgain, "the controller has not started yet");
     let mut controller = root.controller().ok_or_else(not_started)?.clone();
-    change(&mut controller.kept)?;
+    let kept = &mut controller.kept;
+    match keep {
+        Keep::AddCloud { name, definition } => add_cloud(kept, name, definition)?,
+        Keep::UpdateCloud { name, definition } => update_cloud(kept, name, definition)?,
+        Keep::RemoveCloud { name } => remove_cloud(kept, name)?,
+        Keep::AddCredential { cloud, name, auth_type } => add_credential(kept, cloud, name, auth_type)?,
+        Keep::RemoveCredential { cloud, name } => remove_credential(kept, cloud, name)?,
+    }
     let bytes = serde_json::to_vec(&controller.kept).map_or(usize::MAX, |text| text.len());
     if bytes > MAX_BYTES {
         let text = format!("clouds and credentials would take {bytes} bytes, at most {MAX_BYTES} are kept");
@@ -101,6 +37,53 @@ fn change(
     let mut changes = Changes::default();
     changes.puts.insert(EntityKey::Controller, Some(controller.into()));
     Ok((changes, Answer::Done))
+}
+
+fn add_cloud(kept: &mut Kept, name: &CloudName, definition: &CloudDefinition) -> Result<(), Refusal> {
+    match kept.clouds.insert(name.clone(), definition.clone()) {
+        Some(_) => Err(Refusal::already_exists(format!("cloud {:?} already exists", name.as_str()))
+            .about(format!("cloud {name}"))),
+        None => Ok(()),
+    }
+}
+
+fn update_cloud(kept: &mut Kept, name: &CloudName, definition: &CloudDefinition) -> Result<(), Refusal> {
+    *kept.clouds.get_mut(name).ok_or_else(|| no_cloud(name))? = definition.clone();
+    Ok(())
+}
+
+fn remove_cloud(kept: &mut Kept, name: &CloudName) -> Result<(), Refusal> {
+    kept.credentials.remove(name);
+    kept.clouds.remove(name).map(drop).ok_or_else(|| no_cloud(name))
+}
+
+fn add_credential(
+    kept: &mut Kept,
+    cloud: &CloudName,
+    name: &CredentialName,
+    auth_type: &str,
+) -> Result<(), Refusal> {
+    if auth_type.is_empty() || auth_type.len() > MAX_AUTH_TYPE {
+        return Err(Refusal::bad_request(format!(
+            "an authentication type has 1 to {MAX_AUTH_TYPE} bytes, such as userpass"
+        )));
+    }
+    kept.credentials.entry(cloud.clone()).or_default().insert(name.clone(), auth_type.to_owned());
+    Ok(())
+}
+
+fn remove_credential(kept: &mut Kept, cloud: &CloudName, name: &CredentialName) -> Result<(), Refusal> {
+    let of_cloud = kept.credentials.get_mut(cloud);
+    if of_cloud.and_then(|credentials| credentials.remove(name)).is_none() {
+        let text = format!("credential {:?} for cloud {:?} not found", name.as_str(), cloud.as_str());
+        return Err(Refusal::not_found(text).about(format!("credential {name}")));
+    }
+    kept.credentials.retain(|_, credentials| !credentials.is_empty());
+    Ok(())
+}
+
+fn no_cloud(name: &CloudName) -> Refusal {
+    Refusal::not_found(format!("cloud {:?} not found", name.as_str())).about(format!("cloud {name}"))
 }
 
 pub(crate) fn add_keys(tx: &mut Transaction<'_>, keys: &[SshKey]) -> Result<Answer, Refusal> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     ErrorCode, Refusal,
-    cloud::{CloudDefinition, Kept},
+    cloud::{CloudDefinition, Keep, Kept},
     command::{Command, ControllerCommand},
 };
 use serde_json::json;
@@ -15,6 +15,10 @@ fn cloud(endpoint: &str) -> CloudDefinition {
     serde_json::from_value(json!({"type": "openstack", "endpoint": endpoint})).unwrap()
 }
 
+fn keep(world: &mut World, keep: Keep) -> Result<(), Refusal> {
+    world.control(ControllerCommand::Keep(keep)).map(drop)
+}
+
 fn kept(world: &World) -> Kept {
     world.root.controller().unwrap().kept.clone()
 }
@@ -23,32 +27,31 @@ fn kept(world: &World) -> Kept {
 fn a_cloud_is_kept_changed_and_forgotten_with_its_credentials() {
     let mut world = World::new();
     let name = || "one".parse().unwrap();
-    let add = |endpoint: &str| ControllerCommand::AddCloud { name: name(), definition: cloud(endpoint) };
-    let update =
-        |endpoint: &str| ControllerCommand::UpdateCloud { name: name(), definition: cloud(endpoint) };
-    assert_eq!(world.control(update("a")).unwrap_err().code, ErrorCode::NotFound);
-    world.control(add("a")).unwrap();
-    assert_eq!(world.control(add("b")).unwrap_err().message, "cloud \"one\" already exists");
+    let add = |endpoint: &str| Keep::AddCloud { name: name(), definition: cloud(endpoint) };
+    let update = |endpoint: &str| Keep::UpdateCloud { name: name(), definition: cloud(endpoint) };
+    assert_eq!(keep(&mut world, update("a")).unwrap_err().code, ErrorCode::NotFound);
+    keep(&mut world, add("a")).unwrap();
+    assert_eq!(keep(&mut world, add("b")).unwrap_err().message, "cloud \"one\" already exists");
     assert_eq!(kept(&world).clouds[&name()], cloud("a"));
-    world.control(update("b")).unwrap();
+    keep(&mut world, update("b")).unwrap();
     assert_eq!(kept(&world).clouds[&name()], cloud("b"));
 
-    let credential = |auth_type: &str| ControllerCommand::AddCredential {
+    let credential = |auth_type: &str| Keep::AddCredential {
         cloud: name(),
         name: "mine".parse().unwrap(),
         auth_type: auth_type.to_owned(),
     };
-    world.control(credential("userpass")).unwrap();
-    world.control(credential("oauth2")).unwrap();
+    keep(&mut world, credential("userpass")).unwrap();
+    keep(&mut world, credential("oauth2")).unwrap();
     assert_eq!(
         kept(&world).credentials[&name()],
         BTreeMap::from([("mine".parse().unwrap(), "oauth2".to_owned())])
     );
-    assert!(world.control(credential("")).is_err());
-    world.control(ControllerCommand::RemoveCloud { name: name() }).unwrap();
+    assert!(keep(&mut world, credential("")).is_err());
+    keep(&mut world, Keep::RemoveCloud { name: name() }).unwrap();
     assert!(kept(&world).is_empty());
-    let gone = ControllerCommand::RemoveCredential { cloud: name(), name: "mine".parse().unwrap() };
-    assert_eq!(world.control(gone).unwrap_err().code, ErrorCode::NotFound);
+    let gone = Keep::RemoveCredential { cloud: name(), name: "mine".parse().unwrap() };
+    assert_eq!(keep(&mut world, gone).unwrap_err().code, ErrorCode::NotFound);
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn what_is_kept_of_clouds_has_a_bound() {
     let large = cloud(&"e".repeat(30 << 10));
     let refused = (0..20).find_map(|number| {
         let name = format!("cloud{number}").parse().unwrap();
-        world.control(ControllerCommand::AddCloud { name, definition: large.clone() }).err()
+        keep(&mut world, Keep::AddCloud { name, definition: large.clone() }).err()
     });
     assert_eq!(refused.unwrap().code, ErrorCode::QuotaExceeded);
     assert_eq!(kept(&world).clouds.len(), 8);
