@@ -9,9 +9,12 @@ standard library's are not.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import functools
 import importlib.machinery
 import importlib.util
+import io
 import os
 import posixpath
 import sys
@@ -63,19 +66,19 @@ class Building:
     @contextlib.contextmanager
     def files_in_place(self) -> Iterator[None]:
         """Let reading from `/charm` read the packer's directory, for modules that read files while they are imported."""
-        import io
+        in_place = True
 
         def through(function):
+            # A module that is imported now may keep this for ever (`from os import listdir`): later it is the function itself.
+            @functools.wraps(function)
             def call(path, *arguments, **options):
-                if isinstance(path, (str, os.PathLike)):
+                if in_place and isinstance(path, (str, os.PathLike)):
                     text = os.fspath(path)
                     if isinstance(text, str) and (text == CHARM or text.startswith(CHARM + "/")):
                         path = self.now(text)
                 return function(path, *arguments, **options)
 
             return call
-
-        import builtins
 
         places = [(os, name) for name in ("stat", "lstat", "listdir", "scandir", "open", "access")]
         places += [(io, "open"), (builtins, "open")]
@@ -85,6 +88,7 @@ class Building:
         try:
             yield
         finally:
+            in_place = False
             for place, name, function in kept:
                 setattr(place, name, function)
 

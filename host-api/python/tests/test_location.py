@@ -8,8 +8,8 @@ import textwrap
 import periapt_ops
 
 
-def imported(tmp_path, files, statements):
-    """What statements print in a Python of its own, with files below the packer's directory."""
+def imported(tmp_path, files, statements, after=""):
+    """What statements print in a Python of its own, with files below the packer's directory; and others afterwards."""
     for name, text in files.items():
         path = tmp_path / "built" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,6 +26,7 @@ sys.path += kept
 with building.files_in_place():
 {textwrap.indent(statements, "    ")}
 building.end()
+{after}
 print(mod.__file__)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -60,3 +61,10 @@ def test_files_beside_the_code_are_read_while_it_is_imported(tmp_path):
     }
     statements = "import mod\nprint(mod.text, 'data.txt' in mod.names)"
     assert imported(tmp_path, files, statements) == ["hello True", "/charm/src/mod.py"]
+
+
+def test_what_a_module_took_from_os_while_it_was_imported_reads_the_hooks_files_later(tmp_path):
+    files = {"src/mod.py": "from os import listdir\nhere = listdir('/charm/src')\n", "src/data.txt": ""}
+    statements = "import mod\nprint('data.txt' in mod.here)"
+    after = "\ntry:\n    mod.listdir('/charm/src')\nexcept FileNotFoundError as error:\n    print(error.filename)\n"
+    assert imported(tmp_path, files, statements, after) == ["True", "/charm/src", "/charm/src/mod.py"]

@@ -1,15 +1,18 @@
 //! The compile helper: a process for one component, with limits that the kernel keeps.
 //!
-//! The component comes on standard input, the compiled form goes to standard output, and what is wrong with the
-//! component goes to standard error. The process has no other descriptors, and an environment that its keeper
-//! chose.
+//! The component comes on standard input, behind it functions that were compiled before, if it is to take any. The
+//! compiled form goes to standard output, behind it the functions that were compiled anew, and eight bytes that say how
+//! long these are. What is wrong with the component goes to standard error. The process has no other descriptors, and an
+//! environment that its keeper chose.
 
 use std::{
     fmt::Write as _,
     io::{self, Read as _, Write as _},
     process::ExitCode,
+    sync::Arc,
 };
 
+use periapt_sandbox::Functions;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +26,8 @@ pub(crate) struct HelperLimits {
     cpu_seconds: u64,
     component: u64,
     output: u64,
+    /// How many bytes of functions come behind the component; none: it is compiled without any, and adds none.
+    functions: Option<u64>,
     /// The process that starts it.
     keeper: u32,
 }
@@ -60,12 +65,18 @@ impl From<&CompileLimits> for HelperLimits {
             cpu_seconds: limits.cpu_seconds,
             component: limits.component,
             output: limits.output,
+            functions: None,
             keeper: std::process::id(),
         }
     }
 }
 
 impl HelperLimits {
+    /// With functions behind the component.
+    pub(crate) fn with_functions(self, bytes: u64) -> Self {
+        Self { functions: Some(bytes), ..self }
+    }
+
     /// As the argument.
     pub(crate) fn to_argument(self) -> String {
         // A struct of numbers always has a JSON form; without one the helper says that it got no limits.
@@ -128,16 +139,29 @@ fn compile(limits: &str) -> Result<(), HelperError> {
     limits.end_with_keeper()?;
     limits.bind()?;
     let mut component = Vec::new();
-    io::stdin().lock().take(limits.component + 1).read_to_end(&mut component).map_err(HelperError::Io)?;
-    if component.len() as u64 > limits.component {
+    let known = limits.functions.unwrap_or_default();
+    let most = limits.component.saturating_add(known);
+    io::stdin().lock().take(most + 1).read_to_end(&mut component).map_err(HelperError::Io)?;
+    if component.len() as u64 > most {
         return Err(HelperError::TooLarge(limits.component));
     }
+    let end = (component.len() as u64).saturating_sub(known);
+    let known = component.split_off(usize::try_from(end).unwrap_or(usize::MAX).min(component.len()));
     // Nothing runs here: the smallest engine makes the same code.
     let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
     let sandbox = periapt_sandbox::Sandbox::new(options).map_err(HelperError::Engine)?;
-    let compiled = sandbox.compile(&component).map_err(|error| HelperError::Component(error.to_string()))?;
+    let functions = limits.functions.map(|_| Arc::new(Functions::new(known)));
+    let compiled = match &functions {
+        Some(functions) => sandbox.compile_with(&component, functions),
+        None => sandbox.compile(&component),
+    };
+    let compiled = compiled.map_err(|error| HelperError::Component(error.to_string()))?;
+    let added = functions.map(|functions| functions.take_added()).unwrap_or_default();
     let mut output = io::stdout().lock();
-    output.write_all(&compiled).and_then(|()| output.flush()).map_err(HelperError::Io)
+    for part in [compiled.as_slice(), &added, &(added.len() as u64).to_le_bytes()] {
+        output.write_all(part).map_err(HelperError::Io)?;
+    }
+    output.flush().map_err(HelperError::Io)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod compile;
 mod controller;
 mod directories;
 mod follow;
+mod functions;
 mod interfaces;
 mod leases;
 mod model;
@@ -44,6 +45,7 @@ use compile::CompileHelper;
 use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
 use follow::{Assignments, Follow};
+use functions::FunctionStore;
 use model::{ModelKeeper, Shared};
 use process::Processes;
 
@@ -156,8 +158,19 @@ impl Agent {
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
-        let compiler =
-            CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
+        let functions = FunctionStore::new(
+            directories.functions(),
+            self.engine,
+            periapt_sandbox::ArtifactKey::new(directories.key()),
+        );
+        if let Err(error) = functions.keep_own() {
+            tracing::warn!(%error, "functions of another engine stay");
+        }
+        let compiler = CompileHelper {
+            program: self.options.program.clone(),
+            limits: self.options.compiling,
+            functions,
+        };
         let charms = Arc::new(Charms::new(
             controller.clone(),
             Arc::clone(&directories),

@@ -1,13 +1,13 @@
 //! The engine: every feature and bound that holds for all hooks alike.
 
-use std::{fmt, hash::Hasher};
+use std::{fmt, hash::Hasher, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 use wasmtime::{
     Collector, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy, WasmFeatures,
 };
 
-use crate::{Options, limits};
+use crate::{Functions, Options, limits};
 
 /// The engine's name and version, for `status` and for the journal.
 pub fn engine_version() -> &'static str {
@@ -19,6 +19,17 @@ const ENGINE_VERSION: &str = concat!("wasmtime ", "48.0.8");
 
 /// Builds the engine.
 pub(crate) fn build(options: &Options) -> wasmtime::Result<Engine> {
+    Engine::new(&config(options))
+}
+
+/// Builds one that takes functions that were compiled before. It makes the same code.
+pub(crate) fn build_with(options: &Options, functions: Arc<Functions>) -> wasmtime::Result<Engine> {
+    let mut config = config(options);
+    config.enable_incremental_compilation(functions)?;
+    Engine::new(&config)
+}
+
+fn config(options: &Options) -> Config {
     let mut config = Config::new();
     features(&mut config);
     determinism(&mut config);
@@ -33,7 +44,7 @@ pub(crate) fn build(options: &Options) -> wasmtime::Result<Engine> {
         // What one hook left on its stack is none of the next one's business.
         .async_stack_zeroing(true)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
-    Engine::new(&config)
+    config
 }
 
 /// How many frames of a trap's backtrace are kept.
@@ -140,6 +151,23 @@ mod tests {
         let other = build(&Options { hooks_in_flight: 2, ..Options::default() }).unwrap();
         assert_eq!(CompatibilityHash::of(&one), CompatibilityHash::of(&other));
         assert_eq!(CompatibilityHash::of(&one).to_string().len(), 32);
+    }
+
+    #[test]
+    fn functions_that_are_at_hand_change_nothing_of_what_is_compiled() {
+        let component =
+            b"(component (core module (func (export \"f\") (param i32) (result i32) local.get 0)))";
+        let plain = build(&Options::default()).unwrap();
+        let first = Arc::new(Functions::new(Vec::new()));
+        let one = build_with(&Options::default(), Arc::clone(&first)).unwrap();
+        assert_eq!(CompatibilityHash::of(&plain), CompatibilityHash::of(&one));
+        let compiled = plain.precompile_component(component).unwrap();
+        assert_eq!(one.precompile_component(component).unwrap(), compiled);
+        let second = Arc::new(Functions::new(first.take_added()));
+        let other = build_with(&Options::default(), Arc::clone(&second)).unwrap();
+        assert_eq!(other.precompile_component(component).unwrap(), compiled);
+        assert!(first.counts().compiled > 0);
+        assert_eq!((second.counts().found, second.counts().compiled), (first.counts().compiled, 0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use wasmtime::{
 };
 
 use crate::{
-    ArtifactError, CompatibilityHash, Options, PrepareError, SealedArtifact, artifact,
+    ArtifactError, CompatibilityHash, Functions, Options, PrepareError, SealedArtifact, artifact,
     contract::{self, CharmPre},
     engine,
     files::CharmFiles,
@@ -73,6 +73,19 @@ impl Sandbox {
     /// the compile helper calls it, a process with limits of its own.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
         self.shared.engine.precompile_component(component).map_err(CompileError)
+    }
+
+    /// The same, where much was compiled before: functions that are known are taken, the others are added to them.
+    ///
+    /// # Errors
+    /// [`CompileError`], also if the engine cannot be built anew.
+    pub fn compile_with(
+        &self,
+        component: &[u8],
+        functions: &Arc<Functions>,
+    ) -> Result<Vec<u8>, CompileError> {
+        let engine = engine::build_with(&self.shared.options, Arc::clone(functions)).map_err(CompileError)?;
+        engine.precompile_component(component).map_err(CompileError)
     }
 
     /// Maps a compiled component that was checked.

@@ -14,16 +14,19 @@ mod sandboxed;
 mod shell;
 mod store;
 mod storm;
+#[path = "../figures/wall.rs"]
+mod wall;
 
 use std::{cell::RefCell, error::Error, time::Duration};
 
 use periapt_store_rocksdb::Bare;
 
 use controller::Controller;
-use figures::{Figure, seconds};
+use figures::Figure;
 use sandboxed::Sandboxed;
 use shell::Shell;
 use storm::Storm;
+use wall::seconds;
 
 /// Hooks that one sample is the mean of.
 const SANDBOXED: u32 = 40;

@@ -2,7 +2,7 @@
 //!
 //! Every benchmark includes this file, measures, and prints its rows; `tools/bench` makes one table of them.
 
-use std::{error::Error, time::Instant};
+use std::error::Error;
 
 /// What a measurement answers: one sample, in the figure's unit.
 pub(crate) type Sample = Result<f64, Box<dyn Error>>;
@@ -39,13 +39,6 @@ impl Figure {
         println!("{name}\t{unit}\t{ours}\t{baseline}\t{ratio}\t{low}\t{high}");
         Ok(())
     }
-}
-
-/// How long something took, in seconds.
-pub(crate) fn seconds<E: Into<Box<dyn Error>>>(act: impl FnOnce() -> Result<(), E>) -> Sample {
-    let began = Instant::now();
-    act().map_err(Into::into)?;
-    Ok(began.elapsed().as_secs_f64())
 }
 
 /// The value below which a part of all lies.

@@ -1,10 +1,17 @@
 //! Compiling a component in a process of its own, which has nothing but the component.
 
-use std::{fs::File, io, path::Path, process::Stdio};
+use std::{
+    fs::File,
+    io::{self, Seek as _, Write as _},
+    path::Path,
+    process::Stdio,
+};
 
 use futures_util::future::BoxFuture;
+use rustix::fs::{MemfdFlags, memfd_create};
 use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
 
+use super::functions::{FunctionStore, take_added};
 use crate::{
     helper::HelperLimits,
     options::{CompileLimits, Program},
@@ -39,6 +46,8 @@ pub(crate) trait Compile: Send + Sync + 'static {
 pub(crate) struct CompileHelper {
     pub(crate) program: Program,
     pub(crate) limits: CompileLimits,
+    /// What large components share.
+    pub(crate) functions: FunctionStore,
 }
 
 impl From<io::Error> for CompileError {
@@ -57,9 +66,18 @@ impl CompileHelper {
                 "the component is too large: {short} MiB of at most {most} MiB"
             )));
         }
+        let limits = HelperLimits::from(&self.limits);
+        let (input, limits) = match FunctionStore::serves(bytes) {
+            true => {
+                let store = self.functions.clone();
+                let (input, known) = blocking(move || with_functions(input, &store)).await?;
+                (input, limits.with_functions(known))
+            }
+            false => (input, limits),
+        };
         let mut child = Command::new(&self.program.path)
             .args(&self.program.compile_helper)
-            .arg(HelperLimits::from(&self.limits).to_argument())
+            .arg(limits.to_argument())
             .env_clear()
             .envs(self.program.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -87,7 +105,8 @@ impl CompileHelper {
             Ok(status) => {
                 let status = status?;
                 if status.success() {
-                    return Ok(());
+                    let (store, output) = (self.functions.clone(), output.to_owned());
+                    return blocking(move || keep_added(&store, &output)).await;
                 }
                 let message = String::from_utf8_lossy(&message).trim().to_owned();
                 Err(CompileError::Component(match status.code() {
@@ -97,6 +116,32 @@ impl CompileHelper {
             }
         }
     }
+}
+
+/// A component with all functions that are known behind it, in memory; and how many bytes these are.
+fn with_functions(mut component: File, store: &FunctionStore) -> Result<(File, u64), CompileError> {
+    let memory = memfd_create("periapt-component", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
+    let mut input = File::from(memory);
+    io::copy(&mut component, &mut input)?;
+    let functions = store.read();
+    input.write_all(&functions)?;
+    input.rewind()?;
+    Ok((input, functions.len() as u64))
+}
+
+/// Takes the functions that were added off the compiled component. That they cannot be kept is no failure of it.
+fn keep_added(store: &FunctionStore, output: &Path) -> Result<(), CompileError> {
+    let added = take_added(output)?;
+    if let Err(error) = store.add(&added) {
+        tracing::warn!(%error, "compiled functions cannot be kept; the next component like this one takes as long");
+    }
+    Ok(())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CompileError> + Send + 'static,
+) -> Result<T, CompileError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(CompileError::Host(error.to_string())))
 }
 
 impl Compile for CompileHelper {

@@ -6,6 +6,7 @@
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
 //! | `charms/DIGEST/` | the files of a charm's archive |
 //! | `artefacts/COMPONENT-ENGINE.cwasm` | a compiled component, with its MAC |
+//! | `functions/DIGEST-ENGINE.cwasm` | functions that were compiled with one component and may serve others, with a MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `incoming/` | what is being fetched, extracted or compiled; emptied at each start |
@@ -77,7 +78,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in ["charms", "artefacts"] {
+        for name in ["charms", "artefacts", "functions"] {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -131,6 +132,11 @@ impl Directories {
     /// Where things are made before they are moved to their place.
     pub(crate) fn incoming(&self) -> PathBuf {
         self.root.join("incoming")
+    }
+
+    /// Where functions lie that compiled components may share.
+    pub(crate) fn functions(&self) -> PathBuf {
+        self.root.join("functions")
     }
 
     /// All charms and artefacts, by the names of their files.

@@ -8,7 +8,7 @@ use wasmtime::{
     component::{Component, Linker},
 };
 
-use crate::figures::{Sample, seconds};
+use crate::{figures::Sample, wall::seconds};
 use bindings::{
     CharmPre,
     periapt::charm::{

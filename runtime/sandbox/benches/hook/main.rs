@@ -11,6 +11,8 @@
 mod bare;
 #[path = "../../../../tests/benches/figures/figures.rs"]
 mod figures;
+#[path = "../../../../tests/benches/figures/wall.rs"]
+mod wall;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/it/world.rs"]
 mod world;
@@ -23,7 +25,8 @@ use periapt_sandbox::{Budgets, Options, Outcome, Prepared, RunInputs, Sandbox, S
 use tokio::runtime::Runtime;
 
 use bare::Bare;
-use figures::{Figure, Sample, seconds};
+use figures::{Figure, Sample};
+use wall::seconds;
 use world::World;
 
 const YAML: &str = include_str!("../../../../charms/bench/charmcraft.yaml");
