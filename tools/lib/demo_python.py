@@ -3,12 +3,9 @@
 usage: demo_python.py PERIAPT PLACE
 """
 
-import logging
 import sys
 
 import jubilant
-
-logging.basicConfig(format="$ %(message)s", stream=sys.stdout)
 
 
 def main(binary: str, place: str) -> None:

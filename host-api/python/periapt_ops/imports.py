@@ -1,8 +1,9 @@
 """What may be imported in a hook must be imported at build: a module of the standard library that was not cannot be
 imported later, since its file is not there.
 
-So every import statement of the charm's own code, and of all that this imports, is done once, wherever it stands. One
-that fails then is one that fails in the hook that comes to it, if any does: it is left to that hook.
+So every import statement of the charm's own code, and of all that this imports, is done once, wherever it stands; of the
+standard library's own modules those that stay within their package, which they put off as they like. One that fails
+then is one that fails in the hook that comes to it, if any does: it is left to that hook.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from .location import PARTS, Building
 
-#: What the interpreter itself imports only when it needs it: codecs by name, and what formats times and exceptions.
+#: What the interpreter itself imports only when it needs it: codecs by name, readers of files
+#: beside modules, and what formats times and exceptions.
 HIDDEN = (
     "_pydatetime",
     "_strptime",
@@ -24,6 +26,8 @@ HIDDEN = (
     "encodings.utf_16",
     "encodings.utf_8_sig",
     "getpass",
+    "importlib.readers",
+    "importlib.resources.readers",
     "string",
     "traceback",
     "unicodedata",
@@ -37,15 +41,16 @@ NEVER = frozenset({"__main__", "idlelib", "ops.testing", "pdb", "pytest", "scena
 def import_all(building: Building) -> list[str]:
     """Do every import that the charm and its libraries may come to, until nothing new is found."""
     done: set[str] = set()
+    seen: set[str] = set()
     failed: list[str] = []
     # All of the charm's own modules may be imported; of its libraries' those that something imports.
     waiting = {name for part in PARTS[:2] for name in modules_of(building.now(f"/charm/{part}"))}
     waiting.update(HIDDEN)
     while True:
         for name, module in list(sys.modules.items()):
-            if name not in done and _is_of_the_charm(module):
-                done.add(name)
-                waiting.update(imported_by(module))
+            if name not in seen:
+                seen.add(name)
+                waiting.update(_put_off(name, module))
         waiting -= done
         if not waiting:
             return failed
@@ -60,14 +65,24 @@ def import_all(building: Building) -> list[str]:
         waiting = set()
 
 
-def _is_of_the_charm(module) -> bool:
-    return (getattr(module, "__file__", None) or "").startswith("/charm/")
+def _put_off(name: str, module) -> set[str]:
+    """What a loaded module may import later."""
+    if (getattr(module, "__file__", None) or "").startswith("/charm/"):
+        return imported_by(module)
+    top = name.split(".")[0]
+    if top not in sys.stdlib_module_names or top in NEVER:
+        return set()
+    return {other for other in imported_by(module) if other.split(".")[0] == top}
 
 
 def imported_by(module) -> set[str]:
     """The modules that a loaded module's source names in import statements."""
     loader = getattr(module, "__loader__", None)
-    source = loader.get_source(module.__name__) if hasattr(loader, "get_source") else None
+    try:
+        source = loader.get_source(module.__name__)
+    except (AttributeError, ImportError):
+        # Compiled into the interpreter, or without its source.
+        return set()
     if source is None:
         return set()
     package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]

@@ -1,6 +1,9 @@
 """Which modules a source names."""
 
 import ast
+import sys
+
+import pytest
 
 from periapt_ops import imports
 
@@ -24,3 +27,12 @@ def test_the_modules_of_a_directory_are_found_tests_left_out(tmp_path):
         path.touch()
     found = set(imports.modules_of(str(tmp_path)))
     assert found == {"charm", "helpers", "helpers.db", "space", "space.deep", "space.deep.mod"}
+
+
+def test_of_the_standard_library_what_stays_in_its_package_is_done_early(tmp_path):
+    import importlib.metadata
+
+    assert "importlib.metadata._adapters" in imports._put_off("importlib.metadata", importlib.metadata) | set(sys.modules)
+    assert not [name for name in imports._put_off("importlib.metadata", importlib.metadata) if not name.startswith("importlib")]
+    assert imports._put_off("sys", sys) == set()
+    assert imports._put_off("pytest", pytest) == set()

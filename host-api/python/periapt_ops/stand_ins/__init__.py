@@ -3,12 +3,13 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import locks, processes, sockets, users
+from . import files, locks, processes, sockets, users
 
 
 def install() -> None:
     """Put all of them in place, once, before the charm is imported."""
     users.install()
+    files.install()
     locks.install()
     processes.install()
     sockets.install()
