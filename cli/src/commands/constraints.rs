@@ -1,7 +1,14 @@
 //! `constraints`, `set-constraints`, `model-constraints`, `set-model-constraints`: where units are placed.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
-use periapt_host_api::{ApplicationName, command::Command, constraints::Constraints as Asked};
+use periapt_host_api::{
+    ApplicationName,
+    command::Command,
+    constraints::{Constraints as Asked, Tags},
+};
+use serde::Serialize;
 
 use crate::{
     context::{Context, ModelArg},
@@ -95,18 +102,24 @@ impl SetModelConstraints {
     }
 }
 
-/// As Juju shows them: in a line, or as a map with lists.
+/// As Juju shows them: in a line, or with mebibytes and lists.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mem: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zones: Option<BTreeSet<String>>,
+}
+
 fn show(context: &Context, output: &OutputArgs, constraints: &Asked) -> Result<()> {
-    let map: serde_json::Map<String, serde_json::Value> = constraints
-        .to_string()
-        .split_whitespace()
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(key, value)| {
-            let list = || value.split(',').filter(|one| !one.is_empty()).collect::<Vec<_>>();
-            (key.to_owned(), if key == "mem" { value.into() } else { list().into() })
-        })
-        .collect();
-    output.print(context.color, &map, |_| format!("{constraints}\n"))
+    let shown = Shown {
+        mem: constraints.mem.map(|bytes| bytes.div_ceil(1 << 20)),
+        tags: constraints.agents.tags.as_ref().map(Tags::to_texts),
+        zones: constraints.agents.zones.clone(),
+    };
+    output.print(context.color, &shown, |_| format!("{constraints}\n"))
 }
 
 /// Reads constraints as they are written on a command line.

@@ -1,16 +1,20 @@
 //! `model-config`: settings of a whole model.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use periapt_host_api::{
-    api::{ModelConfigDetails, ModelSettingSource},
+    api::{ModelConfigDetails, ModelSettingDetails, ModelSettingSource},
     command::Command,
 };
+use serde::Serialize;
+use serde_json::Value;
 
 use super::settings;
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Sink, Table},
+    output::{Format, OutputArgs, Sink, Table},
 };
 
 /// Show or change a model's configuration
@@ -48,6 +52,9 @@ impl ModelConfig {
         }
         let shown = model.client().model_config(&model.selector).await?;
         match keys.as_slice() {
+            [] if self.output.format == Format::Json => {
+                self.output.print(context.color, &capitalized(&shown), |_| String::new())
+            }
             [] => self.output.print(context.color, &shown, table),
             [key] => {
                 let attribute = shown.0.get(key).ok_or_else(|| no_setting(key))?;
@@ -62,6 +69,21 @@ impl ModelConfig {
 /// There is no such key.
 pub(crate) fn no_setting(key: &str) -> Failure {
     Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
+}
+
+/// A setting as Juju writes it in JSON, and only there.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Capitalized<'a> {
+    value: &'a Value,
+    source: ModelSettingSource,
+}
+
+fn capitalized<'a>(shown: &'a ModelConfigDetails) -> BTreeMap<&'a str, Capitalized<'a>> {
+    let one = |(key, ModelSettingDetails { value, source }): (&'a String, &'a ModelSettingDetails)| {
+        (key.as_str(), Capitalized { value, source: *source })
+    };
+    shown.0.iter().map(one).collect()
 }
 
 fn table(shown: &ModelConfigDetails) -> String {

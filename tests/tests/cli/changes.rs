@@ -43,7 +43,7 @@ fn a_models_configuration_is_shown_with_its_source() -> anyhow::Result<()> {
     let periapt = model()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
     let shown = periapt.json(["model-config"])?;
-    assert_eq!(shown["automatically-retry-hooks"], serde_json::json!({"value": false, "source": "model"}));
+    assert_eq!(shown["automatically-retry-hooks"], serde_json::json!({"Value": false, "Source": "model"}));
     periapt.ok(["model-config", "--reset", "automatically-retry-hooks"])?;
     assert_eq!(periapt.ok(["model-config", "automatically-retry-hooks"])?, "true\n");
 
@@ -51,8 +51,8 @@ fn a_models_configuration_is_shown_with_its_source() -> anyhow::Result<()> {
     periapt.ok(["model-defaults", "hook-timeout=1m", "firewall-mode=none"])?;
     periapt.ok(["model-config", "firewall-mode=instance"])?;
     let shown = periapt.json(["model-config"])?;
-    assert_eq!(shown["hook-timeout"], serde_json::json!({"value": "1m", "source": "controller"}));
-    assert_eq!(shown["firewall-mode"], serde_json::json!({"value": "instance", "source": "model"}));
+    assert_eq!(shown["hook-timeout"], serde_json::json!({"Value": "1m", "Source": "controller"}));
+    assert_eq!(shown["firewall-mode"], serde_json::json!({"Value": "instance", "Source": "model"}));
     let config = periapt.json(["config", "wordpress"])?;
     assert_eq!(config["application-config"]["hook-timeout"]["source"], "controller", "{config}");
     let error = periapt.refused(["add-model", "next", "--config", "hook-timeout=5"])?;

@@ -16,7 +16,7 @@ fn constraints_say_where_units_go_and_a_unit_that_found_no_place_says_why() -> a
     periapt.deploy("mysql", ["--constraints", "mem=64M tags=ssd"])?;
     assert_eq!(periapt.ok(["constraints", "mysql"])?, "mem=64M tags=ssd\n");
     let shown = periapt.json(["constraints", "mysql"])?;
-    assert_eq!(shown, serde_json::json!({"mem": "64M", "tags": ["ssd"]}));
+    assert_eq!(shown, serde_json::json!({"mem": 64, "tags": ["ssd"]}));
     assert_eq!(periapt.ok(["config", "mysql", "hook-memory-limit"])?, "64M\n");
     let status = periapt.json_until(&["status"], |status| {
         status["applications"]["mysql"]["units"]["mysql/0"]["juju-status"]["current"] == "error"

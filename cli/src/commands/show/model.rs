@@ -69,16 +69,14 @@ struct ShownStatus {
 struct ShownUser {
     display_name: String,
     access: &'static str,
-    /// Nobody notes when a user was there.
-    last_connection: Option<Timestamp>,
+    last_connection: &'static str,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownMachine {
-    instance_id: String,
-    hostname: String,
-    status: String,
+    /// Juju's word for not known: a hook runs on one core, however many its host has.
+    cores: u32,
 }
 
 impl ShowModel {
@@ -109,15 +107,7 @@ fn shown(
     status: FullStatus,
 ) -> Shown {
     let owner = model.owner.to_string();
-    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: None };
-    let machine = |(number, machine): (String, periapt_host_api::status::MachineStatus)| {
-        let shown = ShownMachine {
-            instance_id: machine.instance_id,
-            hostname: machine.hostname,
-            status: machine.juju_status.current,
-        };
-        (number, shown)
-    };
+    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: "not recorded" };
     Shown {
         name: format!("{owner}/{}", model.name),
         short_name: model.name.to_string(),
@@ -137,7 +127,7 @@ fn shown(
         },
         users: [(owner.clone(), user)].into(),
         owner,
-        machines: status.machines.into_iter().map(machine).collect(),
+        machines: status.machines.into_keys().map(|number| (number, ShownMachine { cores: 0 })).collect(),
         agent_version: status.model.version,
     }
 }
