@@ -270,6 +270,10 @@ pub enum Command {
         first: EndpointSelector,
         /// The other.
         second: EndpointSelector,
+        /// Where the traffic of this side's units comes from, if not from where the model says; only of a relation
+        /// with what another model offers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        via: Vec<Subnet>,
     },
     /// Removes a relation.
     RemoveRelation {

@@ -11,7 +11,7 @@ use std::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SpaceName;
+use crate::{SpaceName, settings::ModelConfig};
 
 /// The space of all addresses that are in no other.
 pub const ALPHA: &str = "alpha";
@@ -222,6 +222,14 @@ impl NetworkInfo {
     /// The address that others reach the unit by.
     pub fn ingress_address(&self) -> Option<&str> {
         self.ingress_addresses.first().map(String::as_str)
+    }
+}
+
+/// Where traffic of a relation comes from: where it was said for the relation (`integrate --via`), or else for its model.
+pub fn egress_of<'a>(relation: &'a [Subnet], model: &'a ModelConfig) -> &'a [Subnet] {
+    match relation {
+        [] => &model.egress_subnets,
+        said => said,
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 mod key;
 mod model;
 
-pub use key::{SettingKey, SettingValueError, UnknownSetting};
+pub use key::{MAX_SUBNETS, SettingKey, SettingValueError, UnknownSetting};
 pub use model::{FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
 
 /// The value of one charm option.

@@ -6,6 +6,7 @@ use clap::Args;
 use periapt_host_api::{
     NameError, RelationId,
     command::{Answer, Command, EndpointSelector, RelationSelector},
+    network::Subnet,
 };
 
 use super::{
@@ -27,7 +28,7 @@ Examples:
   periapt integrate wordpress mysql
   periapt integrate wordpress:db mysql:db
   periapt integrate wordpress admin/prod.mysql
-  periapt integrate wordpress:db prod.mysql:db")]
+  periapt integrate wordpress:db prod.mysql:db --via 192.0.2.0/24")]
 pub(crate) struct Integrate {
     /// One application
     #[arg(value_name = "APPLICATION[:ENDPOINT]")]
@@ -35,6 +36,9 @@ pub(crate) struct Integrate {
     /// The other, or an offer
     #[arg(value_name = "APPLICATION[:ENDPOINT]|[USER/]MODEL.OFFER[:ENDPOINT]")]
     second: End,
+    /// Where this side's traffic comes from as the offering side sees it, if not from the units' own addresses
+    #[arg(long, value_name = "CIDR,...", value_delimiter = ',')]
+    via: Vec<Subnet>,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -92,7 +96,7 @@ impl Integrate {
         let model = context.model(&self.model)?;
         let first = self.first.in_model(&model).await?;
         let second = self.second.in_model(&model).await?;
-        let command = Command::Integrate { first, second };
+        let command = Command::Integrate { first, second, via: self.via };
         match model.command(command).await? {
             Answer::Relation { id, endpoints } => {
                 let ends: Vec<_> = endpoints.iter().map(ToString::to_string).collect();

@@ -85,7 +85,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
         Command::RemoveApplication { application, force, storage } => {
             command::application::remove(tx, application, *force, *storage)
         }
-        Command::Integrate { first, second } => command::integrate::integrate(tx, first, second),
+        Command::Integrate { first, second, via } => command::integrate::integrate(tx, first, second, via),
         Command::RemoveRelation { relation, force } => {
             command::integrate::remove_relation(tx, relation, *force)
         }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The most subnets that traffic may come from: they go into every unit's bags.
-const MAX_SUBNETS: usize = 32;
+pub const MAX_SUBNETS: usize = 32;
 
 /// A key of a model's configuration, as `model-config` and `model-defaults` take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

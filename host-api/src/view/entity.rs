@@ -13,7 +13,7 @@ use crate::{
     charm::CharmMeta,
     command::ResolveMode,
     firewall::IngressRules,
-    network::{Bindings, HostInterface, HostNetwork, Spaces},
+    network::{Bindings, HostInterface, HostNetwork, Spaces, Subnet},
     offer::OfferUrl,
     pending::PendingEvent,
     ports::OpenedPorts,
@@ -190,6 +190,9 @@ pub struct RelationView {
     /// The model at the other end; none: this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteEnd>,
+    /// Where the traffic of this side's units comes from, if not from where the model says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<Subnet>,
 }
 
 /// The other end of a relation that stands in another model.

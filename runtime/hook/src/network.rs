@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     RelationId,
-    network::{NetworkInfo, network_info},
+    network::{NetworkInfo, egress_of, network_info},
 };
 
 use crate::{CallError, run::HookRun};
@@ -17,6 +17,8 @@ impl HookRun {
         if !self.snapshot.meta().has_binding(binding) {
             return Err(CallError::NotFound(format!("no network config found for binding {binding:?}")));
         }
+        let (machine, model) = (self.snapshot.machine(), self.snapshot.model());
+        let mut egress = model.config.egress_subnets.as_slice();
         if let Some(relation) = relation {
             let endpoint = &self.relation(relation)?.endpoint;
             if endpoint.as_str() != binding {
@@ -24,10 +26,11 @@ impl HookRun {
                     format!("relation {relation} is of endpoint {:?}, not of {binding:?}", endpoint.as_str());
                 return Err(CallError::invalid(text));
             }
+            let of_relation = self.snapshot.view.relations.get(&relation).map(|view| view.egress.as_slice());
+            egress = egress_of(of_relation.unwrap_or_default(), &model.config);
         }
         let space = self.snapshot.application().bindings.space_of(binding);
-        let (machine, model) = (self.snapshot.machine(), self.snapshot.model());
-        let info = network_info(machine.network(), &model.spaces, &model.config.egress_subnets, space);
+        let info = network_info(machine.network(), &model.spaces, egress, space);
         match info.bind_addresses.is_empty() && info.ingress_addresses.is_empty() {
             true => Err(CallError::NotReady(format!(
                 "machine \"{}\" has no devices in space {space:?}",

@@ -70,7 +70,7 @@ impl Operator {
         for (name, units) in LASTING {
             commands.push(deploy(first, name, units, [("ledger", "true".to_owned())])?);
             let (first, second) = (selector(&format!("{name}:tally"))?, selector(&format!("{DESK}:desk"))?);
-            commands.push(Command::Integrate { first, second });
+            commands.push(Command::Integrate { first, second, via: Vec::new() });
         }
         for command in commands {
             client.command(&model, command).await?;

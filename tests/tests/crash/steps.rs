@@ -230,7 +230,7 @@ impl Step {
                 storage: Default::default(),
             },
             Self::Integrate(requirer, provider) => {
-                Command::Integrate { first: selector(requirer)?, second: selector(provider)? }
+                Command::Integrate { first: selector(requirer)?, second: selector(provider)?, via: vec![] }
             }
             Self::Part(requirer, provider) => Command::RemoveRelation {
                 relation: RelationSelector::Endpoints(selector(requirer)?, selector(provider)?),

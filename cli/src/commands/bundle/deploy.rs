@@ -316,7 +316,7 @@ impl Executor<'_> {
             Step::Consume { application, offer } => {
                 Command::Consume { offer, application: Some(application) }
             }
-            Step::Integrate(first, second) => Command::Integrate { first, second },
+            Step::Integrate(first, second) => Command::Integrate { first, second, via: Vec::new() },
         };
         if let Answer::Units { units } = self.model.command(command).await? {
             for unit in units {

@@ -173,6 +173,7 @@ pub(crate) fn add_peers(
             suspended: false,
             suspended_reason: String::new(),
             cross: None,
+            egress: Vec::new(),
             progress: RelationProgress::Joining,
             state_since: None,
             created_at: tx.now(),

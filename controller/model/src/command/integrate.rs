@@ -5,7 +5,9 @@ use std::sync::Arc;
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId,
     command::{Answer, EndpointSelector, Force, RelationSelector},
+    network::Subnet,
     relation::{Endpoint, Scope},
+    settings::MAX_SUBNETS,
     status::Life,
 };
 
@@ -24,6 +26,7 @@ pub(crate) fn integrate(
     tx: &mut Transaction<'_>,
     first: &EndpointSelector,
     second: &EndpointSelector,
+    via: &[Subnet],
 ) -> Result<Answer, Refusal> {
     require_alive(tx)?;
     let pair = endpoints::infer(tx, first, second)?;
@@ -34,6 +37,14 @@ pub(crate) fn integrate(
     check_ends(tx, &pair).map_err(|(code, reason)| cannot(code, reason))?;
     let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
     let cross = crossing(tx, &pair, id).map_err(|(code, reason)| cannot(code, reason))?;
+    if cross.is_none() && !via.is_empty() {
+        let text = "the --via option can only be used when relating to offers in a different model";
+        return Err(cannot(ErrorCode::BadRequest, text.to_owned()));
+    }
+    if via.len() > MAX_SUBNETS {
+        let text = format!("traffic comes from at most {MAX_SUBNETS} subnets, {} are named", via.len());
+        return Err(cannot(ErrorCode::QuotaExceeded, text));
+    }
     tx.put(Relation {
         id,
         endpoints: pair.ends.clone(),
@@ -42,6 +53,7 @@ pub(crate) fn integrate(
         suspended: false,
         suspended_reason: String::new(),
         cross,
+        egress: via.to_vec(),
         progress: RelationProgress::Joining,
         state_since: None,
         created_at: tx.now(),

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
     ApplicationName, ModelUuid, Refusal, RelationId, UnitName,
-    network::{HostNetwork, Subnet, network_info},
+    network::{HostNetwork, Subnet, egress_of, network_info},
     offer::RemoteEndpoint,
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
     status::Life,
@@ -136,6 +136,7 @@ fn connect(
             remote: name,
             side: CrossSide::Offerer { ingress: BTreeSet::new() },
         }),
+        egress: Vec::new(),
         progress: RelationProgress::Joining,
         state_since: None,
         created_at: tx.now(),
@@ -214,6 +215,7 @@ fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BT
     let Some(end) = theirs.own_end() else { return BTreeSet::new() };
     let Some(application) = state.application(&end.application) else { return BTreeSet::new() };
     let space = application.bindings.space_of(end.name.as_str());
+    let egress = egress_of(&theirs.egress, state.config());
     let mut subnets = BTreeSet::new();
     for (unit, _) in visible(state, theirs, end) {
         let agent = state.unit(unit).and_then(|unit| state.agent_of(unit));
@@ -221,10 +223,7 @@ fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BT
             continue;
         };
         let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
-        subnets.extend(
-            network_info(network, &state.model().spaces, &state.config().egress_subnets, space)
-                .egress_subnets,
-        );
+        subnets.extend(network_info(network, &state.model().spaces, egress, space).egress_subnets);
     }
     subnets
 }

@@ -35,6 +35,9 @@ pub struct Relation {
     /// What it has to do with another model; none: both ends stand in this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross: Option<Cross>,
+    /// Where the traffic of this model's units comes from, if not from where the model says; only of a consumer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<Subnet>,
     /// Since when its state is what it is; none: since it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_since: Option<Timestamp>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use periapt_host_api::{
     ErrorCode, Refusal, RelationId, UnitName,
-    network::{ALPHA, HostNetwork, network_info},
+    network::{ALPHA, HostNetwork, egress_of, network_info},
     relation::{BagKey, BagOwner, Scope, Settings},
     status::{Life, StatusInfo, WorkloadStatus},
     view::Membership,
@@ -144,7 +144,8 @@ fn set_addresses(tx: &Transaction<'_>, unit: &Unit, relation: &Relation, setting
     let (Some(host), Some(end)) = (host, relation.end_of(application)) else { return };
     let space = tx.state.application(application).map_or(ALPHA, |it| it.bindings.space_of(end.name.as_str()));
     let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
-    let info = network_info(network, &tx.state.model().spaces, &tx.state.config().egress_subnets, space);
+    let egress = egress_of(&relation.egress, tx.state.config());
+    let info = network_info(network, &tx.state.model().spaces, egress, space);
     if let Some(address) = info.ingress_address() {
         settings.insert(INGRESS_ADDRESS.to_owned(), address.to_owned());
         settings.insert(PRIVATE_ADDRESS.to_owned(), address.to_owned());

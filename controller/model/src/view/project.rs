@@ -127,6 +127,7 @@ pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membersh
                 CrossSide::Offerer { .. } => None,
             },
         }),
+        egress: relation.egress.clone(),
     }
 }
 

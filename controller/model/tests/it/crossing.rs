@@ -277,6 +277,28 @@ fn ports_are_open_for_consumers_alone_where_nothing_is_exposed() {
 }
 
 #[test]
+fn a_consumer_says_where_its_traffic_comes_from() {
+    let mut two = Two::consumed(1);
+    let many = vec!["192.0.2.0/24"; 33];
+    assert_eq!(two.world.integrate_via("app:db", "db", &many).unwrap_err().code, ErrorCode::QuotaExceeded);
+    let here = two.world.integrate_via("app:db", "db", &["192.0.2.0/24", "2001:db8::/64"]).unwrap();
+    two.world.settle();
+    two.world.enter("app/0", here).unwrap();
+    two.world.settle();
+    let bag = two.world.bag(here, "app/0").unwrap();
+    assert_eq!(bag.settings["egress-subnets"], "192.0.2.0/24,2001:db8::/64");
+    let there = two.there().unwrap();
+    let cross = two.world.root.model(&two.there).unwrap().relation(&there).unwrap().cross.clone().unwrap();
+    let CrossSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
+    let shown: Vec<_> = ingress.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["192.0.2.0/24", "2001:db8::/64"]);
+
+    two.world.deploy_db("own", 1);
+    let refusal = two.world.integrate_via("app:db", "own", &["192.0.2.0/24"]).unwrap_err();
+    assert!(refusal.message.contains("--via option can only be used"), "{refusal:?}");
+}
+
+#[test]
 fn status_shows_what_is_offered_and_what_is_consumed() {
     let (mut two, here, _) = Two::related(1);
     two.world.claim("app/0", 60).unwrap();

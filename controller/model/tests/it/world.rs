@@ -274,7 +274,18 @@ impl World {
 
     /// Relates two applications, `NAME` or `NAME:ENDPOINT`.
     pub(crate) fn integrate(&mut self, first: &str, second: &str) -> Result<RelationId, Refusal> {
-        match self.run(Command::Integrate { first: selector(first), second: selector(second) })? {
+        self.integrate_via(first, second, &[])
+    }
+
+    /// Relates them with traffic that comes from these subnets.
+    pub(crate) fn integrate_via(
+        &mut self,
+        first: &str,
+        second: &str,
+        via: &[&str],
+    ) -> Result<RelationId, Refusal> {
+        let via = via.iter().map(|subnet| subnet.parse().unwrap()).collect();
+        match self.run(Command::Integrate { first: selector(first), second: selector(second), via })? {
             Answer::Relation { id, .. } => Ok(id),
             other => panic!("{other:?}"),
         }

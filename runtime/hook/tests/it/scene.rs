@@ -55,6 +55,10 @@ fn arrange(world: &mut World, given: &str) {
             let machine = world.inputs.view.machines.get_mut(&MachineId(4)).unwrap();
             machine.addresses = addresses.iter().map(|address| (*address).to_owned()).collect();
         }
+        ["egress", "of", name, subnets @ ..] => {
+            world.relation(relation(name)).egress =
+                subnets.iter().map(|subnet| subnet.parse().unwrap()).collect();
+        }
         ["egress", subnets @ ..] => {
             let config = &mut world.inputs.view.model.as_mut().unwrap().config;
             config.egress_subnets = subnets.iter().map(|subnet| subnet.parse().unwrap()).collect();

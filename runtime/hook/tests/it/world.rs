@@ -449,6 +449,7 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
         state: periapt_host_api::status::RelationState::Joined,
         state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
         remote: None,
+        egress: Vec::new(),
         members: BTreeMap::from([(unit("a/0"), Membership::Joined)]),
     }
 }

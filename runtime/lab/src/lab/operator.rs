@@ -168,7 +168,7 @@ impl Lab {
     /// The refusal.
     pub fn integrate(&mut self, first: &str, second: &str) -> Result<RelationId, LabError> {
         let (first, second) = (selector(first)?, selector(second)?);
-        match self.command(&Command::Integrate { first, second })? {
+        match self.command(&Command::Integrate { first, second, via: Vec::new() })? {
             Answer::Relation { id, .. } => Ok(id),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }

@@ -336,6 +336,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
             state: periapt_host_api::status::RelationState::Joined,
             state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
             remote: None,
+            egress: Vec::new(),
         };
         view.relations.insert(relation.id, relation);
     }

@@ -204,6 +204,7 @@ fn put_relation(
         state_since: now,
         members: joined.map(|unit| (unit.clone(), Membership::Joined)).collect(),
         remote: relation.remote_model.map(|model| RemoteEnd { model, offer: None }),
+        egress: Vec::new(),
     };
     if view.relations.insert(relation.id, put).is_some() {
         let text = format!("relation {} stands in the scene twice", relation.id);

@@ -28,6 +28,7 @@ pub(crate) fn relations() -> Named<Relation> {
         suspended,
         suspended_reason: String::new(),
         cross: None,
+        egress: Vec::new(),
         progress,
         state_since: Some(time(42)),
         created_at: time(40),
@@ -40,6 +41,7 @@ pub(crate) fn relations() -> Named<Relation> {
         suspended: false,
         suspended_reason: String::new(),
         cross: None,
+        egress: Vec::new(),
         progress: RelationProgress::Joining,
         state_since: None,
         created_at: time(41),
@@ -51,6 +53,13 @@ pub(crate) fn relations() -> Named<Relation> {
     let mut relations = vec![
         ("peers", peers),
         ("suspended-in-container", between(Scope::Container, Life::Alive, true, RelationProgress::Joined)),
+        (
+            "with-egress",
+            Relation {
+                egress: vec![parse("192.0.2.0/24"), parse("2001:db8::/64")],
+                ..between(Scope::Global, Life::Alive, false, RelationProgress::Joined)
+            },
+        ),
         ("removed-by-force", between(Scope::Global, Life::Dead, false, RelationProgress::Joined)),
     ];
     let sides = every!(CrossSide {

@@ -183,6 +183,7 @@ impl World {
                 state: periapt_host_api::status::RelationState::Joined,
                 state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
                 remote: None,
+                egress: Vec::new(),
                 members: BTreeMap::new(),
             },
         );
