@@ -3,8 +3,10 @@
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
-use wit_component::ComponentEncoder;
-use wit_parser::decoding::decode;
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, decoding::decode};
+
+use crate::world::WIT;
 
 /// Why a module cannot become a component.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +30,16 @@ fn is_component(bytes: &[u8]) -> bool {
     bytes.get(4..8) == Some(&[0x0d, 0x00, 0x01, 0x00])
 }
 
-/// Turns a core module that was built with a WIT world (WASI preview 1 or none) into a component. A component
-/// passes through unchanged.
+/// Whether a module has the custom section in which bindings leave their world.
+fn describes_its_world(bytes: &[u8]) -> bool {
+    const SECTION: &[u8] = b"component-type";
+    // The name alone: a module that has it elsewhere says what is missing when it is encoded.
+    bytes.windows(SECTION.len()).any(|window| window == SECTION)
+}
+
+/// Turns a core module (WASI preview 1 or none) into a component. It was built with a WIT world, whose description it holds; one
+/// that holds none, as linkers know nothing of it that no bindings were generated for, is taken to be of the contract's.
+/// A component passes through unchanged.
 ///
 /// # Errors
 /// [`AdaptError`]
@@ -41,9 +51,16 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
         return Ok(bytes.to_vec());
     }
     let encode = || {
+        let mut module = bytes.to_vec();
+        if !describes_its_world(bytes) {
+            let mut resolve = Resolve::default();
+            let package = resolve.push_str("charm.wit", WIT)?;
+            let world = resolve.select_world(&[package], Some("charm"))?;
+            embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+        }
         ComponentEncoder::default()
             .validate(true)
-            .module(bytes)?
+            .module(&module)?
             .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
             // Go's runtime owns its memory and takes no allocations from an adapter.
             .realloc_via_memory_grow(true)

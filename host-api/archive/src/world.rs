@@ -10,7 +10,7 @@ use wit_parser::{
 };
 
 /// The contract, as it was released.
-const WIT: &str = include_str!("../../wit/charm.wit");
+pub(crate) const WIT: &str = include_str!("../../wit/charm.wit");
 
 /// Why a component does not fit.
 #[derive(Debug, thiserror::Error)]

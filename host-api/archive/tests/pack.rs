@@ -61,6 +61,16 @@ fn a_module_is_adapted_and_fits_the_world() {
 }
 
 #[test]
+fn a_module_that_describes_no_world_is_taken_to_be_of_the_contracts() {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("charm.wit", WIT).unwrap();
+    let world = resolve.select_world(&[package], Some("charm")).unwrap();
+    let bare = dummy_module(&resolve, world, ManglingAndAbi::Legacy(wit_parser::LiftLowerAbi::Sync));
+    let component = adapt(&bare).unwrap();
+    assert!(check_component(&component).unwrap().charm.contains("periapt:charm/hook-tools@0.1.0"));
+}
+
+#[test]
 fn packing_twice_gives_the_same_bytes_and_they_are_read_back() {
     let charm = Charm::new(&charm_module());
     charm.write("templates/site/index.html", b"<p>");
