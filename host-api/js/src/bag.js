@@ -41,7 +41,8 @@ export class OwnBag extends RelationBag {
 
   /** Sets several keys, all or none; undefined, null and an empty text delete theirs. */
   update(values) {
-    const changes = Object.entries(values).map(([key, value]) => [key, value == null ? "" : String(value)]);
+    const changed = ([key, value]) => /** @type {[string, string]} */ ([key, value == null ? "" : String(value)]);
+    const changes = Object.entries(values).map(changed);
     ask(`${this}`, () => relations.set(this.relation.id, this.whose.tag, changes));
   }
 

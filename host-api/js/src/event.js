@@ -16,7 +16,7 @@ export function names({ tag, val }) {
   return [tag];
 }
 
-/** An event as handlers see it. */
+/** An event as handlers see it. @param {{tag: string, val?: any}} event */
 export function shown({ tag, val = {} }) {
   if (RELATION.test(tag)) return ofRelation(tag, val);
   if (SECRET.test(tag)) return { event: tag, ...val, secret: new Secret(val) };
@@ -27,6 +27,7 @@ export function shown({ tag, val = {} }) {
 
 function ofRelation(tag, { endpoint, relation: id, remoteApplication, remoteUnit, departingUnit, ...batch }) {
   const relation = new Relation(id, endpoint);
+  /** @type {Record<string, unknown>} */
   const event = { event: tag, relation, app: remoteApplication, ...batch };
   if (remoteUnit != null) event.unit = remoteUnit;
   if (departingUnit !== undefined) event.departing = departingUnit;

@@ -1,6 +1,6 @@
 import { log as host } from "#host";
 
-/** @param {string} level @returns {(...values: unknown[]) => void} */
+/** @param {import("periapt:charm/log@0.1.0").Level} level @returns {(...values: unknown[]) => void} */
 const writer = (level) => (...values) => host.write(level, values.map(shown).join(" "));
 
 /** The unit's log: what is written is seen at once, and stays if the hook fails. */

@@ -1,7 +1,10 @@
 import { ports as host } from "#host";
 import { ask } from "./error.js";
 
-/** Ports from what people write: 80, "80", "80/tcp", "8000-8999/udp", "icmp". */
+/**
+ * Ports from what people write: 80, "80", "80/tcp", "8000-8999/udp", "icmp".
+ * @returns {import("periapt:charm/ports@0.1.0").Ports}
+ */
 export function parsed(given) {
   const text = String(given);
   if (text === "icmp") return { tag: "icmp" };
@@ -9,12 +12,13 @@ export function parsed(given) {
   if (first === undefined) throw new Error(`${text} is no port: expected one such as 80, 8000-8999/udp or icmp`);
   const range = { first: Number(first), last: Number(last ?? first) };
   if (range.first > 65535 || range.last > 65535) throw new Error(`${text} is no port: expected numbers up to 65535`);
-  return { tag: protocol ?? "tcp", val: range };
+  return { tag: protocol === "udp" ? "udp" : "tcp", val: range };
 }
 
-/** As hook tools show them: `80/tcp`. */
-export function shown({ tag, val }) {
-  if (tag === "icmp") return "icmp";
+/** As hook tools show them: `80/tcp`. @param {import("periapt:charm/ports@0.1.0").Ports} ports */
+export function shown(ports) {
+  if (ports.tag === "icmp") return "icmp";
+  const { tag, val } = ports;
   return val.first === val.last ? `${val.first}/${tag}` : `${val.first}-${val.last}/${tag}`;
 }
 

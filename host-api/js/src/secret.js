@@ -67,7 +67,11 @@ export class Secret {
   }
 }
 
-/** Makes a secret. */
+/**
+ * Makes a secret.
+ * @param {Record<string, string>} content
+ * @param {{owner?: import("periapt:charm/secrets@0.1.0").Owner} & Partial<typeof NOTHING>} [options]
+ */
 export function add(content, { owner = "application", ...metadata } = {}) {
   const uri = ask("adding a secret", () => host.add(owner, encoded(content), { ...NOTHING, ...metadata }));
   return new Secret({ uri });
@@ -78,4 +82,5 @@ export function owned() {
   return ask("listing secrets", () => host.ids()).map((uri) => new Secret({ uri }));
 }
 
+/** @param {Record<string, unknown>} content @returns {[string, Uint8Array][]} */
 const encoded = (content) => Object.entries(content).map(([key, value]) => [key, encode(String(value))]);

@@ -1,6 +1,6 @@
 /** What a charm says of its workload. Thrown by a handler, it ends the hook early, and well. */
 export class Status {
-  /** @param {string} workload @param {string} message */
+  /** @param {import("periapt:charm/status@0.1.0").WorkloadStatus} workload @param {string} message */
   constructor(workload, message = "") {
     this.workload = workload;
     this.message = message;

@@ -70,7 +70,8 @@ export class Unit {
   /** What the unit last said of its workload. */
   get status() {
     const { status: workload, message } = ask("reading the status", () => status.get());
-    return new Status(workload, message);
+    // What it said itself; before that there is `unknown`, too.
+    return new Status(/** @type {any} */ (workload), message);
   }
   set status({ workload, message }) {
     ask("setting the status", () => status.set(workload, message));
@@ -148,7 +149,10 @@ export class Unit {
   }
 }
 
-/** `"leader"`, `{config: "port"}`, or `{bag, key}` of a bag that others write. */
+/**
+ * `"leader"`, `{config: "port"}`, or `{bag, key}` of a bag that others write.
+ * @returns {import("periapt:charm/events@0.1.0").Condition}
+ */
 function condition(given) {
   if (given === "leader") return { tag: "leader" };
   if (given.config !== undefined) return { tag: "config", val: given.config };

@@ -1,8 +1,9 @@
 //! The guest bindings that are kept in the repository, generated from `host-api/wit`.
 //!
-//! Charms are built without the generator and its macro stack, which is half of a guest's first build: the SDK
-//! carries its bindings as a source file, and the C charm carries its own. This crate makes those files, and its
-//! test says when one of them is stale.
+//! Charms are built without the generator and its macro stack, which is half of a guest's first build: each SDK
+//! carries its bindings as source files. This crate makes those files, and its test says when one of them is stale.
+
+mod typescript;
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ pub struct Generated {
 /// When a WIT file cannot be read or is invalid.
 pub fn generate(root: &Path) -> Result<Vec<Generated>> {
     let mut all = rust(root)?;
-    all.extend(c(root, "charms/hello-c", "hello")?);
+    all.extend(c(root)?);
+    all.push(typescript(root)?);
     Ok(all)
 }
 
@@ -47,14 +49,21 @@ fn rust(root: &Path) -> Result<Vec<Generated>> {
     Ok(placed(files, |_| PathBuf::from("host-api/sdk/src/bindings.rs")))
 }
 
-/// The bindings of a charm in C, whose world lies in its own `wit` directory.
-fn c(root: &Path, charm: &str, world: &str) -> Result<Vec<Generated>> {
-    let (mut resolve, _) = contract(root)?;
-    let (package, _) = resolve.push_dir(root.join(charm).join("wit"))?;
-    let world = resolve.select_world(&[package], Some(world))?;
+/// The bindings of the SDK for C.
+fn c(root: &Path) -> Result<Vec<Generated>> {
+    let (mut resolve, package) = contract(root)?;
+    let world = resolve.select_world(&[package], Some("charm"))?;
     let mut generator = wit_bindgen_c::Opts::default().build();
     let files = run(generator.as_mut(), &mut resolve, world)?;
-    Ok(placed(files, |name| Path::new(charm).join("src/bindings").join(name)))
+    Ok(placed(files, |name| Path::new("host-api/c/bindings").join(name)))
+}
+
+/// The declarations that the SDK for JavaScript is checked against.
+fn typescript(root: &Path) -> Result<Generated> {
+    let (resolve, package) = contract(root)?;
+    let world = resolve.select_world(&[package], Some("charm"))?;
+    let content = typescript::declarations(&resolve, world)?.into_bytes();
+    Ok(Generated { path: PathBuf::from("host-api/js/types/contract.d.ts"), content })
 }
 
 fn contract(root: &Path) -> Result<(Resolve, wit_bindgen_core::wit_parser::PackageId)> {

@@ -1,0 +1,197 @@
+// Write Periapt charms in C.
+//
+// A charm is a table of handlers, one for each event that it handles:
+//
+//     #include <periapt.h>
+//
+//     static void configure(const periapt_event *event) {
+//       (void)event;
+//       periapt_only_tcp(periapt_config_integer("port", 80));
+//       periapt_status(PERIAPT_ACTIVE, "says %s", periapt_config_text("greeting", "hello"));
+//     }
+//
+//     const periapt_handler periapt_handlers[] = {
+//         {"config-changed", configure},
+//         {NULL, NULL},
+//     };
+//
+// Failures: the first call that the host refuses fails the hook, with what the host said; whatever is called after it
+// does nothing, and answers NULL, 0 or false. So a handler may look at nothing but what it was after. `periapt_failed` says
+// whether it came to that, and `periapt_forgive` goes on as if nothing had happened.
+//
+// Memory: each hook runs in a fresh instance, which is gone when the hook ends. All texts and lists that are answered live
+// until then; nothing has to be freed, and nothing in memory lasts.
+#ifndef PERIAPT_H
+#define PERIAPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERIAPT_PRINTF(text, arguments) __attribute__((__format__(__printf__, text, arguments)))
+
+// --- Events -------------------------------------------------------------------------------------------------------------
+
+// What happened. What an event is not about is NULL or 0.
+typedef struct periapt_event {
+  const char *hook;       // as hooks are called: `config-changed`, `db-relation-joined`, `backup-action`
+  uint32_t attempt;       // 1 for the first
+  const char *endpoint;   // of a relation
+  uint32_t relation;      // its number
+  const char *app;        // the application at the other end
+  const char *unit;       // the remote unit; NULL in relation-changed: the application's bag changed
+  const char *departing;  // who leaves, in relation-departed
+  const char *name;       // of an action, a storage, a workload, a custom event
+  const char *id;         // of an action, a storage
+  const char *location;   // of a storage
+  const char *uri;        // of a secret
+  const char *label;      // of a secret; NULL if it has none
+  uint32_t revision;      // of a secret
+  const char *json;       // of a custom event: what its sender gave
+} periapt_event;
+
+typedef struct periapt_handler {
+  // The hook's name; `relation-changed` without an endpoint (`storage-attached`, `action`, ...) is for all that have no handler of
+  // their own, and `*` for whatever has none.
+  const char *hook;
+  void (*handle)(const periapt_event *event);
+} periapt_handler;
+
+// The charm's own, ended by {NULL, NULL}. An event without a handler is reported as unhandled.
+extern const periapt_handler periapt_handlers[];
+
+// --- Failures -----------------------------------------------------------------------------------------------------------
+
+// Why the host refused a call.
+typedef enum periapt_reason {
+  PERIAPT_NO_REASON = -1, // it did not, or the charm failed by itself
+  PERIAPT_INVALID_ARGUMENT,
+  PERIAPT_NOT_FOUND,
+  PERIAPT_PERMISSION_DENIED,
+  PERIAPT_NOT_LEADER,
+  PERIAPT_CONFLICT,
+  PERIAPT_ALREADY_EXISTS,
+  PERIAPT_LIMIT_EXCEEDED,
+  PERIAPT_NOT_GRANTED,
+  PERIAPT_NOT_READY,
+  PERIAPT_TRY_AGAIN,
+  PERIAPT_WRONG_CONTEXT,
+  PERIAPT_NOT_SUPPORTED,
+  PERIAPT_OTHER_FAILURE,
+  PERIAPT_OTHER,
+} periapt_reason;
+
+// Fails the hook: nothing that it asked for happens, save its statuses and its log. The first failure counts.
+void periapt_fail(const char *format, ...) PERIAPT_PRINTF(1, 2);
+// Whether the hook has failed.
+bool periapt_failed(void);
+// Why, if the host refused something.
+periapt_reason periapt_why(void);
+// What it failed with; NULL if it has not.
+const char *periapt_failure(void);
+// Goes on as if nothing had failed.
+void periapt_forgive(void);
+
+// --- Texts and lists ----------------------------------------------------------------------------------------------------
+
+// A text as by printf.
+const char *periapt_text(const char *format, ...) PERIAPT_PRINTF(1, 2);
+// Whether two texts are the same; NULL is the same as nothing.
+bool periapt_is(const char *text, const char *other);
+
+typedef struct periapt_texts {
+  const char *const *items;
+  size_t count;
+} periapt_texts;
+
+typedef struct periapt_ids {
+  const uint32_t *items;
+  size_t count;
+} periapt_ids;
+
+// --- The unit -----------------------------------------------------------------------------------------------------------
+
+const char *periapt_unit(void);
+const char *periapt_app(void);
+const char *periapt_model(void);
+const char *periapt_private_address(void);
+// True is guaranteed for 30 seconds from the answer.
+bool periapt_is_leader(void);
+
+// Options: `otherwise` is for those that are not set. One of another type fails the hook.
+const char *periapt_config_text(const char *key, const char *otherwise);
+int64_t periapt_config_integer(const char *key, int64_t otherwise);
+double periapt_config_number(const char *key, double otherwise);
+bool periapt_config_boolean(const char *key, bool otherwise);
+
+typedef enum periapt_workload { PERIAPT_MAINTENANCE, PERIAPT_BLOCKED, PERIAPT_WAITING, PERIAPT_ACTIVE } periapt_workload;
+
+// Seen at once; stays if the hook fails.
+void periapt_status(periapt_workload workload, const char *format, ...) PERIAPT_PRINTF(2, 3);
+// Leader only.
+void periapt_app_status(periapt_workload workload, const char *format, ...) PERIAPT_PRINTF(2, 3);
+// The version of the workload.
+void periapt_version(const char *version);
+
+typedef enum periapt_level { PERIAPT_TRACE, PERIAPT_DEBUG, PERIAPT_INFO, PERIAPT_WARNING, PERIAPT_ERROR } periapt_level;
+
+// A line in the unit's log, also of a hook that has failed.
+void periapt_log(periapt_level level, const char *format, ...) PERIAPT_PRINTF(2, 3);
+
+void periapt_open_tcp(int64_t port);
+void periapt_close_tcp(int64_t port);
+// Opens this TCP port, and closes all others of whatever protocol.
+void periapt_only_tcp(int64_t port);
+
+// What the charm keeps for its unit from one hook to the next; NULL: there is nothing under the key.
+const char *periapt_state(const char *key);
+void periapt_keep(const char *key, const char *format, ...) PERIAPT_PRINTF(2, 3);
+void periapt_forget(const char *key);
+
+// --- Relations ----------------------------------------------------------------------------------------------------------
+
+// The relations of an endpoint.
+periapt_ids periapt_relations(const char *endpoint);
+// The application at the other end.
+const char *periapt_remote_app(uint32_t relation);
+// The remote units that this unit has been told of, sorted.
+periapt_texts periapt_members(uint32_t relation);
+// A key of a unit's bag, or of an application's; NULL if it is not there.
+const char *periapt_get(uint32_t relation, const char *unit, const char *key);
+const char *periapt_get_app(uint32_t relation, const char *app, const char *key);
+// Writes to the unit's own bag; an empty value deletes the key.
+void periapt_set(uint32_t relation, const char *key, const char *format, ...) PERIAPT_PRINTF(3, 4);
+// Writes to the application's bag; leader only.
+void periapt_set_app(uint32_t relation, const char *key, const char *format, ...) PERIAPT_PRINTF(3, 4);
+
+// --- Secrets ------------------------------------------------------------------------------------------------------------
+
+// A key of the content that this unit tracks, by the secret's URI; NULL if the content has no such key.
+const char *periapt_secret(const char *uri, const char *key);
+// The same of the latest content, which is tracked from then on.
+const char *periapt_secret_refresh(const char *uri, const char *key);
+
+// --- Actions ------------------------------------------------------------------------------------------------------------
+
+// A parameter by its path; NULL if it was not given and has no default.
+const char *periapt_param_json(const char *path);
+// A text; one of another type fails the hook.
+const char *periapt_param_text(const char *path);
+int64_t periapt_param_integer(const char *path, int64_t otherwise);
+void periapt_result(const char *key, const char *format, ...) PERIAPT_PRINTF(2, 3);
+// Tells whoever waits for the action; sent at once.
+void periapt_action_log(const char *format, ...) PERIAPT_PRINTF(1, 2);
+// Says that the action failed. The handler goes on, and what it asks for happens.
+void periapt_action_fail(const char *format, ...) PERIAPT_PRINTF(1, 2);
+
+// --- Hook tools ---------------------------------------------------------------------------------------------------------
+
+// Runs one of Juju's hook tools, by a list of its name and its arguments that ends with NULL. What it printed, without its last
+// newline; a tool that fails fails the hook.
+const char *periapt_tool(const char *const arguments[]);
+#define PERIAPT_TOOL(...) periapt_tool((const char *const[]){__VA_ARGS__, NULL})
+
+// The text of a JSON text (`"a\n"`): unescaped; NULL if it is something else.
+const char *periapt_json_text(const char *json);
+
+#endif
