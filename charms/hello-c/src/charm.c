@@ -1,123 +1,65 @@
-// A charm that greets, written against Juju's hook tools alone.
+// A charm that greets: it answers whoever relates to it, and tells what it hears.
 
-#include <stdlib.h>
-#include <string.h>
+#include <inttypes.h>
+#include <periapt.h>
 
-#include "bindings/hello.h"
-#include "tools.h"
+#include "greeting.h"
 
-#define TOOL(...) tool((const char *const[]){__VA_ARGS__, NULL})
-#define DONE(...) tool_done((const char *const[]){__VA_ARGS__, NULL})
-
-static bool is(const hello_string_t *string, const char *expected) {
-  return string->len == strlen(expected) && memcmp(string->ptr, expected, string->len) == 0;
+static void install(const periapt_event *event) {
+  (void)event;
+  periapt_status(PERIAPT_MAINTENANCE, "learning to speak");
 }
 
-static char *owned(const hello_string_t *string) {
-  return text("%.*s", (int)string->len, (const char *)string->ptr);
+// Opens the port that is wanted, and greets every relation anew.
+static void configure(const periapt_event *event) {
+  (void)event;
+  int64_t port = periapt_config_integer("port", 7777);
+  const char *words = greeting();
+  if (words == NULL) return;
+  periapt_only_tcp(port);
+  periapt_ids relations = periapt_relations("greeting");
+  for (size_t i = 0; i < relations.count; i++) periapt_set(relations.items[i], "greeting", "%s!", words);
+  periapt_status(PERIAPT_ACTIVE, "says \"%s\" on port %" PRId64, words, port);
 }
 
-// The option as text, or NULL after a failure.
-static char *greeting(void) {
-  char *json = TOOL("config-get", "--format=json", "greeting");
-  char *value = json == NULL ? NULL : json_string(json);
-  if (json != NULL && value == NULL) {
-    tool_failure.code = 1;
-    tool_failure.message = text("config-get: option greeting is %s, expected a string", json);
-  }
-  free(json);
-  return value;
-}
-
-// Answers one unit in this unit's bag of the hook's relation.
-static void answer(const hello_string_t *remote_unit) {
-  char *unit = owned(remote_unit);
-  char *name = TOOL("relation-get", "name", unit);
-  char *greet = greeting();
-  if (name != NULL && greet != NULL) {
-    char *setting = text("greeting=%s, %s!", greet, *name == '\0' ? unit : name);
-    DONE("relation-set", setting);
-    free(setting);
-  }
-  free(greet);
-  free(name);
-  free(unit);
+// Answers one unit in this unit's bag of the relation.
+static void answer(const periapt_event *event) {
+  if (event->unit == NULL) return;
+  const char *words = greeting_for(event->relation, event->unit);
+  if (words != NULL) periapt_set(event->relation, "greeting", "%s", words);
 }
 
 // Says what another charm's unit greeted this one with.
-static void hear(const hello_string_t *remote_unit) {
-  char *unit = owned(remote_unit);
-  char *heard = TOOL("relation-get", "greeting", unit);
-  if (heard != NULL && *heard != '\0') {
-    char *message = text("heard from %s: %s", unit, heard);
-    DONE("juju-log", "-l", "INFO", "--", message);
-    DONE("status-set", "active", message);
-    free(message);
-  }
-  free(heard);
-  free(unit);
+static void hear(const periapt_event *event) {
+  const char *heard = event->unit == NULL ? NULL : periapt_get(event->relation, event->unit, "greeting");
+  if (heard == NULL) return;
+  const char *message = periapt_text("heard from %s: %s", event->unit, heard);
+  periapt_log(PERIAPT_INFO, "%s", message);
+  periapt_status(PERIAPT_ACTIVE, "%s", message);
 }
 
-// Closes the ports that are open and not wanted, opens the one that is, and greets every relation anew.
-static void configure(void) {
-  char *port = TOOL("config-get", "port");
-  char *greet = greeting();
-  char *open = TOOL("opened-ports");
-  if (port != NULL && greet != NULL && open != NULL) {
-    char *wanted = text("%s/tcp", port);
-    for (char *each = strtok(open, "\n"); each != NULL; each = strtok(NULL, "\n")) {
-      if (strcmp(each, wanted) != 0) DONE("close-port", each);
-    }
-    DONE("open-port", wanted);
-    char *ids = TOOL("relation-ids", "greeting");
-    char *setting = text("greeting=%s!", greet);
-    for (char *id = ids == NULL ? NULL : strtok(ids, "\n"); id != NULL; id = strtok(NULL, "\n")) {
-      DONE("relation-set", "-r", id, setting);
-    }
-    char *message = text("says \"%s\" on port %s", greet, port);
-    DONE("status-set", "active", message);
-    free(message);
-    free(setting);
-    free(ids);
-    free(wanted);
+// Greets whom an operator names, and counts how often it did.
+static void greet(const periapt_event *event) {
+  (void)event;
+  const char *whom = periapt_param_text("whom");
+  const char *words = greeting();
+  if (whom == NULL || words == NULL) return;
+  if (*whom == '\0') {
+    periapt_action_fail("nobody was named");
+    return;
   }
-  free(open);
-  free(greet);
-  free(port);
+  int times = count_greeting();
+  periapt_action_log("greeting %s", whom);
+  periapt_result("greeting", "%s, %s!", words, whom);
+  periapt_result("times", "%d", times);
 }
 
-static periapt_charm_types_outcome_t react(const periapt_charm_types_event_t *event) {
-  const periapt_charm_types_relation_joined_event_t *joined = &event->val.relation_joined;
-  const periapt_charm_types_relation_changed_event_t *changed = &event->val.relation_changed;
-  switch (event->tag) {
-    case PERIAPT_CHARM_TYPES_EVENT_INSTALL:
-      DONE("status-set", "maintenance", "learning to speak");
-      break;
-    case PERIAPT_CHARM_TYPES_EVENT_CONFIG_CHANGED:
-      configure();
-      break;
-    case PERIAPT_CHARM_TYPES_EVENT_RELATION_JOINED:
-      if (is(&joined->endpoint, "greeting")) answer(&joined->remote_unit);
-      break;
-    case PERIAPT_CHARM_TYPES_EVENT_RELATION_CHANGED:
-      if (!changed->remote_unit.is_some) break;
-      if (is(&changed->endpoint, "greeting")) answer(&changed->remote_unit.val);
-      if (is(&changed->endpoint, "hears")) hear(&changed->remote_unit.val);
-      break;
-    default:
-      return PERIAPT_CHARM_TYPES_OUTCOME_UNHANDLED;
-  }
-  return PERIAPT_CHARM_TYPES_OUTCOME_HANDLED;
-}
-
-bool exports_periapt_charm_handler_handle(exports_periapt_charm_handler_invocation_t *invocation,
-                                          exports_periapt_charm_handler_outcome_t *outcome,
-                                          exports_periapt_charm_handler_failure_t *failure) {
-  tools_begin();
-  *outcome = react(&invocation->event);
-  exports_periapt_charm_handler_invocation_free(invocation);
-  if (tool_failure.message == NULL) return true;
-  failure->code = tool_failure.code;
-  hello_string_dup(&failure->message, tool_failure.message);
-  return false;
-}
+const periapt_handler periapt_handlers[] = {
+    {"install", install},
+    {"config-changed", configure},
+    {"greeting-relation-joined", answer},
+    {"greeting-relation-changed", answer},
+    {"hears-relation-changed", hear},
+    {"greet-action", greet},
+    {NULL, NULL},
+};
