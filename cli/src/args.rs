@@ -190,6 +190,7 @@ pub(crate) enum Command {
     RemoveSshKey(commands::ssh_keys::RemoveSshKey),
 
     // Charms, and this program.
+    Init(commands::init::Init),
     Pack(commands::pack::Pack),
     TryHook(commands::try_hook::TryHook),
     HelpHookCommands(commands::action::HelpHookCommands),

@@ -19,6 +19,7 @@ pub(crate) mod destroy_controller;
 pub(crate) mod documentation;
 pub(crate) mod expose;
 pub(crate) mod hooks;
+pub(crate) mod init;
 pub(crate) mod integrate;
 pub(crate) mod machines;
 pub(crate) mod model;
@@ -141,6 +142,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::WaitFor(command) => command.run(context).await,
         Command::Resolved(command) => command.run(context).await,
         Command::CancelEvent(command) => command.run(context).await,
+        Command::Init(command) => command.run(context),
         Command::Pack(command) => command.run(context),
         Command::TryHook(command) => command.run(context).await,
         Command::HelpHookCommands(command) => command.run(context),

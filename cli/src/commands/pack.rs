@@ -1,7 +1,7 @@
 //! `pack`: an archive from a charm's directory.
 
 mod python;
-mod source;
+pub(crate) mod source;
 
 use std::{fs, path::PathBuf};
 
@@ -18,9 +18,10 @@ use crate::{
 /// sources. A component is taken as it is, a WASI preview 1 module is made into one. What could not run is refused, with the
 /// reason. The same component gives the same bytes.
 ///
-/// Sources are src/charm.js or src/charm.ts; or src/charm.py, a charm on the ops framework, with its libraries in lib and what
-/// requirements.txt or pyproject.toml ask for, which takes python3 with pip. The tools of a language that are not this
-/// machine's own are fetched once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
+/// A charm with src/charm.js or src/charm.ts is built by esbuild and componentize-qjs, which this machine's Node.js runs; one with
+/// src/charm.py, on the ops framework, with its libraries in lib and what requirements.txt or pyproject.toml ask for, by
+/// componentize-py, which takes python3 with pip; one with src/charm.c by this machine's clang or Zig; one with Cargo.toml by its
+/// cargo. The tools of a language that are not this machine's own are fetched once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -8,7 +8,7 @@ use std::{
 use crate::BuildError;
 
 /// How much of what a failed tool said is shown: its beginning and its end, since some say first what counts and some last.
-const FIRST_LINES: usize = 20;
+const FIRST_LINES: usize = 40;
 const LAST_LINES: usize = 20;
 
 /// A tool, and why it is run.
@@ -23,25 +23,14 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    /// A call of it, which nobody can answer.
+    /// A call of it.
     pub(crate) fn command(self) -> Command {
-        let mut command = Command::new(self.program);
-        command.stdin(Stdio::null());
-        command
+        Command::new(self.program)
     }
 
-    /// Runs it to its end; what it prints on standard output.
-    pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<String, BuildError> {
-        let output = command.output().map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => self.missing(),
-            _ => BuildError::Failed { what: what_of(command), output: source.to_string() },
-        })?;
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() {
-            return Ok(stdout);
-        }
-        let said = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
-        Err(BuildError::Failed { what: what.into(), output: shown(&said) })
+    /// Runs a call of it to its end.
+    pub(crate) fn run(self, command: &mut Command, what: impl Into<String>) -> Result<Said, BuildError> {
+        run(command, || self.missing(), what)
     }
 
     /// That it is not there.
@@ -51,8 +40,29 @@ impl Tool {
     }
 }
 
-fn what_of(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
+/// What a program said that did what it was asked.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a program to its end; `missing` is what it means that it is not there.
+pub(crate) fn run(
+    command: &mut Command,
+    missing: impl FnOnce() -> BuildError,
+    what: impl Into<String>,
+) -> Result<Said, BuildError> {
+    let output = command.stdin(Stdio::null()).output().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => missing(),
+        _ => BuildError::files(command.get_program())(source),
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    match output.status.success() {
+        true => Ok(Said { stdout, stderr }),
+        false => Err(BuildError::Failed { what: what.into(), output: shown(&format!("{stdout}{stderr}")) }),
+    }
 }
 
 /// The first and the last lines of a text, without control characters that could do something to a terminal.
@@ -75,7 +85,7 @@ mod tests {
         let script = "seq 100; printf '\\033[31mred\\n' >&2; exit 3";
         let error = SHELL.run(SHELL.command().args(["-c", script]), "counting").unwrap_err().to_string();
         assert!(error.starts_with("counting failed\n1\n2\n"), "{error}");
-        assert!(error.contains("\n20\n...\n82\n"), "{error}");
+        assert!(error.contains("\n40\n...\n82\n"), "{error}");
         assert!(error.ends_with("\n100\n[31mred"), "{error}");
     }
 

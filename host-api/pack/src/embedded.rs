@@ -51,3 +51,152 @@ pub(crate) const JAVASCRIPT_SDK: &[File] = files!("../../js/":
     "src/unit.js"
     "src/utf8.js"
 );
+
+/// The SDK for C.
+pub(crate) const C_SDK: &[File] = files!("../../c/":
+    "bindings/charm.c"
+    "bindings/charm.h"
+    "bindings/charm_component_type.o"
+    "include/periapt.h"
+    "src/action.c"
+    "src/failure.c"
+    "src/handle.c"
+    "src/internal.h"
+    "src/ports.c"
+    "src/relation.c"
+    "src/secret.c"
+    "src/text.c"
+    "src/tools.c"
+    "src/unit.c"
+);
+
+/// What charms in C are tested with, beside the SDK.
+pub(crate) const C_HARNESS: &[File] = files!("../../c/":
+    "testing/host.c"
+    "testing/host.h"
+    "testing/periapt_test.c"
+    "testing/periapt_test.h"
+);
+
+/// What charms in JavaScript are tested and written with, beside the SDK.
+pub(crate) const JAVASCRIPT_HARNESS: &[File] = files!("../../js/":
+    "README.md"
+    "src/host/memory.js"
+    "src/testing.js"
+    "src/testing/answers.js"
+    "src/testing/harness.js"
+    "src/testing/secrets.js"
+    "src/testing/state.js"
+    "types/contract.d.ts"
+    "types/index.d.ts"
+    "types/random.d.ts"
+    "types/testing.d.ts"
+);
+
+/// The SDK for Rust.
+pub(crate) const RUST_SDK: &[File] = files!("../../sdk/":
+    "README.md"
+    "src/action.rs"
+    "src/bag.rs"
+    "src/bindings.rs"
+    "src/charm.rs"
+    "src/config.rs"
+    "src/error.rs"
+    "src/event.rs"
+    "src/export.rs"
+    "src/later.rs"
+    "src/lib.rs"
+    "src/log.rs"
+    "src/ports.rs"
+    "src/relation.rs"
+    "src/resource.rs"
+    "src/secret.rs"
+    "src/state.rs"
+    "src/status.rs"
+    "src/storage.rs"
+    "src/testing.rs"
+    "src/testing/batch.rs"
+    "src/testing/declared.rs"
+    "src/testing/harness.rs"
+    "src/testing/imports.rs"
+    "src/testing/later.rs"
+    "src/testing/secrets.rs"
+    "src/testing/state.rs"
+    "src/tools.rs"
+    "src/unit.rs"
+);
+
+/// What a new charm has in any language.
+pub(crate) const NEW_CHARM: &[File] = files!("../templates/": "charmcraft.yaml");
+
+/// What a new charm has in one language. (Files that would mean something in this repository have other names here.)
+pub(crate) const NEW_IN_C: &[File] =
+    files!("../templates/c/": "Makefile" "README.md" "gitignore" "src/charm.c" "tests/charm_test.c");
+pub(crate) const NEW_IN_JAVASCRIPT: &[File] = files!("../templates/javascript/": "README.md" "gitignore" "package.json" "src/charm.js" "test/charm.test.js");
+pub(crate) const NEW_IN_PYTHON: &[File] = files!("../templates/python/":
+    "README.md"
+    "gitignore"
+    "pyproject.toml"
+    "requirements-dev.txt"
+    "requirements.txt"
+    "src/charm.py"
+    "tests/unit/test_charm.py"
+);
+pub(crate) const NEW_IN_RUST: &[File] = files!("../templates/rust/": "Cargo.toml.in" "README.md" "gitignore" "sdk/Cargo.toml.in" "src/lib.rs" "src/tests.rs");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All files below a directory of this repository, by their paths in it, but those of a few directories.
+    fn below(directory: &str, without: &[&str]) -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+        let (mut files, mut open) = (Vec::new(), vec![root.clone()]);
+        while let Some(next) = open.pop() {
+            for entry in fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                match path.is_dir() {
+                    true if without.contains(&name.as_str()) => {}
+                    true => open.push(path),
+                    false => files.push(name),
+                }
+            }
+        }
+        files.retain(|name| !without.contains(&name.as_str()));
+        files.sort();
+        files
+    }
+
+    fn names(parts: &[&[File]]) -> Vec<String> {
+        let mut names: Vec<_> =
+            parts.iter().flat_map(|files| files.iter()).map(|(name, _)| (*name).to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn no_file_of_an_sdk_is_forgotten() {
+        let c = below("../c", &[".gitattributes", "README.md"]);
+        assert_eq!(names(&[C_SDK, C_HARNESS]), c);
+        let not_shipped = [
+            "node_modules",
+            "pack",
+            "test",
+            ".gitignore",
+            "package-lock.json",
+            "tsconfig.json",
+            "tsconfig.sources.json",
+        ];
+        assert_eq!(names(&[JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]), below("../js", &not_shipped));
+        assert_eq!(names(&[RUST_SDK]), below("../sdk", &["Cargo.toml", "tests"]));
+    }
+
+    #[test]
+    fn the_sdk_of_a_new_charm_in_rust_has_the_dependencies_of_ours() {
+        let ours = include_str!("../../sdk/Cargo.toml");
+        let (_, theirs) =
+            include_str!("../templates/rust/sdk/Cargo.toml.in").split_once("[dependencies]").unwrap();
+        assert!(ours.contains(theirs.trim()), "{theirs}");
+    }
+}

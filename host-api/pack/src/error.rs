@@ -13,6 +13,12 @@ pub enum BuildError {
         /// The files that say so.
         marks: Vec<String>,
     },
+    /// A place for a new charm that has something in it.
+    #[error("{} is not empty", directory.display())]
+    NotEmpty {
+        /// Which.
+        directory: PathBuf,
+    },
     /// A program that has to be there.
     #[error("{program} is needed {purpose}, and is not there")]
     MissingTool {
@@ -60,6 +66,7 @@ impl BuildError {
             Self::SeveralLanguages { .. } => {
                 Some("keep the sources of one, or build it yourself and name what was built with --wasm")
             }
+            Self::NotEmpty { .. } => Some("name a directory that is not there yet"),
             Self::MissingTool { hint, .. } => Some(hint),
             Self::OldTool { .. } => Some("install a newer version, or put it first in PATH"),
             Self::Failed { .. } | Self::Files { .. } => None,

@@ -79,7 +79,7 @@ fn fetch(place: &Path, workshop: &Workshop) -> Result<(), BuildError> {
 }
 
 fn check_node() -> Result<(), BuildError> {
-    let found = NODE.run(NODE.command().arg("--version"), "asking node for its version")?;
+    let found = NODE.run(NODE.command().arg("--version"), "asking node for its version")?.stdout;
     let major: Option<u32> =
         found.trim().trim_start_matches('v').split('.').next().and_then(|text| text.parse().ok());
     match major {

@@ -7,18 +7,24 @@ use crate::BuildError;
 /// A language whose charms can be built from their sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
+    /// C.
+    C,
     /// JavaScript or TypeScript.
     JavaScript,
+    /// Rust.
+    Rust,
 }
 
 impl Language {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::JavaScript];
+    pub const ALL: [Self; 3] = [Self::C, Self::JavaScript, Self::Rust];
 
     /// The files by which a charm's directory shows its language: any one of them.
     pub fn marks(self) -> &'static [&'static str] {
         match self {
+            Self::C => &["src/charm.c"],
             Self::JavaScript => &["src/charm.ts", "src/charm.js", "src/charm.mjs"],
+            Self::Rust => &["Cargo.toml"],
         }
     }
 
@@ -50,7 +56,9 @@ impl Language {
 impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::C => "C",
             Self::JavaScript => "JavaScript",
+            Self::Rust => "Rust",
         })
     }
 }
@@ -73,5 +81,15 @@ mod tests {
                 assert_eq!(Language::of(directory.path()).unwrap(), Some(language), "{mark}");
             }
         }
+    }
+
+    #[test]
+    fn sources_of_two_languages_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("src")).unwrap();
+        fs::write(directory.path().join("src/charm.c"), "").unwrap();
+        fs::write(directory.path().join("Cargo.toml"), "").unwrap();
+        let error = Language::of(directory.path()).unwrap_err().to_string();
+        assert!(error.ends_with(" has sources of several languages: src/charm.c, Cargo.toml"), "{error}");
     }
 }

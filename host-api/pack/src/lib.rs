@@ -2,19 +2,23 @@
 //!
 //! [`Language::of`] says by its files which language a charm is written in, and [`build`] makes its WebAssembly with that
 //! language's own tools. What has to be fetched lies in a [`Workshop`]: a cache that is filled once, whole or not at all.
-//! Nothing here knows archives; `periapt-archive` packs what comes out.
+//! [`Template`] makes a new charm. Nothing here knows archives; `periapt-archive` packs what comes out.
 
+mod c;
 mod command;
 mod embedded;
 mod error;
 mod javascript;
 mod language;
+mod rust;
+mod template;
 mod workshop;
 
 use std::{collections::BTreeMap, path::Path};
 
 pub use error::BuildError;
 pub use language::Language;
+pub use template::Template;
 pub use workshop::Workshop;
 
 /// What was made of a charm's sources.
@@ -32,6 +36,8 @@ pub struct Built {
 /// [`BuildError`] says which tool is missing, or what the tool said.
 pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, BuildError> {
     match language {
+        Language::C => c::build(directory, workshop),
         Language::JavaScript => javascript::build(directory, workshop),
+        Language::Rust => rust::build(directory, workshop),
     }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 use std::{
+    ffi::OsString,
     fmt,
     fs::{self, File},
     path::{Path, PathBuf},
@@ -21,6 +22,7 @@ const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
 /// Where tools lie, and who is told what is being done.
 pub struct Workshop {
     cache: PathBuf,
+    variables: Box<dyn Fn(&str) -> Option<OsString>>,
     report: Box<dyn Fn(&str)>,
 }
 
@@ -31,17 +33,29 @@ impl fmt::Debug for Workshop {
 }
 
 impl Workshop {
-    /// In a directory; `report` is told what begins, as in `fetching esbuild`.
-    pub fn new(cache: PathBuf, report: impl Fn(&str) + 'static) -> Self {
-        Self { cache, report: Box::new(report) }
+    /// Where the environment says: `PERIAPT_CACHE`, else `periapt` in the user's cache directory; none if neither that nor
+    /// the user's home is known. `variables` reads one; `report` is told what begins, as in `fetching esbuild`.
+    pub fn new(
+        variables: impl Fn(&str) -> Option<OsString> + 'static,
+        report: impl Fn(&str) + 'static,
+    ) -> Option<Self> {
+        let directory = |name: &str| variables(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = directory(CACHE_VARIABLE)
+            .or_else(|| directory("XDG_CACHE_HOME").map(|path| path.join("periapt")))
+            .or_else(|| directory("HOME").map(|path| path.join(".cache/periapt")))?;
+        // Tools are run in other directories than this one.
+        let cache = std::path::absolute(&cache).unwrap_or(cache);
+        Some(Self { cache, variables: Box::new(variables), report: Box::new(report) })
     }
 
-    /// Where the environment says: `PERIAPT_CACHE`, else `periapt` in the user's cache directory; none if neither that nor
-    /// the user's home is known. `variable` reads one, where it is set and not empty.
-    pub fn locate(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-        variable(CACHE_VARIABLE)
-            .or_else(|| variable("XDG_CACHE_HOME").map(|path| path.join("periapt")))
-            .or_else(|| variable("HOME").map(|path| path.join(".cache/periapt")))
+    /// The cache itself.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// A variable of the environment; none if it is empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        (self.variables)(name).filter(|value| !value.is_empty())
     }
 
     /// Tells what begins.
@@ -102,6 +116,11 @@ mod tests {
 
     use super::*;
 
+    fn workshop(cache: &Path) -> Workshop {
+        let cache = cache.as_os_str().to_owned();
+        Workshop::new(move |name| (name == CACHE_VARIABLE).then(|| cache.clone()), |_| {}).unwrap()
+    }
+
     fn failed() -> BuildError {
         BuildError::Failed { what: "fetching".into(), output: "no network".into() }
     }
@@ -109,7 +128,7 @@ mod tests {
     #[test]
     fn tools_are_there_whole_or_not_at_all_and_are_made_once() {
         let cache = tempfile::tempdir().unwrap();
-        let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+        let workshop = workshop(cache.path());
         let broken = workshop.tools("x", &["1"], |place| {
             fs::write(place.join("half"), "").unwrap();
             Err(failed())
@@ -136,7 +155,7 @@ mod tests {
         let unfinished = cache.path().join("tools/x.unfinished");
         fs::create_dir_all(&unfinished).unwrap();
         fs::write(unfinished.join("half"), "").unwrap();
-        let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+        let workshop = workshop(cache.path());
         let place = workshop.tools("x", &["1"], |_| Ok(())).unwrap();
         assert_eq!(fs::read_dir(place).unwrap().count(), 0);
     }
@@ -148,7 +167,7 @@ mod tests {
         let packers = (0..4).map(|_| {
             let (cache, made) = (Arc::clone(&cache), Arc::clone(&made));
             thread::spawn(move || {
-                let workshop = Workshop::new(cache.path().to_owned(), |_| {});
+                let workshop = workshop(cache.path());
                 let count = |_: &Path| {
                     made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     Ok(())
@@ -165,10 +184,13 @@ mod tests {
 
     #[test]
     fn the_cache_lies_where_its_variable_says_else_with_the_users() {
-        let some = |wanted: &'static str| move |name: &str| (name == wanted).then(|| PathBuf::from("/c"));
-        assert_eq!(Workshop::locate(some("PERIAPT_CACHE")), Some("/c".into()));
-        assert_eq!(Workshop::locate(some("XDG_CACHE_HOME")), Some("/c/periapt".into()));
-        assert_eq!(Workshop::locate(some("HOME")), Some("/c/.cache/periapt".into()));
-        assert_eq!(Workshop::locate(some("PATH")), None);
+        let cache = |wanted: &'static str| {
+            let variables = move |name: &str| (name == wanted).then(|| OsString::from("/c"));
+            Workshop::new(variables, |_| {}).map(|workshop| workshop.cache)
+        };
+        assert_eq!(cache("PERIAPT_CACHE"), Some("/c".into()));
+        assert_eq!(cache("XDG_CACHE_HOME"), Some("/c/periapt".into()));
+        assert_eq!(cache("HOME"), Some("/c/.cache/periapt".into()));
+        assert_eq!(cache("PATH"), None);
     }
 }

@@ -78,7 +78,7 @@ const WAYS: &str = r#"
 import { on, blocked } from "@periapt/charm";
 import { message } from "./words.js";
 
-const grow = () => { const all = []; for (;;) all.push(new Array(1e6).fill(1)); };
+const grow = () => { const all = []; for (;;) all.push(new Uint8Array(1 << 24)); };
 const recurse = (n) => recurse(n + 1) + 1;
 
 const ways = {
@@ -98,7 +98,7 @@ on("config-changed", (unit) => ways[unit.config.mode](unit));
 #[test]
 fn what_goes_wrong_in_javascript_is_told_and_stopped() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
-    periapt.ok(["model-config", "automatically-retry-hooks=false", "hook-cpu-budget=1s"])?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false", "hook-cpu-budget=2s"])?;
     let words = "export const message = \"out of luck\";\n";
     let sources = [("src/charm.js", WAYS), ("src/words.js", words)];
     deploy(&periapt, &written(&periapt, "ways", &sources)?, &[])?;
@@ -146,5 +146,53 @@ fn what_cannot_be_built_is_told_in_the_authors_words() -> anyhow::Result<()> {
     assert!(said.contains("src/charm.js:1:8: Could not resolve \"left-pad\""), "{said}");
     let said = pack("thrown", &[("src/charm.js", "throw new Error(\"at once\");\n")])?;
     assert!(said.contains("at once"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_charm_in_c_is_packed_from_its_sources_and_does_its_work() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    let hello = charm("hello-c");
+    deploy(&periapt, &hello, &["hello"])?;
+    deploy(&periapt, &hello, &["other"])?;
+    periapt.wait_for(["unit", "hello/0", "--message", "says \"Hello\" on port 7777"])?;
+    periapt.ok(["integrate", "hello:greeting", "other:hears"])?;
+    periapt.wait_for(["unit", "other/0", "--message", "heard from hello/0: Hello, other/0!"])?;
+    let shown = periapt.json(["run", "hello/0", "greet", "whom=s\u{e9}same \"et\" toi"])?;
+    let greeting = text(&shown, "/hello~10/results/greeting")?;
+    assert_eq!(greeting, "Hello, s\u{e9}same \"et\" toi!");
+
+    // What the SDK refuses fails the hook with its words, and nothing of the hook happened.
+    periapt.ok(["config", "hello", "port=70000"])?;
+    periapt.wait_for(["unit", "hello/0", "--status", "error"])?;
+    let log = periapt.ok(["debug-log", "--no-tail", "--lines", "5", "-i", "hello/0"])?;
+    assert!(log.contains("failed: 70000 is no port: expected 1 to 65535"), "{log}");
+    let shown = periapt.json(["show-unit", "hello/0"])?;
+    assert_eq!(shown["hello/0"]["opened-ports"], json!(["7777/tcp"]));
+    Ok(())
+}
+
+#[test]
+fn a_tool_that_is_missing_is_named_with_the_way_to_it() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let nothing = periapt.path().join("nothing");
+    fs::create_dir(&nothing)?;
+    for (source, said) in [
+        (
+            "src/charm.js",
+            "node is needed to pack charms in JavaScript, and is not there\nhint: install Node.js 18",
+        ),
+        (
+            "src/charm.c",
+            "a C compiler that builds for wasm32-wasi is needed to pack charms in C, and is not there\nhint: install clang",
+        ),
+    ] {
+        let directory = written(&periapt, &source.replace(['/', '.'], "-"), &[(source, "")])?;
+        let mut command = periapt.command(["pack".as_ref(), directory.as_os_str()]);
+        let output = command.env("PATH", &nothing).env_remove("PERIAPT_CLANG").output()?;
+        let stderr = String::from_utf8(output.stderr)?;
+        assert_eq!((output.status.code(), stderr.contains(said)), (Some(1), true), "{stderr}");
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod agents;
+mod beginning;
 mod bundles;
 mod catalogue;
 mod changes;

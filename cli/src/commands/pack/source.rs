@@ -46,27 +46,22 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(100));
     let (shown, quiet) = (bar.clone(), context.quiet);
-    let workshop = Workshop::new(cache()?, move |what| match shown.is_hidden() {
+    let report = move |what: &str| match shown.is_hidden() {
         // No terminal: a line each, which a log keeps.
         true if !quiet => note(what),
         true => {}
         false => shown.set_message(what.to_owned()),
-    });
+    };
+    let workshop = Workshop::new(|name| env::var_os(name), report).ok_or_else(|| {
+        Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
+    })?;
     let built = periapt_pack::build(directory, language, &workshop);
     bar.finish_and_clear();
     Ok(Code { name: directory.to_owned(), built: built.map_err(failed)? })
 }
 
-/// Where tools are kept that were fetched.
-fn cache() -> Result<PathBuf> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = Workshop::locate(variable).ok_or_else(|| {
-        Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
-    })?;
-    std::path::absolute(&cache).explain(|| format!("{}", cache.display()))
-}
-
-fn failed(error: BuildError) -> Failure {
+/// Tells it with what to do about it.
+pub(crate) fn failed(error: BuildError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error.hint() {
         Some(hint) => failure.with_hint(hint),

@@ -1,0 +1,125 @@
+//! Charms in Rust: a `cdylib` for `wasm32-wasip1`, by this machine's cargo.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{
+    BuildError, Built, Workshop,
+    command::{Tool, run},
+};
+
+const TARGET: &str = "wasm32-wasip1";
+
+const CARGO: Tool = Tool {
+    program: "cargo",
+    purpose: "to pack charms in Rust",
+    hint: "install Rust: https://rustup.rs, then `rustup target add wasm32-wasip1`",
+};
+
+/// Debian's compiler, with the sources of its standard library, and what links them. rustup's compiler cannot build
+/// them: compiler and sources are of one version, and named outright.
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+const DEBIAN_STD: &str = "/usr/lib/rustlib/src/rust/library/std";
+const WASI_LIBC: &str = "/usr/lib/wasm32-wasi";
+
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
+    workshop.report("building the charm in Rust");
+    let mut command = match Toolchain::find()? {
+        Toolchain::Target => CARGO.command(),
+        Toolchain::Debian { linker } => debian(&linker, workshop),
+    };
+    command.current_dir(directory).args(["build", "--release", "--target", TARGET]);
+    command.args(["--message-format", "json-render-diagnostics"]);
+    let what = format!("building {}", directory.join("Cargo.toml").display());
+    let said = run(&mut command, || CARGO.missing(), &what)?;
+    let Some(module) = module_of(&said.stdout, directory) else {
+        let output = "it has no library for WebAssembly: Cargo.toml needs `[lib] crate-type = [\"cdylib\"]`";
+        return Err(BuildError::Failed { what, output: output.to_owned() });
+    };
+    let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
+    Ok(Built { wasm, ..Built::default() })
+}
+
+/// A compiler that has the standard library for the target, or can build it.
+enum Toolchain {
+    /// The one in PATH has it, by rustup or from a distribution that ships it.
+    Target,
+    /// Debian's builds it.
+    Debian { linker: PathBuf },
+}
+
+impl Toolchain {
+    fn find() -> Result<Self, BuildError> {
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--print", "target-libdir", "--target", TARGET]);
+        let library = rustc.output().ok().filter(|output| output.status.success());
+        let library = library.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+        if library.is_some_and(|directory| has_std(&directory)) {
+            return Ok(Self::Target);
+        }
+        let needed = [DEBIAN_CARGO, DEBIAN_RUSTC, DEBIAN_STD, WASI_LIBC];
+        let linker = newest_linker(Path::new("/usr/bin"));
+        match linker.filter(|_| needed.iter().all(|path| Path::new(path).exists())) {
+            Some(linker) => Ok(Self::Debian { linker }),
+            None => Err(BuildError::MissingTool {
+                program: format!("a Rust compiler for {TARGET}"),
+                purpose: CARGO.purpose,
+                hint: "`rustup target add wasm32-wasip1`; or Debian's rustc-web, cargo-web, rust-web-src, lld-19 and wasi-libc",
+            }),
+        }
+    }
+}
+
+fn has_std(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with("libstd-"))
+}
+
+fn newest_linker(directory: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let linkers = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix("wasm-ld")?.trim_start_matches('-').parse::<u32>().unwrap_or(0);
+        Some((version, entry.path()))
+    });
+    linkers.max().map(|(_, path)| path)
+}
+
+/// A call of Debian's cargo. The flags are those of `tools/guest`, and the directory is the one that it builds in, so that a machine
+/// builds the standard library once.
+fn debian(linker: &Path, workshop: &Workshop) -> Command {
+    let mut command = Command::new(DEBIAN_CARGO);
+    for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTUP_TOOLCHAIN"] {
+        command.env_remove(variable);
+    }
+    let flags =
+        format!("-Clink-self-contained=no -Clink-arg={WASI_LIBC}/crt1-reactor.o -Lnative={WASI_LIBC}");
+    command
+        .env("CARGO_TARGET_DIR", workshop.cache().join("guests/target"))
+        .env("RUSTC", DEBIAN_RUSTC)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_WASM32_WASIP1_LINKER", linker)
+        .env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", flags)
+        .arg("-Zbuild-std=std,panic_abort");
+    command
+}
+
+/// The module that cargo says it made of the package in a directory.
+fn module_of(messages: &str, directory: &Path) -> Option<PathBuf> {
+    let manifest = fs::canonicalize(directory.join("Cargo.toml")).ok()?;
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut own = messages.filter(|message| {
+        message["reason"] == "compiler-artifact"
+            && message["manifest_path"].as_str().map(Path::new) == Some(&manifest)
+    });
+    own.find_map(|message| {
+        let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+        files.map(PathBuf::from).find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
+    })
+}

@@ -1,0 +1,71 @@
+//! `init`: in each language a charm that passes its own tests, packs, and is active once it is deployed.
+
+use std::{path::Path, process::Command};
+
+use anyhow::ensure;
+use periapt_tests::Installation;
+
+use crate::text;
+
+/// Makes a charm, lets `test` run its own tests, packs and deploys it, and sees it at work.
+fn begins(language: &str, test: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    let said = periapt.run(["init", "--language", language, "my-charm"])?;
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let directory = periapt.path().join("my-charm");
+    test(&directory)?;
+    periapt.ok(["pack", "./my-charm"])?;
+    periapt.ok(["deploy", "./my-charm.charm", "--config", "greeting=Ahoy"])?;
+    periapt.wait_for(["application", "my-charm", "--status", "active", "--message", "says Ahoy"])?;
+    let shown = periapt.json(["run", "my-charm/0", "greet", "whom=you"])?;
+    assert_eq!(text(&shown, "/my-charm~10/results/greeting")?, "Ahoy, you!");
+    Ok(())
+}
+
+/// Runs a tool of the language in the charm's directory.
+fn run(directory: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new(program).args(arguments).current_dir(directory).output()?;
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} {arguments:?}: {said}");
+    Ok(())
+}
+
+#[test]
+fn a_new_charm_in_javascript_is_tested_packed_and_active() -> anyhow::Result<()> {
+    begins("js", |directory| {
+        // Its one dependency lies beside it: nothing is fetched.
+        run(directory, "npm", &["install", "--offline", "--no-audit", "--no-fund"])?;
+        run(directory, "npm", &["test"])
+    })
+}
+
+#[test]
+fn a_new_charm_in_c_is_tested_packed_and_active() -> anyhow::Result<()> {
+    begins("c", |directory| run(directory, "make", &["test"]))
+}
+
+#[test]
+fn a_new_charm_in_rust_is_packed_and_active() -> anyhow::Result<()> {
+    // Its tests are run by `tools/test`, in one place, where the SDK is compiled once.
+    begins("rust", |_| Ok(()))
+}
+
+#[test]
+fn a_new_charm_in_python_is_packed_and_active() -> anyhow::Result<()> {
+    // Its tests need packages from PyPI.
+    begins("python", |_| Ok(()))
+}
+
+#[test]
+fn a_new_charm_takes_no_place_that_is_taken_and_no_name_that_is_none() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["init", "--language", "c", "my-charm"])?;
+    let said = periapt.refused(["init", "--language", "js", "my-charm"])?;
+    assert!(said.contains("my-charm is not empty\nhint: name a directory that is not there yet"), "{said}");
+    let said = periapt.refused(["init", "--language", "js", "My_Charm"])?;
+    assert!(said.contains("hint: say the charm's name with --name"), "{said}");
+    assert!(!periapt.path().join("My_Charm").exists());
+    periapt.ok(["init", "--language", "js", "My_Charm", "--name", "mine"])?;
+    Ok(())
+}
