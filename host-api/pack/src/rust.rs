@@ -114,12 +114,13 @@ fn debian(linker: &Path, workshop: &Workshop) -> Command {
 fn module_of(messages: &str, directory: &Path) -> Option<PathBuf> {
     let manifest = fs::canonicalize(directory.join("Cargo.toml")).ok()?;
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let text = |message: &Value, key: &str| message.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut own = messages.filter(|message| {
-        message["reason"] == "compiler-artifact"
-            && message["manifest_path"].as_str().map(Path::new) == Some(&manifest)
+        text(message, "reason").as_deref() == Some("compiler-artifact")
+            && text(message, "manifest_path").is_some_and(|path| Path::new(&path) == manifest)
     });
     own.find_map(|message| {
-        let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+        let files = message.get("filenames")?.as_array()?.iter().filter_map(Value::as_str);
         files.map(PathBuf::from).find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
     })
 }

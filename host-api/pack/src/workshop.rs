@@ -22,9 +22,12 @@ const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
 /// Where tools lie, and who is told what is being done.
 pub struct Workshop {
     cache: PathBuf,
-    variables: Box<dyn Fn(&str) -> Option<OsString>>,
+    variables: Box<Variables>,
     report: Box<dyn Fn(&str)>,
 }
+
+/// Reads a variable of the environment.
+type Variables = dyn Fn(&str) -> Option<OsString>;
 
 impl fmt::Debug for Workshop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
