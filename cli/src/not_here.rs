@@ -179,12 +179,6 @@ const OPTIONS: &[OptionReason] = &[
         instead: "leave it out",
     },
     OptionReason {
-        verb: "bootstrap",
-        options: &["--model-default"],
-        because: "they can be set at any time",
-        instead: "`periapt model-defaults KEY=VALUE`",
-    },
-    OptionReason {
         verb: "add-model",
         options: &["--credential"],
         because: "there are no clouds, and so no credentials for them",

@@ -27,6 +27,9 @@ pub struct Register {
     /// Where the host stands; may be empty.
     #[serde(default)]
     pub availability_zone: String,
+    /// How many cores the host has that the agent may use; 0: not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cores: u32,
     /// Words by which units are placed on it (`constraints`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<TagName>,
@@ -145,4 +148,8 @@ pub mod header {
     pub const AGENT: &str = "periapt-agent";
     /// The calling user's name.
     pub const USER: &str = "periapt-user";
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

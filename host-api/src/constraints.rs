@@ -1,7 +1,7 @@
 //! Constraints: which agents units may be placed on, and the memory of their hooks, in Juju's words.
 //!
-//! A sandbox has no cores, disks or instance types to choose from; keys that ask for these are refused with what there
-//! is instead.
+//! A sandbox has no disks or instance types to choose from; keys that ask for these are refused with what there is
+//! instead. Cores are those of the agent's host, which all that runs there shares.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -37,6 +37,9 @@ pub struct Constraints {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct AgentConstraints {
+    /// How many cores its host has at least; none: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
     /// Tags that the agent has; none: any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
@@ -73,7 +76,7 @@ pub enum ConstraintsError {
         because: &'static str,
     },
     /// Nobody's key.
-    #[error("unknown constraint {0:?}; known are mem, tags and zones")]
+    #[error("unknown constraint {0:?}; known are cores, mem, tags and zones")]
     Unknown(String),
     /// A value that the key cannot have.
     #[error("bad {key:?} constraint: {reason}")]
@@ -89,7 +92,7 @@ pub enum ConstraintsError {
 const NOT_HERE: &[(&[&str], &str)] = &[
     (&["arch"], "a charm's component runs on any architecture"),
     (
-        &["cores", "cpu-cores", "cpu-power"],
+        &["cpu-power"],
         "a hook runs on one core at a time; `config hook-cpu-budget` says how much of it it may use",
     ),
     (
@@ -132,6 +135,8 @@ impl Constraints {
     fn set(&mut self, key: &str, value: &str) -> Result<(), ConstraintsError> {
         match key {
             "mem" => self.mem = memory(value)?,
+            // Juju's older name is still written.
+            "cores" | "cpu-cores" => self.agents.cores = Some(cores(value)?),
             "tags" => self.agents.tags = Some(value.parse()?),
             "zones" => self.agents.zones = Some(zones(value)?),
             key => {
@@ -175,19 +180,20 @@ impl AgentConstraints {
     /// These, and for what is not said here what `outer` says.
     pub fn or(&self, outer: &Self) -> Self {
         Self {
+            cores: self.cores.or(outer.cores),
             tags: self.tags.clone().or_else(|| outer.tags.clone()),
             zones: self.zones.clone().or_else(|| outer.zones.clone()),
         }
     }
 
-    /// Whether an agent is as it is asked to be.
-    pub fn admit(&self, tags: &BTreeSet<TagName>, zone: &str) -> bool {
+    /// Whether an agent with these tags, in this zone, on a host with so many cores, is as it is asked to be.
+    pub fn admit(&self, tags: &BTreeSet<TagName>, zone: &str, cores: u32) -> bool {
         let tagged = self
             .tags
             .as_ref()
             .is_none_or(|asked| asked.with.is_subset(tags) && asked.without.is_disjoint(tags));
         let zoned = self.zones.as_ref().is_none_or(|zones| zones.is_empty() || zones.contains(zone));
-        tagged && zoned
+        tagged && zoned && self.cores.is_none_or(|asked| cores >= asked)
     }
 }
 
@@ -201,6 +207,15 @@ fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
     let wrong =
         |error: crate::budget::BudgetError| ConstraintsError::Value { key: "mem", reason: error.to_string() };
     BudgetKey::HookMemoryLimit.parse(&text).map(Some).map_err(wrong)
+}
+
+/// A number; nothing asks nothing.
+fn cores(text: &str) -> Result<u32, ConstraintsError> {
+    let wrong = || {
+        let reason = format!("{:?} is no number of cores", text.chars().take(64).collect::<String>());
+        ConstraintsError::Value { key: "cores", reason }
+    };
+    if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| wrong()) }
 }
 
 fn zones(text: &str) -> Result<BTreeSet<String>, ConstraintsError> {
@@ -281,7 +296,7 @@ impl fmt::Display for Constraints {
     }
 }
 
-/// `tags=ssd,^slow zones=a,b`
+/// `cores=4 tags=ssd,^slow zones=a,b`
 impl fmt::Display for AgentConstraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tags = self.tags.as_ref().map(|tags| format!("tags={tags}"));
@@ -289,6 +304,10 @@ impl fmt::Display for AgentConstraints {
             .zones
             .iter()
             .map(|zones| format!("zones={}", zones.iter().map(String::as_str).collect::<Vec<_>>().join(",")));
-        f.write_str(&tags.into_iter().chain(zones).collect::<Vec<_>>().join(" "))
+        let cores = self.cores.map(|cores| match cores {
+            0 => "cores=".to_owned(),
+            cores => format!("cores={cores}"),
+        });
+        f.write_str(&cores.into_iter().chain(tags).chain(zones).collect::<Vec<_>>().join(" "))
     }
 }

@@ -10,9 +10,9 @@ from conftest import Juju
 def test_an_offer_is_consumed_related_and_removed(juju: Juju, other: Juju, charm):
     juju.deploy(charm('mysql'))
     juju.offer('mysql', endpoint='db', name='store')
-    # With the model and its controller before the application's name.
-    juju.offer(f'{juju.model}.mysql', endpoint=['db'], name='second', controller='local')
-    qualified = Juju(model=f'local:{juju.model}')
+    # With the model, its owner and its controller before the application's name.
+    juju.offer(f'admin/{juju.model}.mysql', endpoint=['db'], name='second', controller='local')
+    qualified = Juju(model=f'local:admin/{juju.model}')
     qualified.offer('mysql', endpoint='db', name='third')
     assert set(juju.status().offers) == {'second', 'store', 'third'}
     assert 'store' in juju.cli('offers')

@@ -162,6 +162,7 @@ def test_what_is_deployed_wrongly_is_refused(juju: Juju, charm, tmp_path):
         (tmp_path / 'none.charm', {}, 'none.charm'),
         (charm('mysql'), {'app': 'two', 'config': {'nothing': 1}}, 'nothing'),
         (charm('mysql'), {'app': 'two', 'channel': 'edge'}, 'there is no store of charms'),
+        (charm('mysql'), {'app': 'two', 'constraints': {'cores': 'many'}}, 'cores'),
         (charm('mysql'), {'app': 'two', 'base': 'ubuntu@24.04'}, 'all charms run on one base'),
         (charm('mysql'), {'app': 'two', 'resources': {'image': './x'}}, 'x'),
     ]:

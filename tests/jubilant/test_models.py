@@ -57,6 +57,86 @@ def test_a_model_that_is_not_there_is_an_error():
     assert 'nowhere' in error.value.stderr
 
 
+def test_configuration_is_read_set_and_reset(juju: Juju):
+    config = juju.model_config()
+    assert config['automatically-retry-hooks'] is True and config['update-status-hook-interval'] == '5m'
+    juju.model_config({'automatically-retry-hooks': False, 'update-status-hook-interval': '10m'})
+    config = juju.model_config()
+    assert config['automatically-retry-hooks'] is False and config['update-status-hook-interval'] == '10m'
+    juju.model_config({'hook-timeout': '1m'}, reset='update-status-hook-interval')
+    juju.model_config(reset=['automatically-retry-hooks'])
+    config = juju.model_config()
+    assert config['automatically-retry-hooks'] is True and config['update-status-hook-interval'] == '5m'
+    assert config['hook-timeout'] == '1m'
+    with pytest.raises(jubilant.CLIError) as error:
+        juju.model_config({'no-such-key': 1})
+    assert 'no-such-key' in error.value.stderr
+
+
+def test_a_model_is_added_with_configuration_and_cloud(controller: str):
+    with jubilant.temp_model(cloud='localhost', config={'automatically-retry-hooks': False}) as juju:
+        assert juju.model_config()['automatically-retry-hooks'] is False
+        with pytest.raises(jubilant.CLIError) as error:
+            Juju().add_model('elsewhere', 'aws/eu-west-1')
+        assert 'aws/eu-west-1' in error.value.stderr
+        with pytest.raises(jubilant.CLIError):
+            Juju().add_model('elsewhere', config={'no-such-key': 1})
+        assert 'elsewhere' not in names(juju)
+
+
+def test_constraints_are_read_and_set(juju: Juju):
+    assert not juju.model_constraints()
+    juju.model_constraints({'mem': '1G', 'cores': 4})
+    assert juju.model_constraints() == {'mem': 1024, 'cores': 4}
+    with pytest.raises(jubilant.CLIError) as error:
+        juju.model_constraints({'instance-type': 'm5.large'})
+    assert 'instance-type' in error.value.stderr
+    juju.cli('set-model-constraints')
+    assert not juju.model_constraints()
+
+
+def test_a_model_is_shown_by_each_of_its_names(juju: Juju, controller: str, charm):
+    juju.deploy(charm('mysql'))
+    juju.wait(jubilant.all_active)
+    info = juju.show_model()
+    assert (info.short_name, info.name) == (juju.model, f'admin/{juju.model}')
+    assert (info.controller_name, info.cloud, info.model_type) == (controller, 'periapt', 'iaas')
+    assert not info.is_controller and info.life == 'alive' and info.status.current == 'available'
+    assert uuid.UUID(info.model_uuid) != uuid.UUID(info.controller_uuid)
+    assert info.users['admin'].access == 'admin' and info.agent_version == juju.status().model.version
+    assert [machine.cores > 0 for machine in info.machines.values()] == [True]
+    for name in (juju.model, f'admin/{juju.model}', f'{controller}:admin/{juju.model}', f'{controller}:{juju.model}'):
+        assert juju.show_model(name).model_uuid == info.model_uuid
+        assert Juju(model=name).show_model().model_uuid == info.model_uuid
+        assert Juju(model=name).status().model.name == juju.model
+    with pytest.raises(jubilant.CLIError):
+        juju.show_model(f'nobody/{juju.model}')
+
+
+def test_a_second_controller_is_bootstrapped_beside_the_first(controller: str):
+    juju = Juju()
+    juju.bootstrap('localhost', 'second', model_defaults={'hook-timeout': '1m'}, force=True)
+    try:
+        assert juju.cli('switch', include_model=False).split(':')[0].split()[0] == controller, 'it was not switched to'
+        juju.add_model('there', controller='second')
+        assert juju.status().model.controller == 'second'
+        assert juju.model_config()['hook-timeout'] == '1m'
+        with pytest.raises(jubilant.CLIError) as error:
+            juju.bootstrap('localhost', 'second')
+        assert 'already exists' in error.value.stderr
+    finally:
+        juju.cli('kill-controller', 'second', '--no-prompt', include_model=False)
+    for arguments, text in [
+        ({'cloud': 'aws', 'controller': 'third'}, 'no place for a controller'),
+        ({'cloud': 'localhost', 'controller': 'third', 'to': 'zone=a'}, 'bootstrap --to is not here'),
+        ({'cloud': 'localhost', 'controller': 'third', 'model_defaults': {'no-such-key': 1}}, 'no-such-key'),
+    ]:
+        with pytest.raises(jubilant.CLIError) as error:
+            juju.bootstrap(**arguments)
+        assert error.value.returncode == 1 and text in error.value.stderr
+    assert 'third' not in juju.cli('controllers', include_model=False)
+
+
 def test_the_version_is_taken_apart(juju: Juju):
     version = juju.version()
     assert str(version) == juju.cli('version', include_model=False).strip()

@@ -3,22 +3,24 @@
 use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt as _};
 
 use clap::Args;
-use periapt_host_api::AgentName;
+use periapt_host_api::{
+    AgentName,
+    command::ControllerCommand,
+    settings::{ModelSettings, SettingKey},
+};
 
+use super::{clouds::HERE, settings};
 use crate::{
     context::{Context, client},
     data::{
         ClientData, ControllerDir, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
     },
-    error::{Explain as _, Failure, Result},
+    error::{Explain as _, Failure, Result, with_source},
     local::{alive, end, start_agent, start_controller},
 };
 
 /// A controller's name where nobody says one.
 const DEFAULT_NAME: &str = "local";
-
-/// What this machine is called as a cloud: as Juju calls it, and as statuses do.
-const HERE: [&str; 2] = ["localhost", "periapt"];
 
 /// Start a controller on this machine, with an agent that runs units
 ///
@@ -36,6 +38,9 @@ pub(crate) struct Bootstrap {
     /// Stay with the controller that is the current one now
     #[arg(long)]
     no_switch: bool,
+    /// A setting KEY=VALUE of all its models, or a YAML file of settings, as model-defaults sets them; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    model_default: Vec<String>,
     /// Taken for Juju's sake: there are no checks to pass over
     #[arg(long, hide = true)]
     force: bool,
@@ -56,6 +61,13 @@ pub(crate) struct Bootstrap {
 impl Bootstrap {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let name = &self.name()?;
+        let defaults = settings::from_options(&self.model_default, None)?;
+        // What would be refused is told before there is a controller without it.
+        let mut checked = ModelSettings::default();
+        for (key, text) in &defaults {
+            let key: SettingKey = key.parse().map_err(with_source)?;
+            checked.set(key, Some(text)).map_err(with_source)?;
+        }
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
         let known = ClientData::read(&context.data)?;
         if let Some(entry) = known.controllers.get(name) {
@@ -70,6 +82,10 @@ impl Bootstrap {
             removed.explain(|| format!("cannot remove {}", directory.path().display()))?;
         }
         let entry = bootstrapped?;
+        if !defaults.is_empty() {
+            let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
+            client(&entry.url)?.controller_command(command).await?;
+        }
         context.say(format_args!("Controller at {}", entry.url));
         if let Some(agent) = entry.local.as_ref().and_then(|local| local.agent.as_ref()) {
             context.say(format_args!("Agent \"{}\" is ready", agent.name));

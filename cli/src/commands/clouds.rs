@@ -27,6 +27,9 @@ use crate::{
 /// The one cloud that units run in, as statuses call it.
 const OWN: &str = "periapt";
 
+/// What stands for it on a command line: statuses' name, and Juju's for the machine that one works on.
+pub(crate) const HERE: [&str; 2] = [OWN, "localhost"];
+
 /// Where a cloud or a credential is kept.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {

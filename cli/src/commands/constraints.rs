@@ -106,6 +106,8 @@ impl SetModelConstraints {
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
+    cores: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     mem: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<Vec<String>>,
@@ -115,6 +117,7 @@ struct Shown {
 
 fn show(context: &Context, output: &OutputArgs, constraints: &Asked) -> Result<()> {
     let shown = Shown {
+        cores: constraints.agents.cores,
         mem: constraints.mem.map(|bytes| bytes.div_ceil(1 << 20)),
         tags: constraints.agents.tags.as_ref().map(Tags::to_texts),
         zones: constraints.agents.zones.clone(),
@@ -126,6 +129,6 @@ fn show(context: &Context, output: &OutputArgs, constraints: &Asked) -> Result<(
 pub(crate) fn read(texts: &[String]) -> Result<Asked> {
     Asked::parse(texts.iter().map(String::as_str)).map_err(|error| {
         Failure::new(error.to_string())
-            .with_hint("mem=SIZE, tags=TAG,^TAG and zones=ZONE,... can be asked for")
+            .with_hint("cores=COUNT, mem=SIZE, tags=TAG,^TAG and zones=ZONE,... can be asked for")
     })
 }

@@ -68,6 +68,9 @@ pub(crate) struct Deploy {
     /// Trust the application with what its charm asks for
     #[arg(long)]
     trust: bool,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
     #[command(flatten)]
     bundle: BundleArgs,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
+    clouds,
     removal::{ForceArgs, StorageEndArgs},
     settings,
 };
@@ -34,6 +35,9 @@ use crate::{
 pub(crate) struct AddModel {
     /// Its name: lower-case letters, digits and inner dashes
     name: ModelName,
+    /// The cloud that it is in: the one that there is, whatever others are kept
+    #[arg(value_name = "CLOUD")]
+    cloud: Option<String>,
     /// A setting KEY=VALUE of the model's configuration, or a YAML file of settings; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
@@ -78,6 +82,9 @@ pub(crate) struct DestroyModel {
 
 impl AddModel {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        if let Some(cloud) = &self.cloud {
+            here(cloud)?;
+        }
         let controller = context.controller(self.controller.controller.as_ref())?;
         let config = settings::from_options(&self.config, None)?;
         // What would be refused is told before there is a model without it.
@@ -104,6 +111,16 @@ impl AddModel {
         context
             .say(format_args!("Added model \"{}\"{uuid} on controller \"{}\"", self.name, controller.name));
         Ok(())
+    }
+}
+
+/// Refuses a cloud in which there are no agents: all but the one that there is, and this machine.
+fn here(cloud: &str) -> Result<()> {
+    let name = cloud.split('/').next().unwrap_or(cloud);
+    match clouds::HERE.contains(&name) {
+        true => Ok(()),
+        false => Err(Failure::new(format!("no model can be in cloud \"{cloud}\""))
+            .with_hint("units run on agents, whatever clouds are kept: leave it out")),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     CharmDigest, ModelUuid, Timestamp,
+    agent::Register,
     status::{
         AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, StatusHistoryEntry,
         StatusInfo, StatusKind, StatusText, WorkloadStatus, derive_application_status,
@@ -114,9 +115,17 @@ fn machine(root: &Root, state: &ModelState, machine: &Machine, context: &StatusC
         },
         base: Default::default(),
         life: life_text(machine.life),
-        hardware: String::new(),
+        hardware: host.map(hardware).unwrap_or_default(),
         ingress_rules: ingress_rules(state, &machine.id),
     }
+}
+
+/// `cores=4 availability-zone=z1`, as far as the agent knows.
+fn hardware(host: &Register) -> String {
+    let cores = (host.cores > 0).then(|| format!("cores={}", host.cores));
+    let zone = Some(&host.availability_zone).filter(|zone| !zone.is_empty());
+    let zone = zone.map(|zone| format!("availability-zone={zone}"));
+    cores.into_iter().chain(zone).collect::<Vec<_>>().join(" ")
 }
 
 /// What is known of a machine's past, the oldest first: it is there from when it was made, for an agent hosts it, and

@@ -11,7 +11,8 @@ fn constraints_are_written_as_they_are_read() {
         ("mem=512", "mem=512M"),
         ("mem=1536K", "mem=1536K"),
         ("mem=1G tags=ssd,^slow,fast zones=b,a", "mem=1024M tags=fast,ssd,^slow zones=a,b"),
-        ("mem= tags= zones=", "tags= zones="),
+        ("cpu-cores=4 tags=ssd", "cores=4 tags=ssd"),
+        ("mem= cores= tags= zones=", "cores= tags= zones="),
     ] {
         let constraints = read(text).unwrap();
         assert_eq!(constraints.to_string(), written, "{text}");
@@ -26,9 +27,10 @@ fn what_is_no_constraint_is_told_why() {
         ("mem", "malformed constraint \"mem\""),
         ("mem=1G mem=2G", "bad \"mem\" constraint: already set"),
         ("mem=2G", "hook-memory-limit expected a size from 1M to 1G, got \"2G\""),
-        ("cores=4", "constraint \"cores\" is not here, because a hook runs on one core"),
+        ("cpu-power=4", "constraint \"cpu-power\" is not here, because a hook runs on one core"),
+        ("cores=many", "bad \"cores\" constraint: \"many\" is no number of cores"),
         ("instance-type=m5", "is not here, because units run in sandboxes"),
-        ("colour=red", "unknown constraint \"colour\"; known are mem, tags and zones"),
+        ("colour=red", "unknown constraint \"colour\"; known are cores, mem, tags and zones"),
         ("tags=a,^a", "a is wanted, and not wanted"),
         ("tags=a/b", "bad \"tags\" constraint: "),
     ] {
@@ -38,17 +40,17 @@ fn what_is_no_constraint_is_told_why() {
     let many: Vec<_> = (0..=MAX_TAGS).map(|tag| format!("t{tag}")).collect();
     assert!(read(&format!("tags={}", many.join(","))).is_err());
     assert!(read(&format!("zones={}", many.join(","))).is_err());
-    let odd = AgentConstraints { zones: Some(["a b".to_owned()].into()), tags: None };
+    let odd = AgentConstraints { zones: Some(["a b".to_owned()].into()), ..AgentConstraints::default() };
     assert!(Constraints { mem: None, agents: odd }.check().is_err());
     assert!(Constraints { mem: Some(1), ..Constraints::default() }.check().is_err());
 }
 
 #[test]
-fn an_agent_is_admitted_by_its_tags_and_its_zone() {
+fn an_agent_is_admitted_by_its_tags_its_zone_and_its_cores() {
     let agent: BTreeSet<TagName> = ["ssd", "fast"].iter().map(|tag| tag.parse().unwrap()).collect();
     let check = |text: &str, outer: &str, admitted| {
         let agents = read(text).unwrap().agents.or(&read(outer).unwrap().agents);
-        assert_eq!(agents.admit(&agent, "a"), admitted, "{text:?} or {outer:?}");
+        assert_eq!(agents.admit(&agent, "a", 2), admitted, "{text:?} or {outer:?}");
     };
     check("", "", true);
     check("tags=ssd", "", true);
@@ -56,6 +58,9 @@ fn an_agent_is_admitted_by_its_tags_and_its_zone() {
     check("tags=ssd,^fast", "", false);
     check("zones=a,b", "", true);
     check("zones=b", "", false);
+    check("cores=2", "", true);
+    check("cores=3", "", false);
+    check("cores=", "cores=3", true);
     check("", "tags=gpu", false);
     check("tags=", "tags=gpu", true);
     check("tags=ssd", "tags=gpu zones=b", false);

@@ -134,6 +134,8 @@ impl Options {
             boot_id: host_line("/proc/sys/kernel/random/boot_id")?,
             hostname: host_line("/proc/sys/kernel/hostname")?,
             availability_zone: self.availability_zone.clone(),
+            cores: std::thread::available_parallelism()
+                .map_or(0, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
             tags: self.tags.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: periapt_sandbox::engine_version().to_owned(),

@@ -138,6 +138,7 @@ impl Lab {
             boot_id: format!("boot-{number}-1"),
             hostname: name.to_string(),
             availability_zone: String::new(),
+            cores: 2,
             tags: Default::default(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: "laboratory".to_owned(),

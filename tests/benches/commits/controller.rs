@@ -53,6 +53,7 @@ impl Controller {
             boot_id: "boot".to_owned(),
             hostname: "host".to_owned(),
             availability_zone: String::new(),
+            cores: 0,
             tags: Default::default(),
             version: "0.1.0".to_owned(),
             engine: engine.to_owned(),

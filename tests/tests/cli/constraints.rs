@@ -6,8 +6,8 @@ use periapt_tests::Installation;
 fn constraints_say_where_units_go_and_a_unit_that_found_no_place_says_why() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     for (constraint, expected) in [
-        ("cores=4", "constraint \"cores\" is not here, because a hook runs on one core"),
-        ("colour=red", "unknown constraint \"colour\"; known are mem, tags and zones"),
+        ("cpu-power=4", "constraint \"cpu-power\" is not here, because a hook runs on one core"),
+        ("colour=red", "unknown constraint \"colour\"; known are cores, mem, tags and zones"),
         ("mem=2T", "hook-memory-limit expected a size from 1M to 1G"),
     ] {
         let error = periapt.refused(["set-model-constraints", constraint])?;

@@ -6,6 +6,7 @@ mod beginning;
 mod bundles;
 mod catalogue;
 mod changes;
+mod completing;
 mod constraints;
 mod controllers;
 mod crossing;

@@ -6,7 +6,7 @@ use clap::Args;
 use periapt_host_api::{
     Timestamp,
     command::{ControllerInfo, ModelSummary},
-    status::FullStatus,
+    status::{FullStatus, MachineStatus},
 };
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ struct ShownUser {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownMachine {
-    /// Juju's word for not known: a hook runs on one core, however many its host has.
+    /// Of its host; 0, if its agent does not say.
     cores: u32,
 }
 
@@ -107,6 +107,9 @@ fn shown(
     status: FullStatus,
 ) -> Shown {
     let owner = model.owner.to_string();
+    let machine = |(number, machine): (String, MachineStatus)| {
+        (number, ShownMachine { cores: cores(&machine.hardware) })
+    };
     let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: "not recorded" };
     Shown {
         name: format!("{owner}/{}", model.name),
@@ -127,7 +130,13 @@ fn shown(
         },
         users: [(owner.clone(), user)].into(),
         owner,
-        machines: status.machines.into_keys().map(|number| (number, ShownMachine { cores: 0 })).collect(),
+        machines: status.machines.into_iter().map(machine).collect(),
         agent_version: status.model.version,
     }
+}
+
+/// The cores of a host, as far as its agent says.
+fn cores(hardware: &str) -> u32 {
+    let cores = hardware.split_whitespace().find_map(|word| word.strip_prefix("cores="));
+    cores.and_then(|cores| cores.parse().ok()).unwrap_or_default()
 }

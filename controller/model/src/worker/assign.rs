@@ -135,8 +135,10 @@ fn fewest_units(
         None => of_model.clone(),
     };
     let admits = |name: &AgentName| {
-        root.agent(name)
-            .is_some_and(|agent| constraints.admit(&agent.host.tags, &agent.host.availability_zone))
+        root.agent(name).is_some_and(|agent| {
+            let host = &agent.host;
+            constraints.admit(&host.tags, &host.availability_zone, host.cores)
+        })
     };
     let fitting = loads.iter().filter(|(name, _)| admits(name));
     let least = fitting.min_by_key(|(_, units)| **units).map(|(name, _)| name.clone());

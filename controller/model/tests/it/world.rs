@@ -197,6 +197,7 @@ impl World {
             boot_id: format!("boot-{name}"),
             hostname: format!("host-{name}"),
             availability_zone: String::new(),
+            cores: 0,
             tags: Default::default(),
             version: "1".into(),
             engine: "e".into(),

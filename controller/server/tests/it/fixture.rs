@@ -163,6 +163,7 @@ pub(crate) fn host() -> Register {
         boot_id: "b1".into(),
         hostname: "host".into(),
         availability_zone: String::new(),
+        cores: 0,
         tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48".into(),

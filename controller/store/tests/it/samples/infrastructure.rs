@@ -53,6 +53,7 @@ pub(crate) fn agents() -> Named<Agent> {
         boot_id: "5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into(),
         hostname: "host-7.example".into(),
         availability_zone: "zone-1".into(),
+        cores: 4,
         tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48.0.0".into(),
@@ -96,7 +97,7 @@ pub(crate) fn models() -> Named<Model> {
 
 pub(crate) fn constraints() -> AgentConstraints {
     let tags = Tags { with: [parse("ssd")].into(), without: [parse("slow")].into() };
-    AgentConstraints { tags: Some(tags), zones: Some(["zone-1".to_owned()].into()) }
+    AgentConstraints { cores: Some(4), tags: Some(tags), zones: Some(["zone-1".to_owned()].into()) }
 }
 
 /// As a model was stored whose whole configuration was.

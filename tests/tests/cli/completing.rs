@@ -1,0 +1,38 @@
+//! Completion: what a shell is told when it asks.
+
+use periapt_tests::Installation;
+
+/// What could stand for the last of these words.
+fn completed(periapt: &Installation, words: &[&str]) -> anyhow::Result<Vec<String>> {
+    let mut command = periapt.command(["--", "periapt"].iter().chain(words));
+    command.env("PERIAPT_COMPLETE", "bash").env("_CLAP_IFS", "\n");
+    let output = command.env("_CLAP_COMPLETE_INDEX", words.len().to_string()).output()?;
+    anyhow::ensure!(output.status.success(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_shell_is_told_the_names_that_there_are_now() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("probe", [])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "unknown"])?;
+    assert_eq!(completed(&periapt, &["config", "pr"])?, ["probe"]);
+    assert_eq!(completed(&periapt, &["config", "no"])?, [""; 0]);
+    assert_eq!(completed(&periapt, &["show-unit", "probe/"])?, ["probe/0"]);
+    assert_eq!(completed(&periapt, &["run", "probe/0", "gre"])?, ["greet"]);
+    assert_eq!(completed(&periapt, &["switch", "t"])?, ["test"]);
+    assert_eq!(completed(&periapt, &["status", "-m", "te"])?, ["test"]);
+    // A model that the line names is asked, and not the current one.
+    periapt.ok(["add-model", "empty"])?;
+    assert_eq!(completed(&periapt, &["config", "pr"])?, [""; 0]);
+    assert_eq!(completed(&periapt, &["config", "-m", "test", "pr"])?, ["probe"]);
+    // Commands and options are known whether or not anybody answers.
+    periapt.ok(["controller", "stop"])?;
+    assert_eq!(completed(&periapt, &["show-un"])?, ["show-unit"]);
+    assert_eq!(completed(&periapt, &["deploy", "--num"])?, ["--num-units"]);
+    assert_eq!(completed(&periapt, &["config", "-m", "test", "pr"])?, [""; 0]);
+
+    let script = periapt.ok(["completion", "bash"])?;
+    assert!(script.contains("PERIAPT_COMPLETE=\"bash\""), "{script}");
+    Ok(())
+}
