@@ -8,6 +8,7 @@ use periapt_host_api::{
     api::{ApplicationDetails, BudgetDetails, BudgetSource, SettingDetails, SettingSource},
     budget::BudgetKey,
     command::Command,
+    settings::{ModelSettings, SettingKey},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -169,10 +170,10 @@ fn listing(details: ApplicationDetails) -> Listing {
     };
     let interval = ApplicationSetting {
         default: Value::Null,
-        description: "Seconds between update-status hooks, 0 for none; the model's if unset".to_owned(),
+        description: "Time between update-status hooks, 0 for none; the model's if unset".to_owned(),
         source: if details.update_status_hook_interval.is_some() { "user" } else { "unset" },
-        r#type: "int",
-        value: details.update_status_hook_interval.map_or(Value::Null, Value::from),
+        r#type: "string",
+        value: own_interval(&details).unwrap_or_default(),
     };
     let budgets = details.budgets.iter().map(|(key, budget)| (key.as_str(), budget_setting(*key, *budget)));
     let others = [("trust", trust), ("update-status-hook-interval", interval)];
@@ -185,6 +186,13 @@ fn listing(details: ApplicationDetails) -> Listing {
     }
 }
 
+/// The application's own interval between update-status hooks, as it can be set.
+fn own_interval(details: &ApplicationDetails) -> Option<Value> {
+    let update_status_hook_interval = details.update_status_hook_interval;
+    let own = ModelSettings { update_status_hook_interval, ..ModelSettings::default() };
+    own.show(SettingKey::UpdateStatusHookInterval)
+}
+
 /// The value of what is the application's and not its charm's, unless the charm has an option of that name.
 fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
     if details.settings.contains_key(key) {
@@ -193,8 +201,7 @@ fn application_key(details: &ApplicationDetails, key: &str) -> Option<String> {
     match key {
         "trust" => return Some(details.trust.to_string()),
         "update-status-hook-interval" => {
-            let own = details.update_status_hook_interval.map(|seconds| seconds.to_string());
-            return Some(own.unwrap_or_default());
+            return Some(own_interval(details).as_ref().map(settings::plain).unwrap_or_default());
         }
         _ => {}
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use periapt_host_api::{api::ModelDefaults as Defaults, command::ControllerCommand};
 
-use super::settings;
+use super::{model_config::no_setting, settings};
 use crate::{
     context::{Context, ControllerArg},
     error::{Failure, Result},
@@ -48,8 +48,7 @@ impl ModelDefaults {
         }
         let mut defaults = controller.client.model_defaults().await?;
         if let Some(unknown) = keys.iter().find(|key| !defaults.0.contains_key(*key)) {
-            return Err(Failure::new(format!("a model has no setting {unknown}"))
-                .with_hint("`periapt model-defaults` lists them"));
+            return Err(no_setting(unknown));
         }
         if !keys.is_empty() {
             defaults.0.retain(|key, _| keys.contains(key));

@@ -176,7 +176,8 @@ fn a_model_is_shown_as_juju_shows_it_by_any_of_its_names() -> anyhow::Result<()>
     assert_eq!(periapt.json(["show-space", "backend"])?, space);
     assert!(periapt.refused(["show-space", "internal"])?.contains("space \"internal\" not found"));
 
-    periapt.ok(["config", "wordpress", "trust=true"])?;
+    periapt.ok(["config", "wordpress", "update-status-hook-interval=15m", "trust=true"])?;
+    assert_eq!(periapt.ok(["config", "wordpress", "update-status-hook-interval"])?, "15m\n");
     assert_eq!(periapt.ok(["config", "wordpress", "trust"])?, "true\n");
     assert_eq!(periapt.json(["config", "wordpress"])?["application-config"]["trust"]["source"], "user");
     periapt.ok(["trust", "wordpress", "--remove"])?;
