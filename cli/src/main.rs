@@ -29,6 +29,9 @@ use output::note;
 
 /// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense.
 fn main() -> ExitCode {
+    if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
+        return code.into();
+    }
     match complete::answered() {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => {}

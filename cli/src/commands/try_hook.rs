@@ -3,11 +3,11 @@
 use std::{
     fs,
     io::{self, BufRead as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
-use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
+use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, Tried};
 use serde::Serialize;
 
 use crate::{
@@ -36,6 +36,19 @@ pub(crate) struct TryHook {
     /// Scenes; none: lines of standard input
     #[arg(value_name = "SCENE")]
     scenes: Vec<PathBuf>,
+    /// Run this program in the place of the charm's component, as in --native "python3 src/charm.py", with hook tools
+    /// that answer as the sandbox's do. It is run as you, and nothing confines it
+    #[arg(long, value_name = "COMMAND")]
+    native: Option<String>,
+    /// Where that program is run: the charm's directory
+    #[arg(long, value_name = "DIRECTORY", requires = "native", default_value = ".")]
+    directory: PathBuf,
+}
+
+/// Who handles the hooks.
+struct Handler {
+    trial: Trial,
+    native: Option<NativeProgram>,
 }
 
 /// One line's answer.
@@ -53,18 +66,26 @@ impl TryHook {
             CompiledCache::open(&DataDir::cache_from_environment()?.join("compiled")).map_err(with_source)?;
         let trial = Trial::open(&archive, &cache)
             .map_err(|error| Failure::new(format!("{}: {error}", self.charm.display())))?;
+        let native = self.native.map(|command| native(&command, &self.directory)).transpose()?;
+        let handler = Handler { trial, native };
         let mut sink = Sink::new(None, context.color)?;
         match self.scenes.as_slice() {
-            [] => answer_lines(&trial, &mut sink).await,
-            scenes => play(&trial, scenes, &mut sink).await,
+            [] => answer_lines(&handler, &mut sink).await,
+            scenes => play(&handler, scenes, &mut sink).await,
         }
     }
 }
 
-async fn play(trial: &Trial, scenes: &[PathBuf], sink: &mut Sink) -> Result<()> {
+fn native(command: &str, directory: &Path) -> Result<NativeProgram> {
+    let directory = directory.canonicalize().explain(|| format!("cannot use {}", directory.display()))?;
+    let tool = std::env::current_exe().explain(|| "cannot find this program".to_owned())?;
+    Ok(NativeProgram { command: command.split_whitespace().map(Into::into).collect(), directory, tool })
+}
+
+async fn play(handler: &Handler, scenes: &[PathBuf], sink: &mut Sink) -> Result<()> {
     for path in scenes {
         let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
-        let tried = tried(trial, &text)
+        let tried = tried(handler, &text)
             .await
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
         sink.write(&to_json(&tried)?)?;
@@ -75,13 +96,13 @@ async fn play(trial: &Trial, scenes: &[PathBuf], sink: &mut Sink) -> Result<()> 
     Ok(())
 }
 
-async fn answer_lines(trial: &Trial, sink: &mut Sink) -> Result<()> {
+async fn answer_lines(handler: &Handler, sink: &mut Sink) -> Result<()> {
     for line in io::stdin().lock().lines() {
         let line = line.explain(|| "cannot read standard input".to_owned())?;
         if line.trim().is_empty() {
             continue;
         }
-        let answer = match tried(trial, &line).await {
+        let answer = match tried(handler, &line).await {
             Ok(tried) => Answer::Tried(Box::new(tried)),
             Err(error) => Answer::Error(error),
         };
@@ -90,7 +111,11 @@ async fn answer_lines(trial: &Trial, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-async fn tried(trial: &Trial, scene: &str) -> Result<Tried, String> {
+async fn tried(handler: &Handler, scene: &str) -> Result<Tried, String> {
     let scene: Scene = serde_json::from_str(scene).map_err(|error| format!("scene: {error}"))?;
-    trial.run(&scene).await.map_err(|error| error.to_string())
+    let tried = match &handler.native {
+        Some(program) => handler.trial.run_native(&scene, program).await,
+        None => handler.trial.run(&scene).await,
+    };
+    tried.map_err(|error| error.to_string())
 }

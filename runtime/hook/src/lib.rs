@@ -55,4 +55,4 @@ pub use secrets::{GetMode, IdSeed, NewOwner, SecretInfo, SecretMetadata};
 pub use snapshot::ContextError;
 pub use status::{ApplicationStatus, CharmStatus};
 pub use storage::StorageInfo;
-pub use tools::{HookTool, ToolOutput, hook_tools, is_hook_tool};
+pub use tools::{HookTool, ToolOutput, hook_tool_names, hook_tools, is_hook_tool};

@@ -138,6 +138,11 @@ pub fn hook_tools() -> impl Iterator<Item = HookTool> {
     tools.into_iter().map(|tool| HookTool { name: tool.name, summary: tool.summary, help: help::text(tool) })
 }
 
+/// The names of all tools, those included that only say why they do nothing here.
+pub fn hook_tool_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name).chain(unsupported::names())
+}
+
 impl HookContext {
     /// Runs one hook tool, such as `relation-get --format=json - mysql/0`.
     ///

@@ -5,11 +5,14 @@
 //! A [`Trial`] is opened once for a charm and runs as many scenes as there are; one knows nothing of another.
 
 mod cache;
+mod native;
 mod run;
 mod scene;
+mod stage;
 mod tried;
 
 pub use cache::CompiledCache;
+pub use native::{NativeProgram, answer_as_hook_tool};
 pub use run::{Trial, TrialError};
 pub use scene::{
     BatchScene, EventKind, EventScene, ModelScene, RelationScene, Scene, SceneError, SecretScene,

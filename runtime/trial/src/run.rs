@@ -2,31 +2,23 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
-    fs::File,
-    io,
+    fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::Arc,
 };
 
 use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, inspect};
-use periapt_hook::{
-    CallError, CallTime, ContextError, HeldLease, HookContext, HookInputs, LEADERSHIP_GUARANTEE_MS,
-    LeaseState, Limits,
-};
+use periapt_hook::{ContextError, HookContext, HookInputs, Limits};
 use periapt_host_api::{
     CharmDigest, ResourceName, Timestamp,
     budget::BudgetSettings,
     charm::CharmMeta,
     commit::{EarlyEffect, HookEffects},
-    resource::ResourceKey,
-    secret::{SecretData, SecretKey},
     view::ResourceView,
 };
 use periapt_sandbox::{
-    ArtifactError, Bounds, BoxFuture, Budgets, BuildError, Busy, CompileError, Filesystem, HookReport,
-    HookServices, Options, PrepareError, Prepared, RunInputs, Sandbox, Seed, StorageMount,
+    ArtifactError, Bounds, Budgets, BuildError, Busy, CompileError, Filesystem, HookReport, HookServices,
+    Options, PrepareError, Prepared, RunInputs, Sandbox, Seed, StorageMount,
 };
 use tempfile::TempDir;
 
@@ -34,8 +26,9 @@ use crate::{
     CompiledCache, Ended, Scene, SceneError, StorageScene, Tried,
     scene::{
         declared, event,
-        view::{self, OfCharm, STORAGE_MIB, TERM},
+        view::{self, OfCharm, STORAGE_MIB},
     },
+    stage::{Contents, Stage},
 };
 
 /// How many files a storage may hold.
@@ -131,20 +124,9 @@ impl Trial {
     /// # Errors
     /// [`TrialError::Scene`]: what is wrong with it. A hook that fails is no error but an outcome.
     pub async fn run(&self, scene: &Scene) -> Result<Tried, TrialError> {
-        let seed = seed(scene)?;
-        let (context, stage) = self.stage(scene, &seed)?;
-        let settings = BudgetSettings::default();
-        let budgets = match context.event().task() {
-            Some(_) => Budgets::of_action(&settings),
-            None => Budgets::of_hook(&settings),
-        };
-        let inputs = RunInputs {
-            context,
-            seed,
-            budgets,
-            storage: self.mounts(scene)?,
-            services: Arc::clone(&stage) as Arc<dyn HookServices>,
-        };
+        let Play { context, seed, budgets, stage } = self.play(scene)?;
+        let services = Arc::clone(&stage) as Arc<dyn HookServices>;
+        let inputs = RunInputs { context, seed, budgets, storage: self.mounts(scene)?, services };
         let report = self.sandbox.run_hook(&self.prepared, inputs).await?;
         Ok(tried(report, stage.take_early()))
     }
@@ -154,33 +136,34 @@ impl Trial {
     /// # Errors
     /// [`TrialError::Scene`]: what is wrong with it.
     pub fn context(&self, scene: &Scene) -> Result<HookContext, TrialError> {
-        Ok(self.stage(scene, &seed(scene)?)?.0)
+        Ok(self.play(scene)?.context)
     }
 
-    fn stage(&self, scene: &Scene, seed: &Seed) -> Result<(HookContext, Arc<Stage>), TrialError> {
+    /// Sets a scene up.
+    pub(crate) fn play(&self, scene: &Scene) -> Result<Play, TrialError> {
+        let seed = seed(scene)?;
         let at = scene.now.unwrap_or_else(Timestamp::now);
         let (resources, contents) = self.resources(scene)?;
         let charm = OfCharm { digest: self.digest, meta: &self.meta };
         let event = event::event(scene, &self.meta)?;
-        let stage = Arc::new(Stage {
-            now: CallTime { at, boot_ms: 0 },
-            lease: lease(scene),
-            secrets: contents_of_secrets(scene)?,
-            resources: contents,
-            early: Mutex::default(),
-        });
+        let settings = BudgetSettings::default();
+        let budgets = match event.task() {
+            Some(_) => Budgets::of_action(&settings),
+            None => Budgets::of_hook(&settings),
+        };
+        let stage = Arc::new(Stage::new(scene, at, contents)?);
         let inputs = HookInputs {
             view: view::view(scene, &event, &charm, &resources, at)?,
             unit: scene.unit.clone(),
             event,
             attempt: scene.attempt,
-            lease: stage.lease,
+            lease: stage.lease(),
             context_id: "0".repeat(32),
             ids: seed.ids(),
             api_addresses: Vec::new(),
-            limits: Limits::within(&BudgetSettings::default()),
+            limits: Limits::within(&settings),
         };
-        Ok((HookContext::new(inputs)?, stage))
+        Ok(Play { context: HookContext::new(inputs)?, seed, budgets, stage })
     }
 
     /// What is attached, as a view says it, and where it lies.
@@ -211,8 +194,15 @@ impl Trial {
     }
 }
 
+/// A scene that is set up: everything but who handles the hook.
+pub(crate) struct Play {
+    pub(crate) context: HookContext,
+    pub(crate) seed: Seed,
+    pub(crate) budgets: Budgets,
+    pub(crate) stage: Arc<Stage>,
+}
+
 type Shown = BTreeMap<ResourceName, ResourceView>;
-type Contents = BTreeMap<CharmDigest, PathBuf>;
 
 fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {
     SceneError::File { path: path.display().to_string(), reason: error.to_string() }
@@ -240,25 +230,7 @@ fn seed(scene: &Scene) -> Result<Seed, TrialError> {
     Ok(Seed(seed))
 }
 
-/// Time stands still in a trial: whoever leads does so to the end of the hook.
-fn lease(scene: &Scene) -> LeaseState {
-    let held = HeldLease { term: TERM, valid_until_ms: 2 * LEADERSHIP_GUARANTEE_MS };
-    LeaseState { held: scene.leader.then_some(held) }
-}
-
-fn contents_of_secrets(scene: &Scene) -> Result<BTreeMap<SecretKey, SecretData>, SceneError> {
-    let mut contents = BTreeMap::new();
-    for secret in &scene.secrets {
-        for (revision, texts) in &secret.revisions {
-            let data = SecretData::from_texts(texts.clone())
-                .map_err(|reason| SceneError::Secret { id: secret.id, reason })?;
-            contents.insert(SecretKey { id: secret.id, revision: *revision }, data);
-        }
-    }
-    Ok(contents)
-}
-
-fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
+pub(crate) fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
     let HookReport { outcome, gathered, costs, .. } = report;
     let outcome = Ended::from(outcome);
     let effects = match outcome {
@@ -267,68 +239,4 @@ fn tried(report: HookReport, mut early: Vec<EarlyEffect>) -> Tried {
     };
     early.extend(gathered.early.into_iter().map(|(_, effect)| effect));
     Tried { outcome, effects, early, action: gathered.action.map(Into::into), costs }
-}
-
-/// The world outside of a hook on trial.
-struct Stage {
-    now: CallTime,
-    lease: LeaseState,
-    secrets: BTreeMap<SecretKey, SecretData>,
-    resources: Contents,
-    early: Mutex<Vec<EarlyEffect>>,
-}
-
-impl Stage {
-    fn take_early(&self) -> Vec<EarlyEffect> {
-        std::mem::take(&mut self.early.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
-        let missing = || {
-            CallError::NotFound(format!(
-                "secret {:?} revision {} not found",
-                key.id.to_string(),
-                key.revision
-            ))
-        };
-        self.secrets.get(&key).cloned().ok_or_else(missing)
-    }
-
-    fn resource(&self, key: &ResourceKey) -> Result<File, CallError> {
-        let missing = || CallError::NotFound(format!("resource {:?} not found", key.name.as_str()));
-        let path = self.resources.get(&key.digest).ok_or_else(missing)?;
-        File::open(path).map_err(|error| CallError::Failed(format!("{}: {error}", path.display())))
-    }
-}
-
-fn ready<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
-    Box::pin(std::future::ready(value))
-}
-
-impl HookServices for Stage {
-    fn now(&self) -> CallTime {
-        self.now
-    }
-
-    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
-        ready(self.lease)
-    }
-
-    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
-        ready(self.secret(key))
-    }
-
-    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
-        ready(self.resource(&key))
-    }
-
-    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        early.extend(items.into_iter().map(|(_, effect)| effect));
-    }
-
-    /// Nobody waits for a time that stands still.
-    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
-        ready(())
-    }
 }

@@ -210,3 +210,45 @@ fn files_of_scenes_are_played_until_a_hook_fails() -> anyhow::Result<()> {
     assert_eq!(error, format!("ERROR {}: the hook failed: badly\n", bad.display()));
     Ok(())
 }
+
+#[test]
+fn a_program_of_this_host_has_the_same_world() -> anyhow::Result<()> {
+    let bench = Bench::new()?;
+    let directory = bench.periapt.path().join("charm");
+    fs::create_dir(&directory)?;
+    let handler = "set -e
+        status-set active \"$JUJU_HOOK_NAME of $JUJU_REMOTE_UNIT\"
+        relation-set echo=\"$(relation-get host)\" leads=\"$(is-leader)\"
+        echo '{\"seen\": \"1\"}' | state-set --file -
+        printf of-a-file > value
+        relation-set --app --file - <<< 'file: of-a-file' 2>/dev/null || relation-set --app file=\"$(cat value)\"
+        secret-get --format=json $(relation-get --app - other 2>/dev/null || true) || juju-log \"secret-get: $?\"
+        pwd
+        echo said >&2\n";
+    fs::write(directory.join("handler"), handler)?;
+    let file = bench.periapt.path().join("scene.json");
+    fs::write(&file, scene(&[]).to_string())?;
+    let run = |file: &std::path::Path| {
+        let mut command = bench.command();
+        command.arg(file).args(["--native", "bash handler", "--directory"]).arg(&directory).output()
+    };
+    let done = run(&file)?;
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let tried: Value = serde_json::from_slice(&done.stdout)?;
+    let written = json!({"echo": "10.0.0.7", "leads": "True"});
+    assert_eq!(tried.pointer("/effects/bags/4/unit"), Some(&written), "{tried}");
+    assert_eq!(tried.pointer("/effects/bags/4/application"), Some(&json!({"file": "of-a-file"})));
+    assert_eq!(tried.pointer("/effects/state"), Some(&json!({"seen": "1"})));
+    let place = format!("sink:4: {}", directory.canonicalize()?.display());
+    for line in ["sink:4: secret-get: 1", "sink:4: said", place.as_str()] {
+        assert!(log(&tried).contains(&line), "{line} is not in {tried}");
+    }
+
+    fs::write(directory.join("handler"), "relation-set lost=1; exit 7")?;
+    let failed = run(&file)?;
+    assert_eq!(failed.status.code(), Some(1));
+    let tried: Value = serde_json::from_slice(&failed.stdout)?;
+    assert_eq!(tried.pointer("/outcome/failed/code"), Some(&json!(7)));
+    assert_eq!(tried.pointer("/effects/bags"), Some(&json!({})));
+    Ok(())
+}

@@ -23,7 +23,12 @@ const NEVER: &[&str] = &[
 
 /// Whether it is one of these.
 pub(super) fn is_known(name: &str) -> bool {
-    NEVER.contains(&name) || name == CREDENTIALS
+    names().any(|known| known == name)
+}
+
+/// Their names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    NEVER.iter().copied().chain([CREDENTIALS])
 }
 
 /// What a tool answers that does nothing here.

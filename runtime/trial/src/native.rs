@@ -1,0 +1,256 @@
+//! A charm's own program in the place of its component: a process on this host, with hook tools that answer as those in
+//! the sandbox do. For authors who debug, and to compare with. Nothing confines it: it is the author's own.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _},
+    os::unix::{fs::symlink, net::UnixStream},
+    path::{Path, PathBuf},
+    process::{ExitStatus, Output, Stdio},
+    sync::Arc,
+    time::Instant,
+};
+
+use periapt_hook::{
+    Answer, FileError, FileRequest, HookContext, OutputStream, ToolOutput, hook_tool_names, is_hook_tool,
+};
+use periapt_host_api::journal::HookCosts;
+use periapt_sandbox::{HookError, HookErrorKind, HookReport, HookServices as _, Outcome};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixListener,
+    process::Command,
+};
+
+use crate::{
+    Scene, Trial, TrialError, Tried,
+    run::{Play, tried},
+    stage::Stage,
+};
+
+/// Where a hook tool finds whoever answers it.
+const SOCKET_VARIABLE: &str = "PERIAPT_HOOK_TOOLS";
+
+/// The most bytes of one call: what the sandbox takes, as JSON.
+const MAX_CALL: u64 = 16 << 20;
+
+/// A program that handles hooks, such as `python3 src/charm.py`.
+#[derive(Debug, Clone)]
+pub struct NativeProgram {
+    /// What is run, with its arguments.
+    pub command: Vec<OsString>,
+    /// The charm's directory, which it is run in.
+    pub directory: PathBuf,
+    /// A program that calls [`answer_as_hook_tool`] when it is run under a tool's name.
+    pub tool: PathBuf,
+}
+
+/// One call of a hook tool.
+#[derive(Debug, Serialize, Deserialize)]
+struct ToolCall {
+    name: String,
+    arguments: Vec<String>,
+    stdin: Option<Vec<u8>>,
+}
+
+/// What it is answered with.
+#[derive(Debug, Serialize, Deserialize)]
+struct ToolAnswer {
+    exit_code: u8,
+    stdout: String,
+    stderr: String,
+}
+
+impl Trial {
+    /// Plays one scene with a program in the place of the charm's component.
+    ///
+    /// # Errors
+    /// [`TrialError`]: the scene is wrong, or the program cannot be run.
+    pub async fn run_native(&self, scene: &Scene, program: &NativeProgram) -> Result<Tried, TrialError> {
+        let Play { mut context, budgets, stage, .. } = self.play(scene)?;
+        let began = Instant::now();
+        let place = TempDir::with_prefix("periapt-tools-")?;
+        let listener = UnixListener::bind(place.path().join("socket"))?;
+        let mut command = command(program, &context, place.path())?;
+        let process = command.spawn()?;
+        let mut ended = std::pin::pin!(tokio::time::timeout(budgets.wall, process.wait_with_output()));
+        let output = loop {
+            tokio::select! {
+                biased;
+                output = &mut ended => break output,
+                call = listener.accept() => answer(call?.0, &mut context, &stage, &program.directory).await?,
+            }
+        };
+        let outcome = match output {
+            Ok(output) => {
+                let output = output?;
+                written(&mut context, &stage, &output);
+                outcome(output.status)
+            }
+            // Dropping the process has killed it.
+            Err(_) => failed(HookErrorKind::TimedOut, "it took longer than it may".to_owned(), 1),
+        };
+        let costs = HookCosts {
+            wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..HookCosts::default()
+        };
+        let gathered = context.finish();
+        let report = HookReport { outcome, gathered, costs, started_at: stage.now().at };
+        Ok(tried(report, stage.take_early()))
+    }
+}
+
+fn command(program: &NativeProgram, context: &HookContext, place: &Path) -> Result<Command, TrialError> {
+    let tools = place.join("tools");
+    fs::create_dir(&tools)?;
+    for name in hook_tool_names() {
+        symlink(&program.tool, tools.join(name))?;
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path =
+        env::join_paths([tools].into_iter().chain(env::split_paths(&path))).map_err(io::Error::other)?;
+    let [first, rest @ ..] = program.command.as_slice() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named").into());
+    };
+    let mut command = Command::new(first);
+    command
+        .args(rest)
+        .current_dir(&program.directory)
+        .envs(context.environment())
+        .env("JUJU_CHARM_DIR", &program.directory)
+        .env("PATH", path)
+        .env(SOCKET_VARIABLE, place.join("socket"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    Ok(command)
+}
+
+/// Answers one tool, as the sandbox answers a guest.
+async fn answer(
+    stream: tokio::net::UnixStream,
+    context: &mut HookContext,
+    stage: &Arc<Stage>,
+    directory: &Path,
+) -> Result<(), TrialError> {
+    let mut stream = tokio::io::BufReader::new(stream);
+    let mut line = String::new();
+    if (&mut stream).take(MAX_CALL).read_line(&mut line).await? == 0 {
+        // It died before it said anything.
+        return Ok(());
+    }
+    let call: ToolCall = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let now = stage.now();
+    let ToolOutput { exit_code, stdout, stderr } = loop {
+        match context.run_tool(now, &call.name, &call.arguments, call.stdin.as_deref()) {
+            Answer::Ready(output) => break output,
+            Answer::NeedsLease => context.lease_renewed(stage.lease()),
+            Answer::NeedsSecret(key) => context.secret_fetched(key, stage.secret(key)),
+            Answer::NeedsFile(request) => {
+                let done = do_with_file(&request, directory);
+                context.file_answered(request, done);
+            }
+            Answer::NeedsResource(key) => {
+                let there = stage.resource(&key).map(drop);
+                context.resource_fetched(key, there);
+            }
+        }
+    };
+    let answer =
+        serde_json::to_string(&ToolAnswer { exit_code, stdout, stderr }).map_err(io::Error::other)?;
+    // A tool that was killed meanwhile wants no answer.
+    let _ = stream.get_mut().write_all(format!("{answer}\n").as_bytes()).await;
+    Ok(())
+}
+
+/// A tool's file lies where the process believes.
+fn do_with_file(request: &FileRequest, directory: &Path) -> Result<Vec<u8>, FileError> {
+    let done = match request {
+        FileRequest::Read { path, at_most } => {
+            let path = directory.join(path);
+            match fs::metadata(&path) {
+                Ok(meta) if meta.len() > *at_most as u64 => return Err(FileError::TooLarge),
+                _ => fs::read(path),
+            }
+        }
+        FileRequest::Write { path, content } => fs::write(directory.join(path), content).map(|()| Vec::new()),
+    };
+    done.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => FileError::Absent,
+        io::ErrorKind::IsADirectory => FileError::Directory,
+        io::ErrorKind::PermissionDenied => FileError::Denied,
+        _ => FileError::Failed,
+    })
+}
+
+fn written(context: &mut HookContext, stage: &Arc<Stage>, output: &Output) {
+    for (stream, bytes) in [(OutputStream::Stdout, &output.stdout), (OutputStream::Stderr, &output.stderr)] {
+        context.capture_output(stream, bytes);
+        for line in String::from_utf8_lossy(bytes).lines() {
+            context.output_line(stage.now(), stream, line);
+        }
+    }
+}
+
+fn outcome(status: ExitStatus) -> Outcome {
+    match status.code() {
+        Some(0) => Outcome::Handled,
+        Some(code) => failed(HookErrorKind::Failed, format!("failed with code {code}"), code),
+        None => failed(HookErrorKind::Interrupted, format!("it was ended: {status}"), 1),
+    }
+}
+
+fn failed(kind: HookErrorKind, message: String, code: i32) -> Outcome {
+    Outcome::Failed(HookError { kind, message, code })
+}
+
+/// Does what a hook tool does, if this process was started as one by a charm's native program; answers its exit code.
+///
+/// `arguments`: those of the process, its own name first.
+pub fn answer_as_hook_tool(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
+    let socket = env::var_os(SOCKET_VARIABLE)?;
+    let mut arguments = arguments.into_iter();
+    let name = Path::new(&arguments.next()?).file_name().and_then(OsStr::to_str)?.to_owned();
+    if !is_hook_tool(&name) {
+        return None;
+    }
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match ask(Path::new(&socket), name, arguments) {
+        Ok(ToolAnswer { exit_code, stdout, stderr }) => {
+            // Who closed a stream reads it no more.
+            let _ = io::stdout().write_all(stdout.as_bytes());
+            let _ = io::stderr().write_all(stderr.as_bytes());
+            Some(exit_code)
+        }
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "ERROR no hook is running: {error}");
+            Some(1)
+        }
+    }
+}
+
+fn ask(socket: &Path, name: String, arguments: Vec<String>) -> io::Result<ToolAnswer> {
+    let call = ToolCall { name, stdin: stdin(&arguments)?, arguments };
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(format!("{}\n", serde_json::to_string(&call)?).as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// Standard input is read where an argument says so, as in `--file -`: the charm's own may stay open for ever.
+fn stdin(arguments: &[String]) -> io::Result<Option<Vec<u8>>> {
+    let asks = |pair: &[String]| matches!(pair, [flag, value] if flag == "--file" && value == "-");
+    let asked = arguments.windows(2).any(asks) || arguments.iter().any(|it| it == "--file=-");
+    if !asked || io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    io::stdin().take(MAX_CALL).read_to_end(&mut content)?;
+    Ok(Some(content))
+}

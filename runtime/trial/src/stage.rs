@@ -1,0 +1,119 @@
+//! The world outside of a hook on trial.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use periapt_hook::{CallError, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState};
+use periapt_host_api::{
+    CharmDigest, Timestamp,
+    commit::EarlyEffect,
+    resource::ResourceKey,
+    secret::{SecretData, SecretKey},
+};
+use periapt_sandbox::{BoxFuture, HookServices};
+
+use crate::{Scene, SceneError, scene::view::TERM};
+
+/// Where the contents of resources lie.
+pub(crate) type Contents = BTreeMap<CharmDigest, PathBuf>;
+
+/// The world outside of a hook on trial.
+pub(crate) struct Stage {
+    now: CallTime,
+    lease: LeaseState,
+    secrets: BTreeMap<SecretKey, SecretData>,
+    resources: Contents,
+    early: Mutex<Vec<EarlyEffect>>,
+}
+
+impl Stage {
+    pub(crate) fn new(scene: &Scene, at: Timestamp, resources: Contents) -> Result<Self, SceneError> {
+        Ok(Self {
+            now: CallTime { at, boot_ms: 0 },
+            lease: lease(scene),
+            secrets: contents_of_secrets(scene)?,
+            resources,
+            early: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn lease(&self) -> LeaseState {
+        self.lease
+    }
+
+    pub(crate) fn take_early(&self) -> Vec<EarlyEffect> {
+        std::mem::take(&mut self.early.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
+        let missing = || {
+            CallError::NotFound(format!(
+                "secret {:?} revision {} not found",
+                key.id.to_string(),
+                key.revision
+            ))
+        };
+        self.secrets.get(&key).cloned().ok_or_else(missing)
+    }
+
+    pub(crate) fn resource(&self, key: &ResourceKey) -> Result<File, CallError> {
+        let missing = || CallError::NotFound(format!("resource {:?} not found", key.name.as_str()));
+        let path = self.resources.get(&key.digest).ok_or_else(missing)?;
+        File::open(path).map_err(|error| CallError::Failed(format!("{}: {error}", path.display())))
+    }
+}
+
+fn ready<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl HookServices for Stage {
+    fn now(&self) -> CallTime {
+        self.now
+    }
+
+    fn renew_lease(&self) -> BoxFuture<'_, LeaseState> {
+        ready(self.lease)
+    }
+
+    fn fetch_secret(&self, key: SecretKey) -> BoxFuture<'_, Result<SecretData, CallError>> {
+        ready(self.secret(key))
+    }
+
+    fn fetch_resource(&self, key: ResourceKey) -> BoxFuture<'_, Result<File, CallError>> {
+        ready(self.resource(&key))
+    }
+
+    fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        early.extend(items.into_iter().map(|(_, effect)| effect));
+    }
+
+    /// Nobody waits for a time that stands still.
+    fn sleep(&self, _duration: Duration) -> BoxFuture<'static, ()> {
+        ready(())
+    }
+}
+
+/// Time stands still in a trial: whoever leads does so to the end of the hook.
+fn lease(scene: &Scene) -> LeaseState {
+    let held = HeldLease { term: TERM, valid_until_ms: 2 * LEADERSHIP_GUARANTEE_MS };
+    LeaseState { held: scene.leader.then_some(held) }
+}
+
+fn contents_of_secrets(scene: &Scene) -> Result<BTreeMap<SecretKey, SecretData>, SceneError> {
+    let mut contents = BTreeMap::new();
+    for secret in &scene.secrets {
+        for (revision, texts) in &secret.revisions {
+            let data = SecretData::from_texts(texts.clone())
+                .map_err(|reason| SceneError::Secret { id: secret.id, reason })?;
+            contents.insert(SecretKey { id: secret.id, revision: *revision }, data);
+        }
+    }
+    Ok(contents)
+}
