@@ -16,15 +16,28 @@ class BenchError(Exception):
 class Bench:
     """One packed charm, ready to run hooks; compiled once, whatever the number of tests."""
 
-    def __init__(self, charm: str | Path, *, binary: str = "periapt"):
-        """`charm`: the archive that `periapt pack` made. `binary`: the program, or where it lies."""
+    def __init__(
+        self,
+        charm: str | Path,
+        *,
+        binary: str = "periapt",
+        native: str | None = None,
+        directory: str | Path = ".",
+    ):
+        """`charm`: the archive that `periapt pack` made. `binary`: the program, or where it lies.
+
+        `native`: a command that handles the hooks in the component's place, in the charm's `directory`, with hook tools
+        that answer alike. Nothing confines it.
+        """
         self.charm = Path(charm)
         if not self.charm.is_file():
             raise BenchError(f"{self.charm} does not exist: make it with `periapt pack`")
         found = shutil.which(binary)
         if found is None:
             raise BenchError(f"{binary} is not there: name the program with --periapt-binary")
-        self._binary = found
+        self._command = [found, "try-hook", str(self.charm)]
+        if native is not None:
+            self._command += ["--native", native, "--directory", str(directory)]
         self._process: subprocess.Popen[str] | None = None
 
     def try_hook(self, scene: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +69,7 @@ class Bench:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
-                [self._binary, "try-hook", str(self.charm)],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -44,12 +44,8 @@ pub(crate) const ROOMS: &[Room] = &[
             "periapt-client",
             "periapt-controller",
             "periapt-agent",
-<<<<<<< HEAD
             "periapt-pack",
             "periapt-python",
-=======
-            "periapt-archive",
->>>>>>> d6a1c63 (Run a charm's own program over a scene, beside its component)
             "periapt-trial",
         ],
     },
