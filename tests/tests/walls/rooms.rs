@@ -24,7 +24,6 @@ pub(crate) const ROOMS: &[Room] = &[
         name: "periapt-agent",
         arrows: &["periapt-sandbox", "periapt-uniter", "periapt-client", "periapt-archive"],
     },
-    Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
     Room {
         name: "periapt-lab",
         arrows: &["periapt-model", "periapt-uniter", "periapt-hook", "periapt-sandbox"],

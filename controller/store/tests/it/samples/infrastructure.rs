@@ -53,14 +53,15 @@ pub(crate) fn agents() -> Named<Agent> {
         boot_id: "5d9f0a6e-30f5-4a3c-9d2e-b7f1c0de0001".into(),
         hostname: "host-7.example".into(),
         availability_zone: "zone-1".into(),
-        cores: 4,
+        cores: 0,
         tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48.0.0".into(),
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
-    vec![("registered", agent(host)), ("with-tags", agent(tagged))]
+    let counted = Register { cores: 4, ..host.clone() };
+    vec![("registered", agent(host)), ("with-cores", agent(counted)), ("with-tags", agent(tagged))]
 }
 
 pub(crate) fn runners() -> Named<Runner> {
