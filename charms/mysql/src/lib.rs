@@ -62,7 +62,10 @@ impl Charm for Mysql {
     }
 
     fn relation_broken(&mut self, unit: &Unit, event: &RelationBroken) -> Result {
-        if event.relation.endpoint() == "db" && unit.is_leader()? && accounts::drop(unit, &event.relation)? {
+        // A unit that is going leaves every relation. The relation goes on without it, and the next leader needs the
+        // account.
+        let ended = event.relation.endpoint() == "db" && !is_going(unit);
+        if ended && unit.is_leader()? && accounts::drop(unit, &event.relation)? {
             info!("dropped the account of {} ({})", event.app, event.relation);
         }
         report(unit)
@@ -85,6 +88,12 @@ fn converge(unit: &Unit) -> Result {
         }
     }
     report(unit)
+}
+
+/// Whether this unit is being removed.
+fn is_going(unit: &Unit) -> bool {
+    let name = unit.name();
+    unit.goal_state().units.iter().any(|(other, goal)| *other == name && goal.status == "dying")
 }
 
 /// Says how this unit is, as its application's size and primary now are.

@@ -2,7 +2,7 @@
 
 use super::Mysql;
 use periapt_sdk::testing::Harness;
-use periapt_sdk::{Event, Ports, Relation, Status};
+use periapt_sdk::{Event, GoalState, GoalStatus, Ports, Relation, Status};
 
 fn mysql(leader: bool) -> (Harness<Mysql>, Relation) {
     let mut unit = Harness::new("mysql/0");
@@ -89,6 +89,20 @@ fn an_ended_relation_takes_its_account_along() {
     unit.end(&db).unwrap();
     assert!(!unit.app_bag(&peers).contains_key("password-1"));
     assert_eq!(unit.status(), Some(Status::active("primary, accounts: 0")));
+}
+
+#[test]
+fn a_leader_that_goes_leaves_the_accounts_to_the_next() {
+    let (mut unit, peers) = mysql(true);
+    let db = unit.relate("db", "blog");
+    unit.join(&db, "blog/0", &[]).unwrap();
+    let made = unit.app_bag(&db)["password"].clone();
+    let goal =
+        |status: &str| GoalStatus { status: status.to_owned(), since: "2026-01-01 00:00:00Z".to_owned() };
+    let units = vec![("mysql/0".to_owned(), goal("dying")), ("mysql/1".to_owned(), goal("active"))];
+    unit.goal_state(GoalState { units, relations: Vec::new() });
+    unit.end(&db).unwrap();
+    assert_eq!(unit.app_bag(&peers)["password-1"], made);
 }
 
 #[test]
