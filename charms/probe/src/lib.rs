@@ -7,7 +7,7 @@ mod secrets;
 
 use periapt_sdk::{
     ActionEvent, Charm, Config, Context, Error, Event, FromConfig, GoalRelation, GoalStatus, Ports, Relation,
-    Result, Status, Unit, info, tool,
+    Result, Rotate, Status, Unit, info, tool,
 };
 use script::{Action, Word, parse};
 
@@ -149,6 +149,7 @@ fn perform(action: &Action, unit: &Unit, event: &Event) -> Result {
         Action::Share(key, value) => secrets::share(unit, event, key, value),
         Action::Revise(key, value) => secrets::revise(unit, key, value),
         Action::Expire(time) => unit.secret_labelled(secrets::LABEL)?.change().expire(time.as_str()).apply(),
+        Action::Rotate => unit.secret_labelled(secrets::LABEL)?.change().rotate(Rotate::Hourly).apply(),
         Action::Prune => secrets::prune(event),
         Action::Open => secrets::open(event),
         Action::OpenToken => secrets::open_token(unit),

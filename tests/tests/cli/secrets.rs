@@ -22,7 +22,7 @@ fn backwards(text: &str) -> String {
 }
 
 /// An owner and a reader, which opens what it is granted.
-fn related(owner: &str) -> anyhow::Result<Installation> {
+pub(crate) fn related(owner: &str) -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     let script = format!("script={owner}");
     periapt.deploy("probe", ["owner", "--config", &script])?;
@@ -35,7 +35,7 @@ fn related(owner: &str) -> anyhow::Result<Installation> {
 }
 
 /// Waits until a unit has logged something.
-fn logged(periapt: &Installation, unit: &str, text: &str) -> anyhow::Result<()> {
+pub(crate) fn logged(periapt: &Installation, unit: &str, text: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + UNTIL;
     loop {
         let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", unit])?;

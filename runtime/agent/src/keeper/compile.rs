@@ -153,3 +153,82 @@ impl Compile for CompileHelper {
         Box::pin(self.run(component, output))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::*;
+
+    /// What is told of a helper that is a shell with this script. Its last argument, the limits, is `$0`.
+    async fn told(script: &str, limits: CompileLimits) -> Result<String, CompileError> {
+        let directory = tempfile::tempdir().unwrap();
+        let (component, output) = (directory.path().join("component"), directory.path().join("code"));
+        fs::write(&component, "a component").unwrap();
+        let helper = CompileHelper {
+            program: Program {
+                path: "/bin/sh".into(),
+                runner: Vec::new(),
+                compile_helper: vec!["-c".into(), script.into()],
+                environment: vec![("OWN".into(), "own".into())],
+            },
+            limits,
+        };
+        helper.compile(&component, &output).await?;
+        Ok(fs::read_to_string(output).unwrap())
+    }
+
+    async fn fault(script: &str) -> String {
+        match told(script, CompileLimits::default()).await.unwrap_err() {
+            CompileError::Component(text) => text,
+            CompileError::Host(text) => panic!("the component is to blame, not the host: {text}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_helper_gets_its_component_its_limits_and_nothing_else() {
+        let limits = CompileLimits::default();
+        let all = told("cat; echo; pwd; echo $OWN; echo $HOME$USER; echo $0; ls /proc/$$/fd; true", limits)
+            .await
+            .unwrap();
+        let lines: Vec<&str> = all.lines().collect();
+        assert_eq!(lines[..4], ["a component", "/", "own", ""]);
+        assert_eq!(lines[4], HelperLimits::from(&limits).to_argument());
+        assert_eq!(lines[5..], ["0", "1", "2"], "other descriptors of the keeper's are not the helper's");
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_does_not_end_is_ended() {
+        let limits = CompileLimits { deadline: Duration::from_secs(1), ..CompileLimits::default() };
+        let error = told("while :; do :; done", limits).await.unwrap_err();
+        assert_eq!(error.to_string(), "compiling took longer than 1 s");
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_dies_is_told_as_a_fault_of_the_component() {
+        let died = |signal: &str| {
+            format!("compiling ended with signal: {signal}: a limit of memory or time, or a defect")
+        };
+        assert_eq!(fault("ulimit -c 0; kill -SEGV $$").await, died("11 (SIGSEGV)"));
+        assert_eq!(fault("ulimit -c 0; echo half a word >&2; kill -XCPU $$").await, died("24 (SIGXCPU)"));
+        assert_eq!(fault("kill -KILL $$").await, died("9 (SIGKILL)"));
+        assert_eq!(
+            fault("exit 3").await,
+            "compiling ended with exit status: 3: a limit of memory or time, or a defect"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_helper_says_is_the_fault_within_bounds() {
+        assert_eq!(fault("echo 'no world that we know' >&2; exit 1").await, "no world that we know");
+        let long = fault("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1").await;
+        assert!(long.len() as u64 <= MESSAGE_BYTES, "{} bytes", long.len());
+    }
+
+    #[tokio::test]
+    async fn a_component_that_is_too_large_is_given_to_nobody() {
+        let limits = CompileLimits { component: 3, ..CompileLimits::default() };
+        let error = told("echo compiled", limits).await.unwrap_err();
+        assert_eq!(error.to_string(), "the component is too large: 1 MiB of at most 0 MiB");
+    }
+}

@@ -1,0 +1,139 @@
+//! The compile helper, which an agent starts for each component, and what the kernel lets it do: a component is a
+//! stranger's, and so is what it makes of the compiler.
+
+use std::{
+    fs,
+    io::Write as _,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_archive::{Archive, COMPONENT};
+use periapt_tests::binary;
+use serde_json::{Value, json};
+
+const HELLO: &[u8] = include_bytes!("../../../runtime/sandbox/tests/fixtures/hello-0.1.0.charm");
+
+/// How long anything may take.
+const UNTIL: Duration = Duration::from_secs(90);
+
+fn component() -> anyhow::Result<Vec<u8>> {
+    Ok(Archive::read(HELLO)?.file(COMPONENT).context("a component")?.to_vec())
+}
+
+/// Limits under which any component of ours is compiled, this process being the keeper.
+fn limits() -> Value {
+    json!({
+        "memory": 4_u64 << 30,
+        "cpu-seconds": 300,
+        "component": 16 << 20,
+        "output": 64 << 20,
+        "keeper": std::process::id(),
+    })
+}
+
+fn started(limits: &Value) -> anyhow::Result<Child> {
+    let mut helper = Command::new(binary()?);
+    helper.args(["agent", "compile-helper", &limits.to_string()]).env_clear();
+    helper.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    helper.spawn().context("starting a helper")
+}
+
+/// What becomes of a component.
+fn compiled(limits: &Value, component: &[u8]) -> anyhow::Result<Output> {
+    let mut helper = started(limits)?;
+    let mut input = helper.stdin.take().context("its input")?;
+    // It may end before it has read everything.
+    let _ = input.write_all(component);
+    drop(input);
+    Ok(helper.wait_with_output()?)
+}
+
+fn with(key: &str, value: u64) -> Value {
+    let mut limits = limits();
+    limits[key] = value.into();
+    limits
+}
+
+/// What it said, of one that compiled nothing.
+fn refused(limits: &Value, component: &[u8]) -> anyhow::Result<String> {
+    let output = compiled(limits, component)?;
+    ensure!(!output.status.success(), "it was compiled: {output:?}");
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn within_its_limits_a_component_is_compiled() -> anyhow::Result<()> {
+    let output = compiled(&limits(), &component()?)?;
+    assert!(output.status.success() && output.stderr.is_empty(), "{:?}", output.stderr);
+    assert!(output.stdout.len() > component()?.len(), "{} bytes of code", output.stdout.len());
+    Ok(())
+}
+
+#[test]
+fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
+    let component = component()?;
+    // Too little memory to begin with: whatever becomes of the process, nothing is compiled.
+    assert!(!refused(&with("memory", 1 << 20), &component)?.is_empty());
+    let short = component.len() as u64 - 1;
+    let told = refused(&with("component", short), &component)?;
+    assert_eq!(told, format!("the component is larger than {short} bytes\n"));
+    let told = refused(&with("keeper", 1), &component)?;
+    assert_eq!(told, "the keeper that started it is gone\n");
+    let told = refused(&limits(), b"no component")?;
+    assert!(told.lines().count() == 1 && !told.trim().is_empty(), "{told:?}");
+    let told = refused(&json!({"memory": 1}), &component)?;
+    assert!(told.starts_with("the last argument must be the limits"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn code_that_is_larger_than_it_may_be_is_cut_off_by_the_kernel() -> anyhow::Result<()> {
+    // A pipe has no size that counts: an agent has its helper write into a file.
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("code");
+    let (input, output) = (directory.path().join("component"), fs::File::create(&file)?);
+    fs::write(&input, component()?)?;
+    let mut helper = Command::new(binary()?);
+    helper.args(["agent", "compile-helper", &with("output", 4096).to_string()]).env_clear();
+    helper.stdin(fs::File::open(&input)?).stdout(output).stderr(Stdio::null());
+    assert!(!helper.status()?.success());
+    assert_eq!(fs::metadata(&file)?.len(), 4096);
+    Ok(())
+}
+
+/// Each is one of the kernel's, of which the compiler knows nothing.
+#[test]
+fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
+    let mut limits = with("cpu-seconds", 7);
+    limits["memory"] = (1_u64 << 30).into();
+    limits["output"] = (3 << 20).into();
+    let mut helper = started(&limits)?;
+    let expected = [
+        ("Max cpu time", "7"),
+        ("Max data size", "1073741824"),
+        ("Max file size", "3145728"),
+        ("Max open files", "16"),
+        ("Max core file size", "0"),
+    ];
+    let deadline = Instant::now() + UNTIL;
+    // It waits for its component.
+    loop {
+        let shown = fs::read_to_string(format!("/proc/{}/limits", helper.id()))?;
+        let holds = |(name, value): &(&str, &str)| {
+            let line = shown.lines().find_map(|line| line.strip_prefix(name));
+            let mut words = line.unwrap_or_default().split_whitespace();
+            (words.next(), words.next()) == (Some(*value), Some(*value))
+        };
+        if expected.iter().all(holds) {
+            break;
+        }
+        ensure!(Instant::now() < deadline, "the limits are {shown}");
+    }
+    let open = fs::read_dir(format!("/proc/{}/fd", helper.id()))?.count();
+    helper.kill()?;
+    helper.wait()?;
+    assert!(open <= 3, "it has {open} descriptors");
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! A secret that is rotated. An hour is the shortest that a policy can say, so the controller is stopped, and goes on in
+//! the test's own process by a clock that the test has set. Agent, runners, charms and command line are those of the
+//! binary, and know nothing of it.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use futures_util::future::BoxFuture;
+use periapt_controller::{Clock, Options, SystemClock};
+use periapt_host_api::Timestamp;
+use periapt_tests::{Installation, signal};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    secrets::{logged, related},
+    text,
+};
+
+/// How long the process before this one may take to let go of its directory and port.
+const UNTIL: Duration = Duration::from_secs(60);
+
+/// The machine's clocks, of which the one for people is ahead.
+#[derive(Default)]
+struct Ahead {
+    by: Duration,
+    machine: SystemClock,
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        self.machine.now() + self.by
+    }
+
+    fn monotonic_ms(&self) -> u64 {
+        self.machine.monotonic_ms()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.machine.sleep(duration)
+    }
+}
+
+/// A controller in this process, for as long as this is kept.
+struct Going(Runtime);
+
+impl Going {
+    /// Goes on where the installation's controller `local` stopped.
+    fn on(periapt: &Installation, by: Duration) -> anyhow::Result<Self> {
+        let listing = periapt.json(["controllers"])?;
+        let endpoint = text(&listing, "/controllers/local/api-endpoints/0")?;
+        let address: SocketAddr = endpoint.trim_start_matches("http://").parse()?;
+        signal(periapt.controller_process("local")?, "TERM")?;
+        let directory = periapt.path().join("data/controllers/local/controller");
+        let runtime = Runtime::new()?;
+        let deadline = Instant::now() + UNTIL;
+        loop {
+            let mut options = Options::in_directory("local", &directory, address, "test")?;
+            options.clock = Arc::new(Ahead { by, ..Ahead::default() });
+            match runtime.block_on(options.build()) {
+                Ok(service) => {
+                    runtime.spawn(service.run(CancellationToken::new()));
+                    return Ok(Self(runtime));
+                }
+                Err(error) if Instant::now() > deadline => return Err(error).context("not let go of"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn end(self) {
+        self.0.shutdown_background();
+    }
+}
+
+#[test]
+fn a_secret_is_rotated_by_its_owner_and_its_reader_hears_of_it() -> anyhow::Result<()> {
+    let periapt = related(
+        "db-relation-created: share password=eno\ndb-relation-created: rotate\n\
+         secret-rotate: revise password=owt\nsecret-remove: prune",
+    )?;
+    logged(&periapt, "reader/0", "opened password=eno")?;
+    let revision = |expected: u64| {
+        move |secrets: &serde_json::Value| {
+            let mut secrets = secrets.as_object().into_iter().flat_map(serde_json::Map::values);
+            secrets.any(|secret| secret["revision"] == expected)
+        }
+    };
+    periapt.json_until(&["secrets"], revision(1))?;
+
+    let controller = Going::on(&periapt, Duration::from_secs(61 * 60))?;
+    logged(&periapt, "owner/0", "event secret-rotate")?;
+    logged(&periapt, "reader/0", "event secret-changed")?;
+    logged(&periapt, "reader/0", "opened password=owt")?;
+    // The reader tracks the second, so the owner has been told of the first, and has removed it.
+    logged(&periapt, "owner/0", "event secret-remove")?;
+    let secrets = periapt.json_until(&["secrets"], revision(2))?;
+    let id = secrets.as_object().and_then(|secrets| secrets.keys().next()).context("a secret")?;
+    let shown = periapt.json_until(&["show-secret", id, "--revisions"], |shown| {
+        shown[id]["revisions"].as_array().is_some_and(|revisions| revisions.len() == 1)
+    })?;
+    assert_eq!(shown[id]["rotation"], "hourly", "{shown}");
+    controller.end();
+    Ok(())
+}
