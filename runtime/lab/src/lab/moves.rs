@@ -8,7 +8,7 @@ use periapt_host_api::UnitName;
 use super::Lab;
 use crate::{
     LabError,
-    agent::{Process, Step},
+    agent::{Agent, Process, Step},
 };
 
 impl Lab {
@@ -53,6 +53,19 @@ impl Lab {
     /// A defect that came to light.
     pub fn work(&mut self) -> Result<(), LabError> {
         self.controller.work(self.clock)?;
+        self.deliver()
+    }
+
+    /// A unit's agent asks that it may lead, before it asks so for any other unit.
+    ///
+    /// # Errors
+    /// A defect that came to light.
+    pub fn claim(&mut self, unit: &UnitName) -> Result<(), LabError> {
+        let Self { agents, controller, clock, .. } = self;
+        let looking_after = |agent: &&mut Agent| agent.is_up() && agent.executors.contains_key(unit);
+        if let Some(agent) = agents.values_mut().find(looking_after) {
+            agent.claim(controller, *clock, unit)?;
+        }
         self.deliver()
     }
 

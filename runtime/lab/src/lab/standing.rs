@@ -36,11 +36,11 @@ impl Lab {
     /// Where everything stands. Equal for two laboratories of the same charms in which the same can happen from here
     /// on: hooks, lives, members, bags and leaders, if time passes for longer than anything waits, or not at all. Of
     /// times it holds whether they have come, of counters and statuses nothing; who is connected is left out, as new
-    /// units alone go by it.
+    /// units alone go by it. It comes in parts, whose order says nothing.
     ///
     /// # Errors
     /// A defect: something is not what JSON can hold.
-    pub fn standing(&self) -> Result<String, LabError> {
+    pub fn standing(&self) -> Result<Vec<Value>, LabError> {
         let mut parts = Vec::new();
         for entity in self.controller.stored() {
             match entity {
@@ -74,7 +74,7 @@ impl Lab {
                 ]));
             }
         }
-        Ok(Value::Array(parts).to_string())
+        Ok(parts)
     }
 
     fn has_come(&self, time: Timestamp) -> bool {

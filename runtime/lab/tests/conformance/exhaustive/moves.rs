@@ -10,12 +10,17 @@ use periapt_host_api::{
 /// One thing that happens.
 #[derive(Debug, Clone)]
 pub(super) enum Move {
-    /// A unit's next operation is decided, and its handler runs: well, or not.
-    Begin(UnitName, Luck),
+    /// A unit's next operation is decided, and its handler runs well.
+    Begin(UnitName),
+    /// It fails, and that is committed at once. What could happen in between would come to the same before or after it:
+    /// of a failed hook nothing is written but the unit's own record, which no other move reads.
+    Fail(UnitName),
     /// What ran is committed.
     Finish(UnitName),
     /// A unit's next operation as a whole, while another's is in progress.
     Step(UnitName),
+    /// A unit is the first of its application to claim that it leads.
+    Claim(UnitName),
     /// Controller and keepers do what they have to.
     Tend,
     /// Time passes, longer than anything waits.
@@ -34,21 +39,15 @@ pub(super) enum Move {
     Ask(&'static str, Box<Command>),
 }
 
-/// How a handler ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Luck {
-    Good,
-    Bad,
-}
-
 impl Move {
     /// Whether it happens by itself sooner or later: no operator is needed, no handler fails and nothing dies.
     pub(super) fn is_hopeful(&self) -> bool {
         matches!(
             self,
-            Self::Begin(_, Luck::Good)
+            Self::Begin(_)
                 | Self::Finish(_)
                 | Self::Step(_)
+                | Self::Claim(_)
                 | Self::Tend
                 | Self::Pass
                 | Self::Revive
@@ -58,10 +57,11 @@ impl Move {
     /// In one word.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Begin(_, Luck::Good) => "begin",
-            Self::Begin(_, Luck::Bad) => "fail",
+            Self::Begin(_) => "begin",
+            Self::Fail(_) => "fail",
             Self::Finish(_) => "finish",
             Self::Step(_) => "step",
+            Self::Claim(_) => "claim",
             Self::Tend => "tend",
             Self::Pass => "pass",
             Self::Crash => "crash",
@@ -77,7 +77,11 @@ impl Move {
 impl fmt::Display for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Begin(unit, _) | Self::Finish(unit) | Self::Step(unit) => {
+            Self::Begin(unit)
+            | Self::Fail(unit)
+            | Self::Finish(unit)
+            | Self::Step(unit)
+            | Self::Claim(unit) => {
                 write!(f, "{} {unit}", self.kind())
             }
             Self::Resolve(unit, mode) => write!(f, "resolve {unit} ({mode:?})"),

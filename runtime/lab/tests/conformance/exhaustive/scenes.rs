@@ -6,14 +6,15 @@ use periapt_host_api::{
     UnitName,
     command::{Command, Force, RelationSelector, ResolveMode},
     record::{HookStep, Operation},
+    status::Life,
     storage::UnitStorage,
 };
 use periapt_lab::{Charm, Lab, LabError};
 use periapt_model::entity::Unit;
 
-use super::moves::{Luck, Move};
+use super::{alike::Twins, moves::Move, plants::Plant};
 use crate::{
-    bench::{LOCAL, REMOTE, charm},
+    bench::{LOCAL, PEERED, REMOTE, charm},
     removal::SUBORDINATE,
 };
 
@@ -38,6 +39,8 @@ pub(super) struct Scene {
     commands: Vec<(&'static str, Command)>,
     crowd: Crowd,
     without: &'static [&'static str],
+    twins: Option<Twins>,
+    plant: Plant,
 }
 
 impl Scene {
@@ -57,6 +60,13 @@ impl Scene {
         scene
     }
 
+    /// One application of so many units, which see each other, from before their first hooks.
+    pub(super) fn crew(name: &'static str, units: u32) -> Self {
+        let mut scene = Self::empty(name);
+        scene.lab.deploy("a", &scene.charm(PEERED), units).unwrap();
+        scene
+    }
+
     /// A principal application with so many units, each with its subordinate, at rest.
     pub(super) fn accompanied(name: &'static str, principals: u32) -> Self {
         let mut scene = Self::empty(name);
@@ -70,7 +80,16 @@ impl Scene {
         let mut lab = Lab::new(1).unwrap();
         // What comes by the clock alone, and goes on for ever, is no part of this.
         lab.configure_model(&[("update-status-hook-interval", "0")]).unwrap();
-        Self { name, lab, unlucky: Rc::default(), commands: Vec::new(), crowd: Crowd::Any, without: &[] }
+        Self {
+            name,
+            lab,
+            unlucky: Rc::default(),
+            commands: Vec::new(),
+            crowd: Crowd::Any,
+            without: &[],
+            twins: None,
+            plant: Plant::Sound,
+        }
     }
 
     /// A charm whose every handler ends as the move says.
@@ -106,6 +125,27 @@ impl Scene {
         self
     }
 
+    /// The first two units of `a`, on the first two machines, are one as good as the other, and nothing is asked of
+    /// either that cannot be asked of both.
+    pub(super) fn with_twins(mut self) -> Self {
+        self.twins = Some(Twins { units: ["a/0", "a/1"], machines: [0, 1] });
+        self
+    }
+
+    pub(super) fn twins(&self) -> Option<Twins> {
+        self.twins
+    }
+
+    /// Something is wrong.
+    pub(super) fn planted(mut self, plant: Plant) -> Self {
+        self.plant = plant;
+        self
+    }
+
+    pub(super) fn plant(&self) -> Plant {
+        self.plant
+    }
+
     pub(super) fn name(&self) -> &str {
         self.name
     }
@@ -131,9 +171,9 @@ impl Scene {
                 continue;
             }
             if self.crowd == Crowd::Any || failed.iter().all(|other| *other == unit) {
-                moves.push(Move::Begin(unit.clone(), Luck::Bad));
+                moves.push(Move::Fail(unit.clone()));
             }
-            moves.push(Move::Begin(unit, Luck::Good));
+            moves.push(Move::Begin(unit));
         }
         moves.extend(flying.into_iter().map(Move::Finish));
         for unit in failed {
@@ -143,22 +183,27 @@ impl Scene {
             }
             moves.push(Move::Resolve(unit, ResolveMode::NoRetry));
         }
+        if self.twins.is_some() {
+            moves.extend(candidates(lab).into_iter().map(Move::Claim));
+        }
         moves.extend(self.commands.iter().map(|(name, command)| Move::Ask(name, Box::new(command.clone()))));
-        moves.retain(|step| !self.without.contains(&step.kind()));
+        moves.retain(|step| !self.without.contains(&step.kind()) && !self.plant.withholds(step, lab));
         moves
     }
 
     /// Makes a move. What is refused changes nothing.
     pub(super) fn perform(&self, lab: &mut Lab, step: &Move) -> Result<(), LabError> {
         let done = match step {
-            Move::Begin(unit, luck) => {
-                self.unlucky.set(*luck == Luck::Bad);
-                let begun = lab.begin(unit).map(|_| ());
+            Move::Begin(unit) => lab.begin(unit).map(|_| ()),
+            Move::Fail(unit) => {
+                self.unlucky.set(true);
+                let begun = lab.begin(unit);
                 self.unlucky.set(false);
-                begun
+                begun.and_then(|_| lab.finish(unit))
             }
             Move::Finish(unit) => lab.finish(unit),
             Move::Step(unit) => lab.begin(unit).and_then(|_| lab.finish(unit)),
+            Move::Claim(unit) => lab.claim(unit),
             Move::Tend => lab.tend(),
             Move::Pass => {
                 lab.pass(Duration::from_secs(400));
@@ -184,6 +229,17 @@ fn in_error(lab: &Lab) -> Vec<UnitName> {
         matches!(unit.record.operation, Operation::Hook { step: HookStep::Failed(_), .. })
     };
     lab.state().unwrap().units().filter(failed).map(|unit| unit.name.clone()).collect()
+}
+
+/// Who can come to lead an application that nobody leads (U-41).
+fn candidates(lab: &Lab) -> Vec<UnitName> {
+    let state = lab.state().unwrap();
+    let leaderless = |unit: &UnitName| {
+        state.application(unit.application()).is_some_and(|application| application.leader.is_none())
+    };
+    let mut units = lab.units_looked_after();
+    units.retain(|name| leaderless(name) && state.unit(name).is_some_and(|unit| unit.life == Life::Alive));
+    units
 }
 
 /// Removes an application.

@@ -9,6 +9,8 @@ use periapt_host_api::{
 };
 use periapt_lab::Lab;
 
+use super::plants::Plant;
+
 /// How long forced removal waits for agents here.
 const MAX_WAIT: u32 = 60;
 
@@ -23,13 +25,14 @@ pub(super) fn nothing_is_dying(lab: &Lab) -> bool {
 }
 
 /// What is wrong with a state.
-pub(super) fn check(lab: &Lab) -> Result<(), String> {
-    the_dying_say_what_they_wait_for(lab)?;
-    force_ends_it(lab.clone())
+pub(super) fn check(lab: &Lab, plant: Plant) -> Result<(), String> {
+    the_dying_say_what_they_wait_for(lab, plant)?;
+    force_ends_it(lab.clone(), plant)
 }
 
-fn the_dying_say_what_they_wait_for(lab: &Lab) -> Result<(), String> {
-    let status = lab.status().map_err(|error| error.to_string())?;
+fn the_dying_say_what_they_wait_for(lab: &Lab, plant: Plant) -> Result<(), String> {
+    let mut status = lab.status().map_err(|error| error.to_string())?;
+    plant.distort(&mut status);
     let mut silent = Vec::new();
     let mut unit = |name: &str, unit: &UnitStatus| {
         if !unit.life.is_empty() && unit.waits_for.is_empty() {
@@ -63,7 +66,7 @@ fn the_dying_say_what_they_wait_for(lab: &Lab) -> Result<(), String> {
 }
 
 /// No agent does or says anything from here on.
-fn force_ends_it(mut lab: Lab) -> Result<(), String> {
+fn force_ends_it(mut lab: Lab, plant: Plant) -> Result<(), String> {
     let fail = |error: periapt_lab::LabError| error.to_string();
     let applications: Vec<_> = lab.state().unwrap().applications().map(|it| it.name.clone()).collect();
     for application in applications {
@@ -73,7 +76,9 @@ fn force_ends_it(mut lab: Lab) -> Result<(), String> {
         let _ = lab.command(&remove);
     }
     lab.work().map_err(fail)?;
-    lab.pass(Duration::from_secs(u64::from(MAX_WAIT) + 1));
+    if plant != Plant::StoppedClock {
+        lab.pass(Duration::from_secs(u64::from(MAX_WAIT) + 1));
+    }
     lab.work().map_err(fail)?;
     let state = lab.state().unwrap();
     let left: Vec<String> = state
