@@ -2,6 +2,7 @@
 
 pub(crate) mod application;
 pub(crate) mod charm;
+pub(crate) mod machine;
 pub(crate) mod relation;
 pub(crate) mod remote;
 pub(crate) mod scope;

@@ -4,7 +4,6 @@ use periapt_host_api::{
     MachineId, Refusal, UnitName,
     command::{Answer, Force},
     status::Life,
-    storage::UnitStorage,
 };
 
 use crate::{
@@ -37,7 +36,7 @@ pub(crate) fn remove(
         return Err(Refusal::conflict(text).about(about));
     };
     tx.put(Machine { life: Life::Dying, ..Machine::clone(&machine) });
-    life::unit::destroy_all(tx, units, Some(force), UnitStorage::Detach);
+    life::machine::destroy_units_on(tx, id, force, None);
     let waits_for: Vec<String> =
         tx.state.units_on(&id).map(|unit| format!("unit {} to be gone", unit.name)).collect();
     Ok(Answer::Removal { gone: tx.state.machine(&id).is_none(), waits_for })

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use periapt_host_api::{
-    ApplicationName, RelationId, StorageId, Timestamp, UnitName,
+    ApplicationName, MachineId, RelationId, StorageId, Timestamp, UnitName,
     command::{Force, Placement},
     secret::{SecretId, SecretReader},
     storage::UnitStorage,
@@ -57,6 +57,19 @@ pub enum Work {
         /// What becomes of its units' storage.
         #[serde(default)]
         storage: UnitStorage,
+        /// Only units behind this one, for the others are on their way; none: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<UnitName>,
+    },
+    /// Destroy the units on a machine that is removed by force.
+    DestroyUnitsOn {
+        /// Which.
+        machine: MachineId,
+        /// How they are forced.
+        force: Force,
+        /// Only units behind this one, for the others are on their way; none: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<UnitName>,
     },
     /// Destroy some units.
     DestroyUnits {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    ApplicationName,
+    ApplicationName, UnitName,
     command::Force,
     secret::{SecretOwner, SecretReader},
     status::Life,
@@ -42,16 +42,19 @@ pub(crate) fn destroy(
     // Asked again without force, there is nothing to add to what is under way.
     let more = force.is_some() || storage == UnitStorage::Destroy;
     if tx.state.application(name).is_some() && (first || more) {
-        tx.add_work(Work::DestroyApplication { application: name.clone(), force, storage }, None);
+        let application = name.clone();
+        tx.add_work(Work::DestroyApplication { application, force, storage, after: None }, None);
     }
 }
 
-/// One step of the worker: true when relations and units are all on their way.
+/// One step of the worker: true when relations and units, those behind `after`, are all on their way, or the rest is
+/// noted as an item of its own.
 pub(crate) fn destroy_step(
     tx: &mut Transaction<'_>,
     name: &ApplicationName,
     force: Option<Force>,
     storage: UnitStorage,
+    after: Option<UnitName>,
 ) -> bool {
     let dying = tx.state.application(name).is_some_and(|application| application.life != Life::Alive);
     if !dying {
@@ -60,17 +63,18 @@ pub(crate) fn destroy_step(
     if !destroy_relations(tx, name) {
         return false;
     }
-    let wanted: Vec<_> = tx
-        .state
-        .units_of(name)
-        .filter(|unit| unit.life == Life::Alive || force.is_some() || storage == UnitStorage::Destroy)
-        .map(|unit| unit.name.clone())
-        .collect();
-    if wanted.is_empty() {
-        remove_if_done(tx, name);
-    } else {
-        unit::destroy_all(tx, wanted, force, storage);
+    let wanted =
+        |unit: &&Arc<Unit>| unit.life == Life::Alive || force.is_some() || storage == UnitStorage::Destroy;
+    let next = |state: &ModelState, after: Option<&UnitName>| {
+        state.units_of_behind(name, after).find(wanted).cloned()
+    };
+    let rest = unit::destroy_each(tx, after, force, storage, next);
+    if let Some(unit::Behind(after)) = rest {
+        let application = name.clone();
+        tx.add_work(Work::DestroyApplication { application, force, storage, after }, None);
     }
+    // Without units it goes with its last relation.
+    remove_if_done(tx, name);
     true
 }
 

@@ -25,7 +25,32 @@ const SCOPES_PER_STEP: usize = 20;
 /// that, itself, its machine, charm, application and storage.
 pub(crate) const REMOVE_ROOM: usize = 50 + MAX_PER_UNIT as usize;
 
-/// Destroys units as far as the commit has room; the worker goes on with the rest.
+/// Destroys the units that `next` finds, each by the name of the one before it, as far as the commit has room. Nobody
+/// lists them: the names of all units of an application may be more than an entity holds. Answers behind which unit the
+/// worker goes on; none: all are on their way.
+pub(crate) fn destroy_each(
+    tx: &mut Transaction<'_>,
+    mut after: Option<UnitName>,
+    force: Option<Force>,
+    storage: UnitStorage,
+    next: impl Fn(&ModelState, Option<&UnitName>) -> Option<Arc<Unit>>,
+) -> Option<Behind> {
+    while let Some(unit) = next(&tx.state, after.as_ref()) {
+        if !tx.has_room(REMOVE_ROOM) {
+            return Some(Behind(after));
+        }
+        destroy(tx, &unit, force, storage);
+        after = Some(unit.name.clone());
+    }
+    None
+}
+
+/// Behind which unit work goes on; none: at the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Behind(pub(crate) Option<UnitName>);
+
+/// Destroys units as far as the commit has room; the worker goes on with the rest. They are the subordinates of one
+/// unit, whose record names a relation for each and so bounds them.
 pub(crate) fn destroy_all(
     tx: &mut Transaction<'_>,
     units: Vec<UnitName>,

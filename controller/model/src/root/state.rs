@@ -197,6 +197,17 @@ impl ModelState {
         self.units.range(first..=last).map(|(_, unit)| unit)
     }
 
+    /// The units of an application behind one of them, by number; none: all.
+    pub(crate) fn units_of_behind(
+        &self,
+        application: &ApplicationName,
+        unit: Option<&UnitName>,
+    ) -> impl Iterator<Item = &Arc<Unit>> {
+        let first = unit.map_or(0, |unit| unit.number().saturating_add(1));
+        let last = UnitName::new(application.clone(), u32::MAX);
+        self.units.range(UnitName::new(application.clone(), first)..=last).map(|(_, unit)| unit)
+    }
+
     /// The units on a machine, subordinates included.
     pub fn units_on(&self, machine: &MachineId) -> impl Iterator<Item = &Arc<Unit>> {
         self.units_on.get(machine).filter_map(|name| self.units.get(name))

@@ -1,11 +1,14 @@
 //! One step of one work item.
 
+use std::sync::Arc;
+
 use periapt_host_api::{ApplicationName, UnitName, status::Life, storage::UnitStorage};
 
 use crate::{
     command::{takeover::Arrival, unit::create_step},
-    entity::{ModelKey, Work, WorkId},
+    entity::{ModelKey, Unit, Work, WorkId},
     life,
+    root::ModelState,
     transaction::Transaction,
     worker::{tasks, windup},
 };
@@ -27,17 +30,23 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
             }
             true
         }
-        Work::DestroyApplication { application, force, storage } => {
-            life::application::destroy_step(tx, application, *force, *storage)
+        Work::DestroyApplication { application, force, storage, after } => {
+            life::application::destroy_step(tx, application, *force, *storage, after.clone())
+        }
+        Work::DestroyUnitsOn { machine, force, after } => {
+            life::machine::destroy_units_on(tx, *machine, *force, after.clone());
+            true
         }
         Work::DestroyUnits { units, force, storage } => {
             life::unit::destroy_all(tx, units.clone(), *force, *storage);
             true
         }
         Work::DestroySubordinates { application } => {
-            let orphans = orphans(tx, application);
-            life::unit::destroy_all(tx, orphans, None, UnitStorage::Detach);
-            true
+            // Those that are on their way are no orphans any more.
+            let next = |state: &ModelState, after: Option<&UnitName>| {
+                orphans(state, application, after).next().cloned()
+            };
+            life::unit::destroy_each(tx, None, None, UnitStorage::Detach, next).is_none()
         }
         Work::UnitScopes { unit } => life::unit::scopes_step(tx, unit),
         Work::CancelTasks { unit } => tasks::cancel_all(tx, unit),
@@ -73,19 +82,20 @@ pub(crate) fn run(tx: &mut Transaction<'_>, id: WorkId) {
     }
 }
 
-/// Subordinate units that no alive container relation ties to their principal.
-fn orphans(tx: &Transaction<'_>, application: &ApplicationName) -> Vec<UnitName> {
+/// Subordinate units behind one of them that no alive container relation ties to their principal.
+fn orphans<'a>(
+    state: &'a ModelState,
+    application: &'a ApplicationName,
+    after: Option<&UnitName>,
+) -> impl Iterator<Item = &'a Arc<Unit>> {
     let tied_to = |principal: &ApplicationName| {
-        tx.state.relations_of(application).any(|relation| {
+        state.relations_of(application).any(|relation| {
             relation.life == Life::Alive
                 && relation.scope == periapt_host_api::relation::Scope::Container
                 && relation.other_end(application).is_some_and(|end| end.application == *principal)
         })
     };
-    tx.state
-        .units_of(application)
-        .filter(|unit| unit.life == Life::Alive)
-        .filter(|unit| unit.principal.as_ref().is_some_and(|principal| !tied_to(principal.application())))
-        .map(|unit| unit.name.clone())
-        .collect()
+    state.units_of_behind(application, after).filter(|unit| unit.life == Life::Alive).filter(move |unit| {
+        unit.principal.as_ref().is_some_and(|principal| !tied_to(principal.application()))
+    })
 }

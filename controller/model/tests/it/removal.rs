@@ -8,7 +8,9 @@ use periapt_host_api::{
     status::Life,
 };
 
-use crate::world::{World, unit};
+use periapt_model::{Agenda, due_work};
+
+use crate::world::{World, on_machine, unit};
 
 fn remove_unit(world: &mut World, name: &str, force: Option<Force>) -> Answer {
     world.run(Command::RemoveUnit { unit: unit(name), force, storage: Default::default() }).unwrap()
@@ -260,4 +262,44 @@ fn model_names_are_unique_per_owner() {
     assert_eq!(world.control(again.clone()).unwrap_err().code, ErrorCode::AlreadyExists);
     let other = periapt_host_api::command::Caller::User("somebody".parse().unwrap());
     world.ask(&other, &periapt_model::Input::Controller(again)).unwrap();
+}
+
+/// Lets a removal happen, and answers the size of the largest note of what is still to be done.
+fn largest_note(world: &mut World) -> usize {
+    let mut largest = 0;
+    loop {
+        let notes = world.state().work().map(|item| serde_json::to_vec(item).unwrap().len());
+        largest = notes.max().unwrap_or(0).max(largest);
+        let (commands, _) = due_work(&world.root, world.now, world.lease_now_ms, &Agenda::default());
+        let Some(command) = commands.into_iter().next() else { return largest };
+        world.work(command);
+    }
+}
+
+#[test]
+fn what_is_to_go_is_found_step_by_step_and_never_listed() {
+    let name = format!("app-{}", "x".repeat(40));
+    let mut world = World::new();
+    let charm = world.upload_app();
+    world.deploy(charm, &name, 60);
+    world.settle();
+    remove_application(&mut world, &name, Some(Force { max_wait: 0 }));
+    assert!(largest_note(&mut world) < 500);
+    assert_eq!(world.state().unit_count(), 0);
+    assert!(!world.has_application(&name));
+
+    world.deploy(charm, &name, 1);
+    world.settle();
+    let machine = world.state().machines().next().unwrap().id;
+    let placement = std::iter::repeat_n(on_machine(machine.0), 60).flatten().collect();
+    world.run(Command::AddUnits { application: name.parse().unwrap(), count: 60, placement }).unwrap();
+    world.settle();
+    let units: Vec<String> = world.state().units_on(&machine).map(|unit| unit.name.to_string()).collect();
+    units.iter().for_each(|unit| world.start(unit));
+    world.run(Command::RemoveMachine { machine, force: Some(Force { max_wait: 30 }) }).unwrap();
+    assert!(largest_note(&mut world) < 500);
+    assert!(world.state().units_on(&machine).all(|unit| unit.life == Life::Dying));
+    world.advance(30);
+    world.settle();
+    assert!(units.iter().all(|unit| !world.has_unit(unit)));
 }

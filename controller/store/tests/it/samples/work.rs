@@ -20,7 +20,12 @@ pub(crate) fn items() -> Named<WorkItem> {
             placement: vec![Placement::Machine(MachineId(3)), Placement::Agent(parse("host-7.example"))],
         },
         "destroy-application": Work::DestroyApplication { .. } =>
-            Work::DestroyApplication { application: parse("wordpress"), force, storage: UnitStorage::Destroy },
+            Work::DestroyApplication { application: parse("wordpress"), force, storage: UnitStorage::Destroy, after: None },
+        "destroy-units-on": Work::DestroyUnitsOn { .. } => Work::DestroyUnitsOn {
+            machine: MachineId(3),
+            force: Force { max_wait: 45 },
+            after: Some(parse("wordpress/10")),
+        },
         "destroy-units": Work::DestroyUnits { .. } =>
             Work::DestroyUnits { units: vec![parse("wordpress/10"), parse("mysql/0")], force, storage: UnitStorage::Detach },
         "destroy-subordinates": Work::DestroySubordinates { .. } =>
@@ -52,7 +57,10 @@ pub(crate) fn items() -> Named<WorkItem> {
         .map(|(name, work)| (name, WorkItem { id: WorkId(8), due: Some(time(50)), work }))
         .collect();
     let (application, storage) = (parse("wordpress"), UnitStorage::Detach);
-    let unforced = Work::DestroyApplication { application, force: None, storage };
+    let unforced = Work::DestroyApplication { application, force: None, storage, after: None };
+    let (application, after) = (parse("wordpress"), Some(parse("wordpress/10")));
+    let going_on = Work::DestroyApplication { application, force, storage, after };
+    items.push(("destroy-the-rest", WorkItem { id: WorkId(11), due: None, work: going_on }));
     let forget_all =
         Work::ForgetSecretReader { reader: SecretReader::Application(parse("mysql")), secrets: vec![] };
     items.push(("forget-all-of-a-reader", WorkItem { id: WorkId(10), due: None, work: forget_all }));
