@@ -146,6 +146,28 @@ pub struct EnqueueOperation {
     /// Its parameters, at most [`MAX_PARAMETER_BYTES`] as JSON.
     #[serde(default)]
     pub parameters: Parameters,
+    /// Beside what it runs, where whoever asks says otherwise than the charm.
+    #[serde(default, skip_serializing_if = "Turns::is_empty")]
+    pub turns: Turns,
+}
+
+/// Beside what an action runs on its machine (`hook-model.md` 1.3): what is not said is as the action has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Turns {
+    /// Whether it may run beside others. Without a group of its own, one that may not waits for all of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// The group whose actions run one after the other, whatever `parallel` says; 1 to 128 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_group: Option<String>,
+}
+
+impl Turns {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What became of a request to run an action.

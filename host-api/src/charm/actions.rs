@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    action::{MAX_PARAMETER_BYTES, Parameters},
+    action::{MAX_PARAMETER_BYTES, Parameters, Turns},
     schema::{self, Effort},
 };
 
@@ -30,9 +30,10 @@ pub struct ActionMeta {
 
 impl ActionMeta {
     /// The actions of its machine that it must not run beside; none: it runs beside all. Those that say nothing are
-    /// one group.
-    pub fn group(&self) -> Option<String> {
-        match (&self.execution_group, self.parallel) {
+    /// one group. What whoever asks says comes first, a part at a time.
+    pub fn group(&self, asked: &Turns) -> Option<String> {
+        let group = asked.execution_group.as_ref().or(self.execution_group.as_ref());
+        match (group, asked.parallel.unwrap_or(self.parallel)) {
             (Some(group), _) => Some(group.clone()),
             (None, false) => Some(String::new()),
             (None, true) => None,
@@ -162,13 +163,13 @@ mod tests {
 
     #[test]
     fn what_is_no_key_of_ours_goes_to_the_schema() {
-        let backup = backup();
-        assert_eq!((backup.description.as_str(), backup.group()), ("Save all", Some("disk".to_owned())));
+        let (backup, said) = (backup(), Turns::default());
+        assert_eq!((backup.description.as_str(), backup.group(&said)), ("Save all", Some("disk".to_owned())));
         assert_eq!(backup.params.get("required"), Some(&json!(["to"])));
         assert_eq!(backup.params.get("title"), Some(&json!("backup")));
         let plain = read("ping:\nbeside: {parallel: true}\n").unwrap();
         assert_eq!(plain["ping"].description, "No description");
-        assert_eq!((plain["ping"].group(), plain["beside"].group()), (Some(String::new()), None));
+        assert_eq!((plain["ping"].group(&said), plain["beside"].group(&said)), (Some(String::new()), None));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use periapt_host_api::{
     ApplicationName, RelationId, UnitName,
-    action::{ActionReceiver, EnqueueOperation},
+    action::{ActionReceiver, EnqueueOperation, Turns},
     exec::{self, ExecError, ExecRequest},
 };
 
@@ -28,7 +28,8 @@ Examples:
   periapt exec --unit mysql/leader -- leader-set key=value
   periapt exec --application mysql --format json -- config-get
   periapt exec -u mysql/0 --relation db:1 --remote-unit wordpress/0 -- relation-get
-  periapt exec --all --background -- status-set active")]
+  periapt exec --all --background -- status-set active
+  periapt exec --all --execution-group rolling -- status-set maintenance")]
 pub(crate) struct Exec {
     /// On these units; APPLICATION/leader is whichever leads now
     #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
@@ -45,6 +46,20 @@ pub(crate) struct Exec {
     /// The unit at the relation's other end; the only one there is, unless said
     #[arg(long, value_name = "UNIT", requires = "relation")]
     remote_unit: Option<UnitName>,
+    /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
+    #[arg(
+        long,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    parallel: bool,
+    /// Run one after the other with what else of the machine is in this group
+    #[arg(long, value_name = "GROUP")]
+    execution_group: Option<String>,
     #[command(flatten)]
     follow: FollowArgs,
     #[command(flatten)]
@@ -70,7 +85,9 @@ impl Exec {
         let model = context.model(&self.model)?;
         let receivers = self.receivers(&model).await?;
         let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
-        let request = EnqueueOperation { action, receivers, parameters };
+        let execution_group = self.execution_group.filter(|group| !group.is_empty());
+        let turns = Turns { parallel: Some(self.parallel), execution_group };
+        let request = EnqueueOperation { action, receivers, parameters, turns };
         self.follow.carry_out(context, &model, request, Manner::Exec).await
     }
 

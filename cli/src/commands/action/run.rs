@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_client::ClientError;
 use periapt_host_api::{
     ActionOperationId, TaskId, UnitName,
-    action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews, TaskStatus},
+    action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews, TaskStatus, Turns},
     command::{Answer, Command, CommandResult},
 };
 use tokio::time::{Instant, sleep, timeout_at};
@@ -100,7 +100,7 @@ impl Run {
         let reading = if self.string_args { Reading::Text } else { Reading::Yaml };
         let parameters = parameters::read(self.params.as_deref(), pairs, reading)?;
         let model = context.model(&self.model)?;
-        let request = EnqueueOperation { action, receivers, parameters };
+        let request = EnqueueOperation { action, receivers, parameters, turns: Turns::default() };
         self.follow.carry_out(context, &model, request, Manner::Run).await
     }
 }

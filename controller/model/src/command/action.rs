@@ -11,6 +11,7 @@ use periapt_host_api::{
     charm::ActionMeta,
     command::{Answer, CommandResult},
     exec::{self, ExecRequest},
+    name::MAX_NAME_LENGTH,
     problem::ErrorCode,
     schema::Effort,
     status::Life,
@@ -94,6 +95,14 @@ fn check_request(request: &EnqueueOperation) -> Result<(), Refusal> {
     if count > MAX_RECEIVERS {
         return quota(format!("{count} units at once are too many, at most {MAX_RECEIVERS} are allowed"));
     }
+    if let Some(group) = &request.turns.execution_group
+        && (group.is_empty() || group.len() > MAX_NAME_LENGTH)
+    {
+        let bytes = group.len();
+        return Err(Refusal::bad_request(format!(
+            "the name of an execution group takes 1 to {MAX_NAME_LENGTH} bytes, not {bytes}"
+        )));
+    }
     let bytes = serde_json::to_vec(&request.parameters).map_or(usize::MAX, |bytes| bytes.len());
     if bytes > MAX_PARAMETER_BYTES {
         return quota(format!(
@@ -120,7 +129,7 @@ fn new_task(
     let unit = receiving_unit(tx, receiver)?;
     let (charm, meta) = action_of(tx, &unit, request)?;
     let parameters = completed.parameters(charm, &meta, &request.parameters)?;
-    let group = meta.group();
+    let group = meta.group(&request.turns);
     if tx.state.open_task_count(&unit) >= MAX_OPEN_TASKS {
         return Err(Refusal::new(
             ErrorCode::QuotaExceeded,

@@ -1,9 +1,10 @@
 //! Actions: what their tasks take, and what becomes of them.
 
 use periapt_host_api::{
-    TaskId,
+    Refusal, TaskId,
     action::{
         ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskEnd, TaskOutcome, TaskResults, TaskStatus,
+        Turns,
     },
     agent::RunnerCommand,
     charm::CharmFiles,
@@ -29,13 +30,23 @@ fn world() -> World {
 }
 
 fn enqueue(world: &mut World, receivers: &[&str], note: &str) -> EnqueuedOperation {
+    enqueue_in_turn(world, receivers, note, Turns::default()).unwrap()
+}
+
+fn enqueue_in_turn(
+    world: &mut World,
+    receivers: &[&str],
+    note: &str,
+    turns: Turns,
+) -> Result<EnqueuedOperation, Refusal> {
     let request = EnqueueOperation {
         action: "backup".into(),
         receivers: receivers.iter().map(|name| name.parse::<ActionReceiver>().unwrap()).collect(),
         parameters: json!({"note": note}).as_object().cloned().unwrap(),
+        turns,
     };
-    match world.run(Command::EnqueueOperation(request)).unwrap() {
-        Answer::Operation(operation) => operation,
+    match world.run(Command::EnqueueOperation(request))? {
+        Answer::Operation(operation) => Ok(operation),
         other => panic!("{other:?}"),
     }
 }
@@ -147,4 +158,25 @@ fn messages_of_one_task_are_bounded_whatever_its_agent_sends() {
     let kept = world.records.iter().filter(|record| matches!(record.body, RecordBody::TaskMessage(_)));
     assert_eq!(kept.count(), 1_000);
     end(&mut world, task);
+}
+
+/// `hook-model.md` 1.3: the charm says it, unless whoever asks does.
+#[test]
+fn beside_what_an_action_runs_is_for_the_operator_to_say() {
+    let mut world = world();
+    let mut group = |parallel: Option<bool>, execution_group: Option<&str>| {
+        let turns = Turns { parallel, execution_group: execution_group.map(str::to_owned) };
+        let operation = enqueue_in_turn(&mut world, &["db/0"], "x", turns)?;
+        Ok::<_, Refusal>(world.state().task(&task_of(&operation)).unwrap().group.clone())
+    };
+    assert_eq!(group(None, None).unwrap().as_deref(), Some(""));
+    assert_eq!(group(Some(true), None).unwrap(), None);
+    assert_eq!(group(Some(false), None).unwrap().as_deref(), Some(""));
+    for parallel in [None, Some(true), Some(false)] {
+        assert_eq!(group(parallel, Some("rolling")).unwrap().as_deref(), Some("rolling"));
+    }
+    for wrong in [String::new(), "g".repeat(200)] {
+        let refusal = group(None, Some(&wrong)).unwrap_err();
+        assert!(refusal.message.starts_with("the name of an execution group takes 1 to "), "{refusal}");
+    }
 }

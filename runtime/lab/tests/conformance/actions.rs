@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{
     TaskId,
-    action::{EnqueueOperation, Parameters, TaskMessage, TaskResults, TaskStatus},
+    action::{EnqueueOperation, Parameters, TaskMessage, TaskResults, TaskStatus, Turns},
     command::{Answer, Command, CommandResult, Deploy, Placement, ResolveMode},
     event::Event,
     record::{HookStep, Operation},
@@ -35,6 +35,7 @@ fn ask(lab: &mut Lab, unit: &str, action: &str, parameters: Value) -> Result<Tas
         action: action.to_owned(),
         receivers: vec![unit.parse().unwrap()],
         parameters: parameters.as_object().cloned().unwrap(),
+        turns: Turns::default(),
     };
     match lab.command(&Command::EnqueueOperation(request)).unwrap() {
         Answer::Operation(mut enqueued) => match enqueued.tasks.remove(0).task {

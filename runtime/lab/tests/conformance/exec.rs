@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     TaskId, UnitName,
-    action::{ActionReceiver, EnqueueOperation, TaskResults, TaskStatus},
+    action::{ActionReceiver, EnqueueOperation, TaskResults, TaskStatus, Turns},
     command::{Answer, Command, CommandResult},
     exec::{self, ExecRequest},
     status::{AgentStatus, WorkloadStatus},
@@ -19,6 +19,7 @@ fn ask(lab: &mut Lab, unit: &str, request: ExecRequest) -> Result<TaskId, String
         action: exec::ACTION.to_owned(),
         receivers,
         parameters: request.into_parameters(),
+        turns: Turns::default(),
     };
     match lab.command(&Command::EnqueueOperation(request)).unwrap() {
         Answer::Operation(mut enqueued) => match enqueued.tasks.remove(0).task {
