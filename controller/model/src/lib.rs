@@ -29,7 +29,9 @@ mod worker;
 
 pub use access::{ModelAccess, check_access, model_access, offer_access};
 pub use assignments::assignments;
-pub use changes::{Changes, CrossNews, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange};
+pub use changes::{
+    Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
+};
 pub use command::refresh::{RefreshRequest, plan_refresh};
 pub use cross::{find_offer, offer_details, offers_of_model};
 pub use entity::{Entity, EntityKey, ModelKey};

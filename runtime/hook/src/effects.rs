@@ -22,6 +22,13 @@ pub(crate) enum Target {
     LeaderSettings,
 }
 
+impl Target {
+    /// Leader settings stand in their application, which counts for itself ([`Limits::of_hook`]).
+    fn stands_in_a_bag(self) -> bool {
+        matches!(self, Self::UnitBag(_) | Self::ApplicationBag(_))
+    }
+}
+
 /// What the encoding of a bag costs beside its entries: its relation's number and the names of its parts.
 const BAG_BYTES: usize = 64;
 
@@ -118,14 +125,18 @@ impl Effects {
         }
         self.check_whole(target, base, &changes, limits)?;
         let before = self.written(target);
+        let kept = target.stands_in_a_bag().then_some(base).flatten();
         let mut after = self.taken;
         if !changes.is_empty() && before.is_none_or(Settings::is_empty) {
             after.keys += 1;
-            after.bytes += BAG_BYTES;
+            // A bag is written as a whole.
+            let present = kept.into_iter().flatten().map(|(key, value)| entry_bytes(key, value));
+            after.bytes += BAG_BYTES + present.sum::<usize>();
         }
         for (key, value) in &changes {
             after.bytes += entry_bytes(key, value);
-            if let Some(replaced) = before.and_then(|before| before.get(key)) {
+            let written = before.and_then(|before| before.get(key));
+            if let Some(replaced) = written.or_else(|| kept.and_then(|kept| kept.get(key))) {
                 after.bytes -= entry_bytes(key, replaced);
             }
         }
@@ -384,6 +395,25 @@ mod tests {
         let (effects, _) = effects.finish(SecretChanges::default());
         let encoded = serde_json::to_vec(&effects).unwrap().len();
         assert!(encoded <= taken + BAG_BYTES && taken < 1_300, "{encoded} {taken}");
+    }
+
+    #[test]
+    fn what_stands_in_a_bag_is_written_with_it() {
+        let base = Settings::from([("a".into(), "x".repeat(100)), ("b".into(), "y".repeat(50))]);
+        let mut effects = Effects::new(PortTable::default());
+        let target = Target::UnitBag(RelationId(7));
+        let mut write = |key: &str, value: &str| {
+            let changes = Settings::from([(key.into(), value.into())]);
+            effects.write(target, Some(&base), changes, &Limits::default()).unwrap();
+            effects.taken.bytes - BAG_BYTES
+        };
+        let whole = entry_bytes("a", &base["a"]) + entry_bytes("b", &base["b"]);
+        assert_eq!(write("c", "1"), whole + entry_bytes("c", "1"));
+        assert_eq!(
+            write("a", "1"),
+            entry_bytes("b", &base["b"]) + entry_bytes("c", "1") + entry_bytes("a", "1")
+        );
+        assert_eq!(write("a", &base["a"]), whole + entry_bytes("c", "1"));
     }
 
     #[test]

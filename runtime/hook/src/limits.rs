@@ -1,9 +1,14 @@
 //! How much one hook may ask of the host.
 
+use std::io;
+
 use periapt_host_api::{
+    UnitName,
     budget::{BudgetKey, BudgetSettings},
     relation::{MAX_BAG_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES},
+    view::View,
 };
+use serde::Serialize;
 
 /// The bounds of one hook run. The defaults are those of the design; a host may set others per model or
 /// application.
@@ -12,7 +17,8 @@ pub struct Limits {
     /// Bytes of one call's arguments and standard input together. The largest call that makes sense writes all
     /// that a commit takes.
     pub call_bytes: usize,
-    /// Bytes of all deferred effects, encoded as JSON: what a commit to the store takes.
+    /// Bytes of all deferred effects, encoded as JSON, and of what stands in the bags that they change: what a commit to
+    /// the store takes, less what the unit and its application take in it.
     pub effect_bytes: usize,
     /// Entries of the store that the effects touch: each written bag, each key of the unit's state, the
     /// ports, the leader settings. A commit takes a hundred; some are left for what it writes besides: the unit
@@ -47,9 +53,24 @@ pub struct Limits {
     pub journal_bytes: usize,
 }
 
+/// What a commit takes besides the unit, its application and the effects: a hundred keys with the words around their
+/// values, times and digests (half a KiB each), what statuses of this hook add to the unit and its application, and
+/// what the record grows by when the hook is done: a relation's members at most, a name and a version each.
+const BESIDE_EFFECTS: usize = 128 << 10;
+
 impl Limits {
+    /// Those of one hook of a unit: what its application or its model says, and as much of a commit as the unit and the
+    /// application leave. Both are written with it, and may be large: the one has its record, the other its settings.
+    pub fn of_hook(view: &View, unit: &UnitName) -> Self {
+        let limits = Self::within(&view.budgets(unit.application()));
+        let own = view.units.get(unit).map_or(0, json_bytes);
+        let application = view.applications.get(unit.application()).map_or(0, json_bytes);
+        let taken = own.saturating_add(application).saturating_add(BESIDE_EFFECTS);
+        Self { effect_bytes: limits.effect_bytes.saturating_sub(taken), ..limits }
+    }
+
     /// The usual ones, but for what an application or its model says otherwise.
-    pub fn within(settings: &BudgetSettings) -> Self {
+    fn within(settings: &BudgetSettings) -> Self {
         let log_bytes = settings.value(BudgetKey::HookLogLimit);
         Self { log_bytes: usize::try_from(log_bytes).unwrap_or(usize::MAX), ..Self::default() }
     }
@@ -75,5 +96,27 @@ impl Default for Limits {
             fetched_bytes: 4 << 20,
             journal_bytes: 256 << 10,
         }
+    }
+}
+
+/// Bytes of a value as JSON, which is not made for it.
+fn json_bytes(value: &impl Serialize) -> usize {
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -87,11 +87,16 @@ fn check_text(what: &str, text: Option<&str>, bound: usize) -> Result<(), CallEr
 /// What one change of a secret takes in a commit beside its texts.
 const CHANGE_BYTES: usize = 256;
 
+/// What sealing adds to content: a nonce and a tag, and the braces around it.
+const SEAL_BYTES: usize = 64;
+
 /// What one key of a secret's content takes beside itself and its value.
 const ENTRY_BYTES: usize = 8;
 
+/// As it is kept: sealed, and as base64.
 fn content_bytes(content: &SecretData) -> usize {
-    content.len() + content.base64().count() * ENTRY_BYTES
+    let open = content.len() + content.base64().count() * ENTRY_BYTES;
+    (open + SEAL_BYTES).div_ceil(3) * 4
 }
 
 /// This hook's changes, and the content that was fetched for it.

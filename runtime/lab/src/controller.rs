@@ -9,8 +9,8 @@ use periapt_host_api::{
     secret::{SecretData, SecretKey},
 };
 use periapt_model::{
-    Agenda, Changes, Entity, EntityKey, Environment, Input, Output, RecordAppend, RecordBody, Root,
-    WorkerCommand, due_work, evaluate, open_content, resource_for_unit, seal_input, secret_for_unit,
+    Agenda, Changes, Entity, EntityKey, Environment, Input, MAX_BYTES, Output, RecordAppend, RecordBody,
+    Root, WorkerCommand, due_work, evaluate, open_content, resource_for_unit, seal_input, secret_for_unit,
 };
 use uuid::Uuid;
 
@@ -58,6 +58,9 @@ impl Controller {
         let mut input = input.clone();
         seal_input(&self.root, &mut input, &Lock, env.seed)?;
         let (changes, output) = evaluate(&self.root, caller, &input, &env)?;
+        if let Input::Runner(..) = input {
+            fit(&changes)?;
+        }
         self.apply(changes);
         Ok(output)
     }
@@ -151,5 +154,26 @@ impl Controller {
     /// The rows of one entity, the oldest first.
     pub(crate) fn records_of<'a>(&'a self, entity: &'a str) -> impl Iterator<Item = &'a RecordBody> {
         self.records().filter(move |record| record.entity == entity).map(|record| &record.body)
+    }
+}
+
+/// What a key and a value take in a store beside their JSON.
+const FRAME_BYTES: usize = 50;
+
+/// Refuses what no store takes in one commit.
+fn fit(changes: &Changes) -> Result<(), Refusal> {
+    let size =
+        |value: &dyn Fn() -> serde_json::Result<Vec<u8>>| value().map_or(usize::MAX, |json| json.len());
+    let bytes = changes.puts.iter().fold(0_usize, |sum, (key, entity)| {
+        let key = size(&|| serde_json::to_vec(key));
+        let value = entity.as_ref().map_or(0, |entity| size(&|| serde_json::to_vec(entity)));
+        sum.saturating_add(key).saturating_add(value).saturating_add(FRAME_BYTES)
+    });
+    match bytes {
+        bytes if bytes > MAX_BYTES => Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("this would write {bytes} bytes at once, at most {MAX_BYTES} are allowed"),
+        )),
+        _ => Ok(()),
     }
 }

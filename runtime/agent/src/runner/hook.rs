@@ -232,7 +232,7 @@ pub(super) fn context(world: &World, view: &View, run: &HookRun, seed: Seed) -> 
         context_id: hex(&random::<16>()?),
         ids: seed.ids(),
         api_addresses: world.start.api_addresses.clone(),
-        limits: Limits::within(&view.budgets(run.unit.application())),
+        limits: Limits::of_hook(view, &run.unit),
     };
     HookContext::new(inputs).map_err(|error| error.to_string())
 }

@@ -3,14 +3,18 @@
 use periapt_host_api::{
     RelationId,
     command::{Command, Deploy, Placement},
+    event::Event,
     record::{HookStep, Operation},
     relation::{BagKey, BagOwner},
     state::StateKey,
+    status::WorkloadStatus,
 };
-use periapt_lab::{Action, Lab};
+use periapt_lab::{Action, Hook, Lab};
 use serde_json::json;
 
-use crate::bench::{LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries};
+use crate::bench::{
+    LOCAL, REMOTE, bag_of, charm, check_error, fails, lab, ports_of, runs, started, tries, workload,
+};
 
 /// What a hook may leave behind (3.1), in the model and in what the other side's agent sees of it.
 #[derive(Debug, PartialEq)]
@@ -162,4 +166,36 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
     assert!(lab.unit("c/0").unwrap().ports.is_empty());
     let written = |unit, relation| bag_of(&lab, relation, unit).contains_key("k");
     assert_eq!((written("a/0", relations[0]), written("c/0", relations[1])), (true, false));
+}
+
+/// Fills the commit until there is no room for more.
+fn fill(hook: &mut Hook<'_>) -> Result<(), String> {
+    for number in 0.. {
+        // A quote is two bytes in a commit.
+        let value = "\"".repeat(30_000);
+        let said = hook.run_tool(&["state-set".into(), format!("key{number}={value}")], None);
+        if said.exit_code != 0 {
+            return if said.stderr.contains("fit into one commit") { Ok(()) } else { Err(said.stderr) };
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_fits_into_a_hook_fits_into_its_commit_however_large_unit_and_application_are() {
+    for colour in ["red".to_owned(), "\"".repeat(200_000)] {
+        let mut lab = lab();
+        let filler = charm(LOCAL).with_handler(|hook| match hook.event() {
+            Event::Start => fill(hook),
+            _ => Ok(()),
+        });
+        lab.deploy("a", &filler, 1).unwrap();
+        lab.configure("a", &[("colour", &colour)]).unwrap();
+        lab.run_until_idle().unwrap();
+        assert_eq!(workload(&lab, "a/0").0, WorkloadStatus::Unknown, "no hook has failed");
+        let state = lab.state().unwrap();
+        let stored: usize = state.state_of(&"a/0".parse().unwrap()).map(|entry| entry.value.len()).sum();
+        let room = (1 << 20) - 2 * colour.len();
+        assert!(2 * stored > room - (256 << 10), "{stored} bytes of {room} were stored");
+    }
 }

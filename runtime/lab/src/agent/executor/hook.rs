@@ -44,7 +44,7 @@ impl Executor {
         let context_id = hex(&world.chance.bytes::<16>());
         let seed = world.chance.bytes();
         let lease: LeaseState = world.agent.lease(&self.name);
-        let limits = Limits::within(&view.budgets(self.name.application()));
+        let limits = Limits::of_hook(&view, &self.name);
         let inputs = HookInputs {
             view,
             unit: self.name.clone(),
