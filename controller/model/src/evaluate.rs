@@ -58,7 +58,7 @@ pub fn evaluate(
         Input::Register(name, register) => Ok((agent::register(root, name, register, env)?, Output::Done)),
         Input::Runner(model, call) => {
             let Caller::Runner { agent, .. } = caller else { return Err(access::denied()) };
-            let mut tx = Transaction::begin(root, env, *model)?;
+            let mut tx = Transaction::begin_or_clear(root, env, *model)?;
             let answer = commit::runner_call(&mut tx, agent, call)?;
             Ok((tx.finish()?, Output::Runner(answer)))
         }
@@ -146,7 +146,7 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
 }
 
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
-    let begin = |model: &ModelUuid| Transaction::begin(root, env, *model);
+    let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
         WorkerCommand::Initialize { name } => return Ok(agent::initialize(root, name, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),

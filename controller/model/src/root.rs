@@ -189,17 +189,31 @@ impl Root {
 
     /// A model's state.
     pub fn model(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
-        self.models.get(uuid)
+        self.models.get(uuid).filter(|state| !state.is_remains())
     }
 
     /// All models.
     pub fn models(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
+        self.models.iter().filter(|(_, state)| !state.is_remains())
+    }
+
+    /// The same, or what remains of a model that was destroyed by force: files on the disks of agents, which are to
+    /// delete them when they are back. Nobody else knows of it, and its name is free.
+    pub fn model_or_remains(&self, uuid: &ModelUuid) -> Option<&Arc<ModelState>> {
+        self.models.get(uuid)
+    }
+
+    /// All models, and what remains of others.
+    pub fn models_and_remains(&self) -> impl Iterator<Item = (&ModelUuid, &Arc<ModelState>)> {
         self.models.iter()
     }
 
     /// A model by its owner and name.
     pub fn model_named(&self, owner: &UserName, name: &ModelName) -> Option<&Arc<ModelState>> {
-        self.models.values().find(|state| state.model().owner == *owner && state.model().name == *name)
+        let named = |state: &&Arc<ModelState>| {
+            state.model().owner == *owner && state.model().name == *name && !state.is_remains()
+        };
+        self.models.values().find(named)
     }
 
     /// When an application's lease lapses, on the controller's monotonic clock.

@@ -46,7 +46,25 @@ pub(crate) struct Transaction<'a> {
 impl<'a> Transaction<'a> {
     /// Begins a command on a model.
     pub(crate) fn begin(root: &'a Root, env: &'a Environment, uuid: ModelUuid) -> Result<Self, Refusal> {
-        let state = root.model(&uuid).ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
+        Self::on(root, env, uuid, root.model(&uuid))
+    }
+
+    /// The same, or clears away what remains of a model that is gone.
+    pub(crate) fn begin_or_clear(
+        root: &'a Root,
+        env: &'a Environment,
+        uuid: ModelUuid,
+    ) -> Result<Self, Refusal> {
+        Self::on(root, env, uuid, root.model_or_remains(&uuid))
+    }
+
+    fn on(
+        root: &'a Root,
+        env: &'a Environment,
+        uuid: ModelUuid,
+        state: Option<&Arc<ModelState>>,
+    ) -> Result<Self, Refusal> {
+        let state = state.ok_or_else(|| Refusal::not_found(format!("model {uuid} not found")))?;
         let (state, changes, weights) = (ModelState::clone(state), Changes::default(), Weights::default());
         Ok(Self { root, env, uuid, state, changes, weights, untidy: BTreeSet::new() })
     }

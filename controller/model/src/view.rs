@@ -29,7 +29,7 @@ pub use follow::follow;
 pub fn view(root: &Root, caller: &Caller) -> View {
     let empty = View { revision: root.revision(), ..View::default() };
     let Caller::Runner { agent, model } = caller else { return empty };
-    let Some(state) = root.model(model) else { return empty };
+    let Some(state) = root.model_or_remains(model) else { return empty };
     let own = Own::of(state, agent);
     let mut view = View { model: Some(project::model(state)), ..empty };
     own.add_units(root, agent, &mut view);

@@ -251,20 +251,22 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &StorageId, detachment: O
         return;
     }
     if storage.end.is_some() && detachment.is_none() {
-        forget(tx, &storage);
+        forget(tx, &storage, StorageEnd::Destroy);
     } else if storage.attachment.as_ref().is_some_and(|attachment| attachment.life != Life::Alive) {
         detached(tx, &storage);
     }
 }
 
-/// Removes an instance without its agent. Files that were to be deleted still are, when the agent hears of it.
-fn forget(tx: &mut Transaction<'_>, storage: &Arc<Storage>) {
-    if storage.agent.is_none() || storage.end != Some(StorageEnd::Destroy) {
+/// Removes an instance without its agent. Files that were to be deleted still are, when the agent hears of it; `end`
+/// says so where nobody has.
+pub(crate) fn forget(tx: &mut Transaction<'_>, storage: &Arc<Storage>, end: StorageEnd) {
+    let end = storage.end.unwrap_or(end);
+    if storage.agent.is_none() || end == StorageEnd::Release {
         tx.delete(ModelKey::Storage(storage.id.clone()));
         return;
     }
     let since = tx.now();
-    tx.put(Storage { attachment: None, forgotten: true, since, ..Storage::clone(storage) });
+    tx.put(Storage { attachment: None, end: Some(end), forgotten: true, since, ..Storage::clone(storage) });
 }
 
 /// Gives units of an application what its charm demands at least, as far as the commit has room; true when all have it.

@@ -399,6 +399,11 @@ impl ModelState {
     }
 
     /// Whether the controller has something to do here.
+    /// Whether the model is gone, but for files that agents have still to delete.
+    pub fn is_remains(&self) -> bool {
+        self.model.life == Life::Dead
+    }
+
     pub(crate) fn has_work(&self) -> bool {
         !self.work.is_empty()
             || !self.unplaced.is_empty()

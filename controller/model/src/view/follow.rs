@@ -21,7 +21,9 @@ use crate::{
 /// given one all that did not change.
 pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View {
     let Caller::Runner { agent, model } = caller else { return view(root, caller) };
-    let (Some(old), Some(new)) = (before.model(model), root.model(model)) else { return view(root, caller) };
+    let (Some(old), Some(new)) = (before.model_or_remains(model), root.model_or_remains(model)) else {
+        return view(root, caller);
+    };
     let mut next = View { revision: root.revision(), ..seen.clone() };
     if before.looks_the_same(root, caller, model) {
         return next;

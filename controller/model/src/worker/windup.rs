@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
+    AgentName,
     status::Life,
     storage::{StorageEnd, UnitStorage},
 };
 
 use crate::{
-    entity::{ModelKey, RemoteApplication, RemoteSource, Storage},
+    entity::{Model, ModelKey, RemoteApplication, RemoteSource, Runner, Storage},
     life,
     root::ModelState,
     transaction::Transaction,
@@ -20,6 +21,9 @@ const RESERVE: usize = 20;
 /// Whether the next step would change something.
 pub(crate) fn has_step(state: &ModelState) -> bool {
     let model = state.model();
+    if model.life == Life::Dead {
+        return state.forgotten_storages().next().is_none();
+    }
     model.life != Life::Alive
         && (is_empty(state)
             || state.applications().any(|application| application.life == Life::Alive)
@@ -88,12 +92,15 @@ pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
 pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     while tx.state.model().life != Life::Alive && tx.has_room(life::unit::REMOVE_ROOM) {
         let unit = tx.state.units().next().map(|unit| unit.name.clone());
-        let storage = tx.state.storages().next().map(|storage| storage.id.clone());
+        let storage = tx.state.storages().next().cloned();
         match (unit, storage) {
             (Some(unit), _) => {
                 life::unit::force_step(tx, &unit);
             }
-            (None, Some(storage)) => tx.delete(ModelKey::Storage(storage)),
+            (None, Some(storage)) => {
+                let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
+                life::storage::forget(tx, &storage, end);
+            }
             (None, None) => return true,
         }
     }
@@ -101,7 +108,8 @@ pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
     tx.state.model().life == Life::Alive || nothing
 }
 
-/// Deletes as much of what is left as the commit has room for, and the model itself with the last of it.
+/// Deletes as much of what is left as the commit has room for, and the model itself with the last of it. Where agents
+/// have files to delete, the model is dead until they have: then it goes.
 fn delete_rest(tx: &mut Transaction<'_>) {
     let room = tx.room().saturating_sub(RESERVE);
     let keys: Vec<ModelKey> = rest(&tx.state).take(room).collect();
@@ -109,8 +117,11 @@ fn delete_rest(tx: &mut Transaction<'_>) {
     for key in keys {
         tx.delete(key);
     }
-    if last {
+    if last && tx.state.forgotten_storages().next().is_none() {
         tx.delete(ModelKey::Model);
+    } else if last {
+        let life_since = tx.now();
+        tx.put(Model { life: Life::Dead, life_since, ..tx.state.model().clone() });
     }
 }
 
@@ -130,9 +141,14 @@ fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
         .chain(state.tasks().map(|task| ModelKey::Task(task.id)))
         .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
         .chain(state.offers().map(|offer| ModelKey::Offer(offer.name.clone())))
-        .chain(state.runners().map(|runner| ModelKey::Runner(runner.agent.clone())))
-        .chain(state.forgotten_storages().map(|storage| ModelKey::Storage(storage.id.clone())))
+        .chain(done_runners(state).map(|runner| ModelKey::Runner(runner.agent.clone())))
         .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
+}
+
+/// Runners of agents that have nothing to delete.
+fn done_runners(state: &ModelState) -> impl Iterator<Item = &Runner> {
+    let has_files = |agent: &AgentName| state.storages_at(agent).next().is_some();
+    state.runners().filter(move |runner| !has_files(&runner.agent))
 }
 
 /// What a dying model waits for before it can go.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    StorageId,
-    command::{Command, Force, Placement, ResolveMode},
+    ModelUuid, StorageId,
+    command::{Command, ControllerCommand, Force, Placement, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
 use periapt_lab::{Action, Charm, Fate, Lab, LabError, laws};
@@ -385,4 +385,39 @@ fn a_new_unit_takes_detached_storage_over() {
     assert_eq!(agent, "other");
     let again = lab.command(&add(1, vec![], &["data/0"])).unwrap_err().to_string();
     assert!(again.contains("cannot attach storage data/0: unit a/1 has it"), "{again}");
+
+/// A model whose agent is away is destroyed by force. What is there of it when nobody waits any longer?
+fn forced(end: StorageEnd) -> (Lab, ModelUuid) {
+    let mut lab = stored();
+    let model = lab.model();
+    lab.kill_agent("host").unwrap();
+    let force = Some(Force { max_wait: 60 });
+    lab.control(&ControllerCommand::DestroyModel { model, force, storage: Some(end) }).unwrap();
+    lab.advance(Duration::from_secs(61)).unwrap();
+    assert!(lab.root().model(&model).is_none() && lab.root().models().next().is_none());
+    (lab, model)
+}
+
+#[test]
+fn what_a_destroyed_model_forgot_by_force_is_deleted_when_its_agent_is_back() {
+    let (mut lab, model) = forced(StorageEnd::Destroy);
+    let files = |lab: &Lab| {
+        lab.root().model_or_remains(&model).map_or(0, |remains| remains.forgotten_storages().count())
+    };
+    assert_eq!(files(&lab), 1);
+    // Nobody sees it, and its name is free.
+    let destroy = ControllerCommand::DestroyModel { model, force: None, storage: None };
+    assert!(lab.control(&destroy).unwrap_err().to_string().contains("not found"));
+    lab.add_model("lab").unwrap();
+    lab.restart_controller().unwrap();
+    assert_eq!(files(&lab), 1);
+    lab.start_agent("host").unwrap();
+    lab.run_until_idle().unwrap();
+    assert!(lab.root().model_or_remains(&model).is_none(), "nothing remains once the files are deleted");
+}
+
+#[test]
+fn what_a_destroyed_model_released_is_nobodys_to_delete() {
+    let (lab, model) = forced(StorageEnd::Release);
+    assert!(lab.root().model_or_remains(&model).is_none());
 }
