@@ -52,7 +52,9 @@ fn compiled(limits: &Value, component: &[u8]) -> anyhow::Result<Output> {
 
 fn with(key: &str, value: u64) -> Value {
     let mut limits = limits();
-    limits[key] = value.into();
+    if let Some(limits) = limits.as_object_mut() {
+        limits.insert(key.to_owned(), value.into());
+    }
     limits
 }
 
@@ -82,7 +84,7 @@ fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let told = refused(&with("keeper", 1), &component)?;
     assert_eq!(told, "the keeper that started it is gone\n");
     let told = refused(&limits(), b"no component")?;
-    assert!(told.lines().count() == 1 && !told.trim().is_empty(), "{told:?}");
+    assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
     let told = refused(&json!({"memory": 1}), &component)?;
     assert!(told.starts_with("the last argument must be the limits"), "{told}");
     Ok(())
@@ -131,9 +133,7 @@ fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
         }
         ensure!(Instant::now() < deadline, "the limits are {shown}");
     }
-    let open = fs::read_dir(format!("/proc/{}/fd", helper.id()))?.count();
     helper.kill()?;
     helper.wait()?;
-    assert!(open <= 3, "it has {open} descriptors");
     Ok(())
 }

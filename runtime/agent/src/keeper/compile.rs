@@ -187,6 +187,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_helper_gets_its_component_its_limits_and_nothing_else() {
+        // As an agent does when it starts.
+        crate::keeper::process::keep_descriptors();
         let limits = CompileLimits::default();
         let all = told("cat; echo; pwd; echo $OWN; echo $HOME$USER; echo $0; ls /proc/$$/fd; true", limits)
             .await
