@@ -152,8 +152,10 @@ impl Trial {
             None => Budgets::of_hook(&settings),
         };
         let stage = Arc::new(Stage::new(scene, at, contents)?);
+        let view = view::view(scene, &event, &charm, &resources, at)?;
         let inputs = HookInputs {
-            view: view::view(scene, &event, &charm, &resources, at)?,
+            limits: Limits::of_hook(&view, &scene.unit),
+            view,
             unit: scene.unit.clone(),
             event,
             attempt: scene.attempt,
@@ -161,7 +163,6 @@ impl Trial {
             context_id: "0".repeat(32),
             ids: seed.ids(),
             api_addresses: Vec::new(),
-            limits: Limits::within(&settings),
         };
         Ok(Play { context: HookContext::new(inputs)?, seed, budgets, stage })
     }

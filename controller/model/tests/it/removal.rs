@@ -292,7 +292,8 @@ fn what_is_to_go_is_found_step_by_step_and_never_listed() {
     world.settle();
     let machine = world.state().machines().next().unwrap().id;
     let placement = std::iter::repeat_n(on_machine(machine.0), 60).flatten().collect();
-    world.run(Command::AddUnits { application: name.parse().unwrap(), count: 60, placement }).unwrap();
+    let (application, attach_storage) = (name.parse().unwrap(), Vec::new());
+    world.run(Command::AddUnits { application, count: 60, placement, attach_storage }).unwrap();
     world.settle();
     let units: Vec<String> = world.state().units_on(&machine).map(|unit| unit.name.to_string()).collect();
     units.iter().for_each(|unit| world.start(unit));

@@ -385,6 +385,7 @@ fn a_new_unit_takes_detached_storage_over() {
     assert_eq!(agent, "other");
     let again = lab.command(&add(1, vec![], &["data/0"])).unwrap_err().to_string();
     assert!(again.contains("cannot attach storage data/0: unit a/1 has it"), "{again}");
+}
 
 /// A model whose agent is away is destroyed by force. What is there of it when nobody waits any longer?
 fn forced(end: StorageEnd) -> (Lab, ModelUuid) {
