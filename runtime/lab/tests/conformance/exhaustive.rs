@@ -99,9 +99,6 @@ fn search_by(scene: &Scene, bound: usize, mut place: impl FnMut(&Lab) -> u128) -
     // The nearest first: the way to what is wrong is a short one, and no more models wait than are equally far.
     let mut waiting = VecDeque::from([(0, beginning)]);
     while let Some((state, lab)) = waiting.pop_front() {
-        if state % 5_000 == 4_999 {
-            eprintln!("XXX {state} {}", waiting.len());
-        }
         found.hopeful.resize(found.reached.len(), Vec::new());
         found.ended.resize(found.reached.len(), false);
         found.ended[state] = states::nothing_is_dying(&lab);
