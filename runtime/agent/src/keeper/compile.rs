@@ -173,6 +173,7 @@ mod tests {
                 environment: vec![("OWN".into(), "own".into())],
             },
             limits,
+            functions: super::super::functions::tests::store(directory.path()),
         };
         helper.compile(&component, &output).await?;
         Ok(fs::read_to_string(output).unwrap())

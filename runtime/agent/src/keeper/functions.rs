@@ -150,10 +150,11 @@ pub(super) fn take_added(output: &Path) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn store(directory: &Path) -> FunctionStore {
+    /// An empty one, of an engine as any.
+    pub(crate) fn store(directory: &Path) -> FunctionStore {
         let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = periapt_sandbox::Sandbox::new(options).unwrap().compatibility_hash();
         FunctionStore::new(directory.to_owned(), engine, ArtifactKey::new(&[7; 32]))
