@@ -45,7 +45,7 @@ pub(crate) struct AddUnit {
 )]
 pub(crate) struct RemoveUnit {
     /// The units; or one application, with --num-units
-    #[arg(value_name = "UNIT|APPLICATION", required = true)]
+    #[arg(value_name = "UNIT|APPLICATION", required = true, value_parser = unit_or_application)]
     units: Vec<String>,
     /// How many units of an application go, those with the highest numbers
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -95,6 +95,14 @@ impl AddUnit {
             other => Err(Failure::unexpected(&other)),
         }
     }
+}
+
+/// Either name, as it was written.
+fn unit_or_application(text: &str) -> Result<String, String> {
+    let is_name = text.parse::<UnitName>().is_ok() || ApplicationName::new(text).is_ok();
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| "write it as mysql/0, or mysql with --num-units".to_owned())
 }
 
 impl RemoveUnit {

@@ -189,7 +189,7 @@ mod tests {
             "tsconfig.sources.json",
         ];
         assert_eq!(names(&[JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]), below("../js", &not_shipped));
-        assert_eq!(names(&[RUST_SDK]), below("../sdk", &["Cargo.toml", "tests"]));
+        assert_eq!(names(&[RUST_SDK]), below("../sdk", &[".gitattributes", "Cargo.toml", "tests"]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn a_command_line_that_makes_no_sense_ends_with_code_2() -> anyhow::Result<()> {
         vec!["deploy", "x", "Not_A_Name"],
         vec!["add-unit", "mysql", "-n", "0"],
         vec!["status", "-m", "a b"],
-        vec!["remove-unit", "mysql"],
+        vec!["remove-unit", "a b"],
         vec!["resolved"],
     ] {
         let done = periapt.run(&arguments)?;
