@@ -27,9 +27,6 @@ use crate::error::{Explain as _, Failure, Result};
 /// The variable that says where the client's data lies.
 pub(crate) const DATA_VARIABLE: &str = "PERIAPT_DATA";
 
-/// The variable that says where its cache lies.
-pub(crate) const CACHE_VARIABLE: &str = "PERIAPT_CACHE";
-
 /// The directory.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir(PathBuf);
@@ -47,11 +44,9 @@ impl DataDir {
 
     /// Where what can be made again is kept: `$PERIAPT_CACHE`, by default `periapt` in the user's cache directory.
     pub(crate) fn cache_from_environment() -> Result<PathBuf> {
-        let path = cache(env::var_os(CACHE_VARIABLE), env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))
-            .ok_or_else(|| {
-                Failure::new("nobody says where a cache may lie")
-                    .with_hint(format!("set {CACHE_VARIABLE} or HOME"))
-            })?;
+        let path = periapt_pack::cache_directory(|name| env::var_os(name)).ok_or_else(|| {
+            Failure::new("nobody says where a cache may lie").with_hint("set PERIAPT_CACHE or HOME")
+        })?;
         std::path::absolute(&path).explain(|| format!("{}", path.display()))
     }
 
@@ -80,12 +75,6 @@ fn locate(data: Option<OsString>, xdg_data: Option<OsString>, home: Option<OsStr
     set(data)
         .or_else(|| set(xdg_data).map(|path| path.join("periapt")))
         .or_else(|| set(home).map(|path| path.join(".local/share/periapt")))
-}
-
-fn cache(cache: Option<OsString>, xdg_cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    set(cache)
-        .or_else(|| set(xdg_cache).map(|path| path.join("periapt")))
-        .or_else(|| set(home).map(|path| path.join(".cache/periapt")))
 }
 
 /// An empty variable counts as one that is not set.
@@ -135,8 +124,5 @@ mod tests {
         assert_eq!(locate(None, some("/x"), some("/h")), Some("/x/periapt".into()));
         assert_eq!(locate(some(""), some(""), some("/h")), Some("/h/.local/share/periapt".into()));
         assert_eq!(locate(None, None, None), None);
-        assert_eq!(cache(some("/d"), some("/x"), some("/h")), Some("/d".into()));
-        assert_eq!(cache(some(""), some("/x"), some("/h")), Some("/x/periapt".into()));
-        assert_eq!(cache(None, None, some("/h")), Some("/h/.cache/periapt".into()));
     }
 }

@@ -35,6 +35,7 @@ pub mod resource;
 pub mod schema;
 pub mod secret;
 pub mod settings;
+pub mod size;
 pub mod ssh_key;
 pub mod state;
 pub mod status;

@@ -24,8 +24,8 @@ use crate::{
     life,
     root::{ModelState, Root},
 };
+pub(crate) use periapt_host_api::size::of_json as json_size;
 use weight::Weights;
-pub(crate) use weight::json_size;
 
 /// What a step of the worker writes before it leaves the rest to the next one, in bytes. What comes on top is one
 /// more entity, and the largest of those that steps write again, a unit with its record, takes little more than half

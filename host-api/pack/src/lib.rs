@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, path::Path};
 pub use error::BuildError;
 pub use language::Language;
 pub use template::Template;
-pub use workshop::Workshop;
+pub use workshop::{Workshop, cache_directory};
 
 /// What was made of a charm's sources.
 #[derive(Debug, Clone, Default)]

@@ -35,17 +35,23 @@ impl fmt::Debug for Workshop {
     }
 }
 
+/// Where this user's tools keep what can be made again: `$PERIAPT_CACHE`, else `periapt` in the user's cache directory;
+/// none if neither that nor the user's home is known. An empty variable counts as one that is not set.
+pub fn cache_directory(variables: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let directory = |name: &str| variables(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    directory(CACHE_VARIABLE)
+        .or_else(|| directory("XDG_CACHE_HOME").map(|path| path.join("periapt")))
+        .or_else(|| directory("HOME").map(|path| path.join(".cache/periapt")))
+}
+
 impl Workshop {
-    /// Where the environment says: `PERIAPT_CACHE`, else `periapt` in the user's cache directory; none if neither that nor
-    /// the user's home is known. `variables` reads one; `report` is told what begins, as in `fetching esbuild`.
+    /// In the [`cache_directory`], if there is one. `variables` reads a variable of the environment; `report` is told what
+    /// begins, as in `fetching esbuild`.
     pub fn new(
         variables: impl Fn(&str) -> Option<OsString> + 'static,
         report: impl Fn(&str) + 'static,
     ) -> Option<Self> {
-        let directory = |name: &str| variables(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let cache = directory(CACHE_VARIABLE)
-            .or_else(|| directory("XDG_CACHE_HOME").map(|path| path.join("periapt")))
-            .or_else(|| directory("HOME").map(|path| path.join(".cache/periapt")))?;
+        let cache = cache_directory(&variables)?;
         // Tools are run in other directories than this one.
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         Some(Self { cache, variables: Box::new(variables), report: Box::new(report) })

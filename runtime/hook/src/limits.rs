@@ -1,14 +1,12 @@
 //! How much one hook may ask of the host.
 
-use std::io;
-
 use periapt_host_api::{
     UnitName,
     budget::{BudgetKey, BudgetSettings},
     relation::{MAX_BAG_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES},
+    size,
     view::View,
 };
-use serde::Serialize;
 
 /// The bounds of one hook run. The defaults are those of the design; a host may set others per model or
 /// application.
@@ -63,8 +61,8 @@ impl Limits {
     /// application leave. Both are written with it, and may be large: the one has its record, the other its settings.
     pub fn of_hook(view: &View, unit: &UnitName) -> Self {
         let limits = Self::within(&view.budgets(unit.application()));
-        let own = view.units.get(unit).map_or(0, json_bytes);
-        let application = view.applications.get(unit.application()).map_or(0, json_bytes);
+        let own = view.units.get(unit).map_or(0, size::of_json);
+        let application = view.applications.get(unit.application()).map_or(0, size::of_json);
         let taken = own.saturating_add(application).saturating_add(BESIDE_EFFECTS);
         Self { effect_bytes: limits.effect_bytes.saturating_sub(taken), ..limits }
     }
@@ -96,27 +94,5 @@ impl Default for Limits {
             fetched_bytes: 4 << 20,
             journal_bytes: 256 << 10,
         }
-    }
-}
-
-/// Bytes of a value as JSON, which is not made for it.
-fn json_bytes(value: &impl Serialize) -> usize {
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
-    }
-}
-
-struct Count(usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! What a command's writes take in stored form. Only steps of the worker ask: each write is weighed once, when
 //! somebody does.
 
-use std::{cell::RefCell, collections::BTreeMap, io};
+use std::{cell::RefCell, collections::BTreeMap};
 
-use serde::Serialize;
+use periapt_host_api::size;
 
 use crate::{changes::Changes, entity::EntityKey};
 
@@ -26,34 +26,12 @@ impl Weights {
         if weights.len() < changes.puts.len() {
             for (key, entity) in &changes.puts {
                 if !weights.contains_key(key) {
-                    let value = entity.as_ref().map_or(0, json_size);
-                    let bytes = json_size(key).saturating_add(value).saturating_add(FRAME_BYTES);
+                    let value = entity.as_ref().map_or(0, size::of_json);
+                    let bytes = size::of_json(key).saturating_add(value).saturating_add(FRAME_BYTES);
                     weights.insert(key.clone(), bytes);
                 }
             }
         }
         weights.values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
-    }
-}
-
-/// Bytes of a value as JSON, which is not made for it.
-pub(crate) fn json_size<T: Serialize>(value: &T) -> usize {
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
-    }
-}
-
-struct Count(usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

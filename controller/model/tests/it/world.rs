@@ -12,6 +12,7 @@ use periapt_host_api::{
     event::Event,
     record::{HookFailure, HookStep, Operation, RelationRecord},
     refresh::RefreshPlan,
+    size,
     status::{AgentStatus, FullStatus},
     view::View,
 };
@@ -113,7 +114,8 @@ impl World {
 
     fn take(&mut self, changes: Changes) {
         assert!(changes.puts.len() <= 100, "too many entities at once");
-        let bytes: usize = changes.puts.iter().map(|(key, entity)| json_size(key) + json_size(entity)).sum();
+        let bytes: usize =
+            changes.puts.iter().map(|(key, entity)| size::of_json(key) + size::of_json(entity)).sum();
         assert!(bytes <= 1 << 20, "too many bytes at once: {bytes}");
         let revision = Revision(self.root.revision().0 + u64::from(!changes.stores_nothing()));
         self.root = self.root.apply(&changes, revision);
@@ -485,10 +487,6 @@ impl World {
             StatusContext { now: self.now, version: "1".into(), engine: "e".into(), problems: Vec::new() };
         full_status(&self.root, &self.model, &context).unwrap()
     }
-}
-
-fn json_size<T: serde::Serialize>(value: &T) -> usize {
-    serde_json::to_vec(value).unwrap().len()
 }
 
 pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Command {
