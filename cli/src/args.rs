@@ -33,6 +33,12 @@ pub(crate) struct Cli {
     /// Say all of it
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) debug: bool,
+    /// The same as --verbose
+    #[arg(long, global = true, help_heading = GLOBAL, conflicts_with = "quiet")]
+    pub(crate) show_log: bool,
+    /// Taken for Juju's sake: nobody logs in by a browser
+    #[arg(short = 'B', long, global = true, hide = true)]
+    no_browser_login: bool,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -67,6 +73,7 @@ pub(crate) enum Command {
     ShowController(commands::show::ShowController),
     DestroyController(commands::destroy_controller::DestroyController),
     KillController(commands::destroy_controller::KillController),
+    Unregister(commands::unregister::Unregister),
     /// Run an agent
     #[command(subcommand)]
     Agent(commands::agent::Agent),
@@ -78,8 +85,12 @@ pub(crate) enum Command {
     Models(commands::model::Models),
     Switch(commands::switch::Switch),
     Whoami(commands::whoami::Whoami),
+    #[command(visible_alias = "list-users")]
+    Users(commands::users::Users),
+    ShowUser(commands::users::ShowUser),
     DestroyModel(commands::model::DestroyModel),
     ModelConfig(commands::model_config::ModelConfig),
+    #[command(visible_alias = "model-default")]
     ModelDefaults(commands::model_defaults::ModelDefaults),
     ShowModel(commands::show::ShowModel),
     ModelConstraints(commands::constraints::ModelConstraints),
@@ -120,6 +131,7 @@ pub(crate) enum Command {
     FindOffers(commands::offers::FindOffers),
     RemoveOffer(commands::offers::RemoveOffer),
     Consume(commands::offers::Consume),
+    #[command(visible_alias = "remove-consumed-application")]
     RemoveSaas(commands::offers::RemoveSaas),
     #[command(visible_alias = "list-machines")]
     Machines(commands::machines::Machines),
@@ -183,6 +195,8 @@ pub(crate) enum Command {
     RemoveCloud(commands::clouds::RemoveCloud),
     #[command(visible_alias = "list-credentials")]
     Credentials(commands::credentials::Credentials),
+    #[command(visible_alias = "show-credentials")]
+    ShowCredential(commands::credentials::ShowCredential),
     AddCredential(commands::credentials::AddCredential),
     RemoveCredential(commands::credentials::RemoveCredential),
     SshKeys(commands::ssh_keys::SshKeys),
@@ -193,6 +207,8 @@ pub(crate) enum Command {
     Init(commands::init::Init),
     Pack(commands::pack::Pack),
     TryHook(commands::try_hook::TryHook),
+    #[command(visible_alias = "help-tool")]
+    #[command(visible_aliases = ["hook-tool", "hook-tools"])]
     HelpHookCommands(commands::action::HelpHookCommands),
     HelpActionCommands(commands::action::HelpActionCommands),
     Documentation(commands::documentation::Documentation),

@@ -41,7 +41,9 @@ pub(crate) mod storage;
 pub(crate) mod switch;
 pub(crate) mod try_hook;
 pub(crate) mod units;
+pub(crate) mod unregister;
 pub(crate) mod usage;
+pub(crate) mod users;
 pub(crate) mod version;
 pub(crate) mod wait_for;
 pub(crate) mod whoami;
@@ -153,6 +155,10 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
         Command::UpdateCloud(command) => command.run(context).await,
         Command::RemoveCloud(command) => command.run(context).await,
         Command::Credentials(command) => command.run(context).await,
+        Command::ShowCredential(command) => command.run(context).await,
+        Command::Users(command) => command.run(context).await,
+        Command::ShowUser(command) => command.run(context).await,
+        Command::Unregister(command) => command.run(context),
         Command::AddCredential(command) => command.run(context).await,
         Command::RemoveCredential(command) => command.run(context).await,
         Command::SshKeys(command) => command.run(context).await,

@@ -11,7 +11,7 @@ pub(crate) const LOG_VARIABLE: &str = "PERIAPT_LOG";
 
 /// Starts it; once.
 pub(crate) fn start(cli: &Cli) {
-    let level = match (cli.debug, cli.verbose, cli.quiet, is_process(cli)) {
+    let level = match (cli.debug, cli.verbose || cli.show_log, cli.quiet, is_process(cli)) {
         (true, ..) => "debug",
         (_, true, ..) | (_, _, false, true) => "info",
         (_, _, true, _) => "error",

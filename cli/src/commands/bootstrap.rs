@@ -4,7 +4,7 @@ use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt as _};
 
 use clap::Args;
 use periapt_host_api::{
-    AgentName,
+    AgentName, ModelName,
     command::ControllerCommand,
     settings::{ModelSettings, SettingKey},
 };
@@ -38,6 +38,9 @@ pub(crate) struct Bootstrap {
     /// Stay with the controller that is the current one now
     #[arg(long)]
     no_switch: bool,
+    /// Make a model of this name, too, and select it
+    #[arg(long, value_name = "NAME")]
+    add_model: Option<ModelName>,
     /// A setting KEY=VALUE of all its models, or a YAML file of settings, as model-defaults sets them; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     model_default: Vec<String>,
@@ -85,6 +88,11 @@ impl Bootstrap {
         if !defaults.is_empty() {
             let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
             client(&entry.url)?.controller_command(command).await?;
+        }
+        if let Some(model) = &self.add_model {
+            let command = ControllerCommand::AddModel { name: model.clone() };
+            client(&entry.url)?.controller_command(command).await?;
+            context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
         }
         context.say(format_args!("Controller at {}", entry.url));
         if let Some(agent) = entry.local.as_ref().and_then(|local| local.agent.as_ref()) {

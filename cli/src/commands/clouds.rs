@@ -54,6 +54,9 @@ impl PlaceArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt clouds\n  periapt clouds --controller staging --format json")]
 pub(crate) struct Clouds {
+    /// Taken for Juju's sake: all that are known are listed
+    #[arg(long, hide = true)]
+    all: bool,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -68,6 +71,9 @@ pub(crate) struct Clouds {
 pub(crate) struct ShowCloud {
     /// The cloud
     name: CloudName,
+    /// Taken for Juju's sake: no cloud has settings
+    #[arg(long, hide = true)]
+    include_config: bool,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]

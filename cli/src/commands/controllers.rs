@@ -20,6 +20,9 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 /// List the controllers that this client knows
 #[derive(Debug, Args)]
 pub(crate) struct Controllers {
+    /// Taken for Juju's sake: each is asked at any rate
+    #[arg(long, hide = true)]
+    refresh: bool,
     #[command(flatten)]
     output: OutputArgs,
 }

@@ -11,9 +11,12 @@ use clap::Args;
 use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
 use serde::{Deserialize, Serialize};
 
-use super::{clouds::PlaceArgs, settings};
+use super::{
+    clouds::{HERE, PlaceArgs},
+    settings,
+};
 use crate::{
-    context::Context,
+    context::{Context, Controller},
     data::{ClientData, Credential},
     error::{Explain as _, Failure, Result},
     output::{OutputArgs, Table},
@@ -36,17 +39,40 @@ pub(crate) struct Credentials {
     output: OutputArgs,
 }
 
+/// Show what is kept of a credential
+///
+/// All of them, if none is named.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-credential aws mine --client --show-secrets")]
+pub(crate) struct ShowCredential {
+    /// The cloud
+    cloud: Option<CloudName>,
+    /// The credential
+    #[arg(value_name = "NAME")]
+    name: Option<CredentialName>,
+    /// Show what is secret of it, too
+    #[arg(long)]
+    show_secrets: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 /// Keep credentials for a cloud
 ///
 /// For Juju's clients: nobody logs in with them. A controller learns their names and how they authenticate.
 #[derive(Debug, Args)]
 #[command(
-    visible_alias = "update-credential",
+    visible_aliases = ["update-credential", "update-credentials"],
     after_help = "Example:\n  periapt add-credential aws --client --file credentials.yaml"
 )]
 pub(crate) struct AddCredential {
-    /// The cloud
-    cloud: CloudName,
+    /// The cloud; all that the file has credentials for, unless said
+    cloud: Option<CloudName>,
+    /// One of those in the file; all of them, unless said
+    #[arg(value_name = "NAME")]
+    name: Option<CredentialName>,
     /// A YAML file with them below `credentials`
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
@@ -55,6 +81,9 @@ pub(crate) struct AddCredential {
     /// Taken for Juju's sake: there are no regions to choose from
     #[arg(long, hide = true)]
     region: Option<String>,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
 }
 
 /// Forget a credential
@@ -66,6 +95,9 @@ pub(crate) struct RemoveCredential {
     /// The credential
     #[arg(value_name = "NAME")]
     name: CredentialName,
+    /// Taken for Juju's sake: no model depends on it
+    #[arg(long, hide = true)]
+    force: bool,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -102,31 +134,59 @@ struct Shown {
 
 impl Credentials {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let wanted = |cloud: &CloudName| self.cloud.as_ref().is_none_or(|wanted| wanted == cloud);
-        let mut listing = Listing::default();
-        if self.place.of_client() {
-            for (cloud, credentials) in ClientData::read(&context.data)?.credentials {
-                if wanted(&cloud) {
-                    let credentials = credentials.into_iter().map(|(name, credential)| {
-                        (name.to_string(), Shown::of(credential, self.show_secrets))
-                    });
-                    let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
-                    listing.client_credentials.insert(cloud.to_string(), of_cloud);
-                }
-            }
-        }
-        if let Some(controller) = &self.place.controller {
-            let kept = context.controller(Some(controller))?.client.kept().await?;
-            for (cloud, credentials) in kept.credentials.into_iter().filter(|(cloud, _)| wanted(cloud)) {
-                let credentials = credentials.into_iter().map(|(name, auth_type)| {
-                    (name.to_string(), Shown { auth_type, details: BTreeMap::new() })
-                });
-                let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
-                listing.controller_credentials.insert(cloud.to_string(), of_cloud);
-            }
-        }
+        let listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
         self.output.print(context.color, &listing, table)
     }
+}
+
+impl ShowCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let mut listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
+        if let (Some(cloud), Some(name)) = (&self.cloud, &self.name) {
+            for places in [&mut listing.controller_credentials, &mut listing.client_credentials] {
+                for of_cloud in places.values_mut() {
+                    of_cloud.cloud_credentials.retain(|shown, _| shown.as_str() == name.as_str());
+                }
+                places.retain(|_, of_cloud| !of_cloud.cloud_credentials.is_empty());
+            }
+            if listing.controller_credentials.is_empty() && listing.client_credentials.is_empty() {
+                return Err(unknown(cloud, name));
+            }
+        }
+        self.output.or_yaml().print(context.color, &listing, table)
+    }
+}
+
+/// What is kept at a place, of one cloud or of all.
+async fn listing(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: Option<&CloudName>,
+    secrets: bool,
+) -> Result<Listing> {
+    let wanted = |of: &CloudName| cloud.is_none_or(|wanted| wanted == of);
+    let mut listing = Listing::default();
+    if place.of_client() {
+        let kept = ClientData::read(&context.data)?.credentials;
+        for (cloud, credentials) in kept.into_iter().filter(|(cloud, _)| wanted(cloud)) {
+            let credentials = credentials
+                .into_iter()
+                .map(|(name, credential)| (name.to_string(), Shown::of(credential, secrets)));
+            let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+            listing.client_credentials.insert(cloud.to_string(), of_cloud);
+        }
+    }
+    if let Some(controller) = &place.controller {
+        let kept = context.controller(Some(controller))?.client.kept().await?;
+        for (cloud, credentials) in kept.credentials.into_iter().filter(|(cloud, _)| wanted(cloud)) {
+            let credentials = credentials
+                .into_iter()
+                .map(|(name, auth_type)| (name.to_string(), Shown { auth_type, details: BTreeMap::new() }));
+            let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+            listing.controller_credentials.insert(cloud.to_string(), of_cloud);
+        }
+    }
+    Ok(listing)
 }
 
 fn table(listing: &Listing) -> String {
@@ -159,37 +219,63 @@ fn is_secret(key: &str) -> bool {
 
 impl AddCredential {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let Self { cloud, file, place, .. } = self;
-        let credentials = read(&file, &cloud)?;
-        let names: Vec<_> = credentials.keys().map(ToString::to_string).collect();
-        let names = names.join(", ");
-        if place.of_client() {
-            ClientData::update(&context.data, |data| {
-                data.credentials.entry(cloud.clone()).or_default().extend(credentials.clone());
-                Ok(())
-            })?;
-            context.say(format_args!("Credential {names} for cloud \"{cloud}\" kept by this client"));
-        }
-        if let Some(name) = &place.controller {
-            let command = |(name, credential): (CredentialName, Credential)| {
-                let auth_type = credential.auth_type;
-                Keep::AddCredential { cloud: cloud.clone(), name, auth_type }
-            };
-            let controller = context.controller(Some(name))?;
-            for command in credentials.into_iter().map(command) {
-                controller.client.controller_command(ControllerCommand::Keep(command)).await?;
+        let Self { cloud, name, file, place, .. } = self;
+        let clouds = match cloud {
+            Some(cloud) => vec![cloud],
+            None => read_file(&file)?.credentials.into_keys().collect(),
+        };
+        for cloud in clouds {
+            let mut credentials = read(&file, &cloud)?;
+            if let Some(name) = &name {
+                credentials.retain(|found, _| found == name);
+                if credentials.is_empty() {
+                    return Err(Failure::new(format!(
+                        "no credential \"{name}\" for cloud \"{cloud}\" in file {}",
+                        file.display()
+                    )));
+                }
             }
-            context.say(format_args!(
-                "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
-            ));
+            keep(context, &place, &cloud, credentials).await?;
         }
         Ok(())
     }
 }
 
+/// Keeps credentials for one cloud where they are to be kept.
+async fn keep(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: &CloudName,
+    credentials: BTreeMap<CredentialName, Credential>,
+) -> Result<()> {
+    let names: Vec<_> = credentials.keys().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    if place.of_client() {
+        ClientData::update(&context.data, |data| {
+            data.credentials.entry(cloud.clone()).or_default().extend(credentials.clone());
+            Ok(())
+        })?;
+        context.say(format_args!("Credential {names} for cloud \"{cloud}\" kept by this client"));
+    }
+    if let Some(name) = &place.controller {
+        let command = |(name, credential): (CredentialName, Credential)| {
+            let auth_type = credential.auth_type;
+            Keep::AddCredential { cloud: cloud.clone(), name, auth_type }
+        };
+        let controller = context.controller(Some(name))?;
+        for command in credentials.into_iter().map(command) {
+            controller.client.controller_command(ControllerCommand::Keep(command)).await?;
+        }
+        context.say(format_args!(
+                "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
+            ));
+    }
+    Ok(())
+}
+
 impl RemoveCredential {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let Self { cloud, name, place } = self;
+        let Self { cloud, name, place, .. } = self;
         if place.of_client() {
             ClientData::update(&context.data, |data| {
                 let of_cloud = data.credentials.get_mut(&cloud);
@@ -226,15 +312,45 @@ pub(super) async fn require(
     if known { Ok(()) } else { Err(unknown(cloud, name)) }
 }
 
+/// Fails unless there is such a credential for a model's cloud, which may be named with a region.
+pub(super) async fn require_for_model(
+    context: &Context,
+    controller: &Controller,
+    cloud: Option<&str>,
+    name: &CredentialName,
+) -> Result<()> {
+    let named = cloud.and_then(|cloud| cloud.split('/').next());
+    let clouds: Vec<CloudName> = match named {
+        Some(cloud) => vec![cloud.parse()?],
+        None => HERE.into_iter().map(str::parse).collect::<Result<_, _>>()?,
+    };
+    let of_client = ClientData::read(&context.data)?.credentials;
+    let of_controller = controller.client.kept().await?.credentials;
+    let known = |cloud: &CloudName| {
+        of_client.get(cloud).is_some_and(|kept| kept.contains_key(name))
+            || of_controller.get(cloud).is_some_and(|kept| kept.contains_key(name))
+    };
+    match clouds.iter().any(known) {
+        true => Ok(()),
+        false => Err(clouds
+            .first()
+            .map_or_else(|| Failure::new("no cloud is named"), |cloud| unknown(cloud, name))),
+    }
+}
+
 fn unknown(cloud: &CloudName, name: &CredentialName) -> Failure {
     Failure::new(format!("credential \"{name}\" for cloud \"{cloud}\" not found"))
         .with_hint("`periapt credentials` lists them")
 }
 
+fn read_file(path: &Path) -> Result<File> {
+    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    yaml::parse(&text).explain(|| format!("{}", path.display()))
+}
+
 /// The credentials for a cloud in a file.
 fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Credential>> {
-    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
-    let mut file: File = yaml::parse(&text).explain(|| format!("{}", path.display()))?;
+    let mut file = read_file(path)?;
     let found = file.credentials.remove(cloud).unwrap_or_default();
     let mut credentials = BTreeMap::new();
     // What is no mapping is a setting of the cloud's: its default region and credential.

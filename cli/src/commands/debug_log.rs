@@ -1,6 +1,6 @@
 //! `debug-log`: what units, agents and the controller say.
 
-use std::io::IsTerminal as _;
+use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use futures_util::StreamExt as _;
@@ -48,6 +48,12 @@ pub(crate) struct DebugLog {
     /// No lines of this entity; may be repeated
     #[arg(short = 'x', long, value_name = "ENTITY")]
     exclude: Vec<String>,
+    /// Only lines of this module, or of those below it; may be repeated
+    #[arg(long, value_name = "MODULE")]
+    include_module: Vec<String>,
+    /// No lines of this module, nor of those below it; may be repeated
+    #[arg(long, value_name = "MODULE")]
+    exclude_module: Vec<String>,
     /// Only lines this important or more
     #[arg(short, long, value_parser = level)]
     level: Option<LogLevel>,
@@ -57,9 +63,15 @@ pub(crate) struct DebugLog {
     /// Show milliseconds, too
     #[arg(long)]
     ms: bool,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -76,7 +88,8 @@ enum Format {
 impl DebugLog {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let follow = self.tail || (!self.no_tail && std::io::stdout().is_terminal());
+        let watched = self.output.is_none() && std::io::stdout().is_terminal();
+        let follow = self.tail || (!self.no_tail && watched);
         let limit = self.limit.filter(|limit| *limit > 0);
         // As Juju means it: no limit at all, and not what there is by default.
         let all = self.limit == Some(0) && self.lines.is_none();
@@ -88,12 +101,12 @@ impl DebugLog {
             level: self.level,
         };
         let mut lines = model.client().logs(&model.selector, &query).await?;
-        let mut sink = Sink::new(None, context.color)?;
+        let mut sink = Sink::new(self.output.as_deref(), context.color)?;
         let mut left = limit.map_or(u64::MAX, u64::from);
         while left > 0 {
             let Some(line) = lines.next().await else { break };
             let line = line?;
-            if self.exclude.iter().any(|entity| is_of(&line, entity)) {
+            if !self.wants(&line) {
                 continue;
             }
             let text = match self.format {
@@ -104,6 +117,18 @@ impl DebugLog {
             left -= 1;
         }
         Ok(())
+    }
+
+    /// Whether a line is shown, of those that the controller was asked for.
+    fn wants(&self, line: &LogLine) -> bool {
+        let below = |module: &String| {
+            line.module
+                .strip_prefix(module.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        !self.exclude.iter().any(|entity| is_of(line, entity))
+            && (self.include_module.is_empty() || self.include_module.iter().any(below))
+            && !self.exclude_module.iter().any(below)
     }
 
     /// As Juju writes it. Lines are strangers' texts: what could steer a terminal is shown, not obeyed.
@@ -179,6 +204,18 @@ mod tests {
         let rest = "INFO unit.my-sql/0.install made \u{fffd}[2J\ttables\nand more\n";
         check(&[], &format!("unit-my-sql-0: 03:04:05 {rest}"));
         check(&["--date", "--ms"], &format!("unit-my-sql-0: 2026-01-02 03:04:05.678 {rest}"));
+    }
+
+    #[test]
+    fn a_module_is_its_own_name_or_one_above_it() {
+        let wanted = |arguments: &[&str]| {
+            let cli = Cli::parse_from(["periapt", "debug-log"].iter().chain(arguments));
+            let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
+            command.wants(&line())
+        };
+        assert!(wanted(&["--include-module", "unit"]) && wanted(&["--include-module", "unit.my-sql/0"]));
+        assert!(!wanted(&["--include-module", "uni"]) && !wanted(&["--exclude-module", "unit"]));
+        assert!(wanted(&["--exclude-module", "juju", "--exclude", "other"]));
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub(crate) struct Deploy {
     /// Trust the application with what its charm asks for
     #[arg(long)]
     trust: bool,
+    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
+    base: Option<String>,
     /// Taken for Juju's sake: there are no checks to pass over
     #[arg(long, hide = true)]
     force: bool,
@@ -80,6 +83,7 @@ pub(crate) struct Deploy {
 impl Deploy {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
+        say_of_base(context, self.base.as_deref());
         if let Some(path) = bundle::path_of(&self.charm) {
             self.only_of_bundles()?;
             return bundle::deploy(context, &model, &path, &self.bundle, self.trust).await;
@@ -155,6 +159,15 @@ impl Deploy {
             .with_hint("write what differs into a file, and give it with --overlay")),
             false => Ok(()),
         }
+    }
+}
+
+/// Says what becomes of a base that was asked for.
+pub(crate) fn say_of_base(context: &Context, base: Option<&str>) {
+    if let Some(base) = base {
+        context.say(format_args!(
+            "base \"{base}\" counts for nothing: all charms run on wasi@0.2, whatever the host is"
+        ));
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct DestroyController {
     /// Do not wait for ever for units to wind up
     #[arg(long, requires = "destroy_all_models")]
     force: bool,
+    /// With --force: do not wait at all
+    #[arg(long, requires = "force")]
+    no_wait: bool,
     /// How long its models may take to end
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     model_timeout: Duration,
@@ -46,6 +49,9 @@ pub(crate) struct DestroyController {
 pub(crate) struct KillController {
     /// The controller
     name: ControllerName,
+    /// Taken for Juju's sake: it is not asked, and so not waited for
+    #[arg(short, long, hide = true, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
     #[command(flatten)]
     prompt: PromptArg,
 }
@@ -83,7 +89,7 @@ impl DestroyController {
                 .with_hint("--destroy-all-models destroys them, too"));
         }
         context.say(format_args!("Destroying models: {names}"));
-        let force = self.force.then(Force::default);
+        let force = self.force.then(|| if self.no_wait { Force { max_wait: 0 } } else { Force::default() });
         let storage = self.storage.end();
         let destroy =
             |model: &ModelSummary| ControllerCommand::DestroyModel { model: model.uuid, force, storage };

@@ -3,10 +3,14 @@
 use clap::Args;
 use periapt_host_api::{MachineId, command::Command};
 
-use super::{removal::ForceArgs, status::tabular, units::said};
+use super::{
+    removal::{DryRunArg, ForceArgs},
+    status::tabular,
+    units::said,
+};
 use crate::{
     context::{Context, ModelArg},
-    error::Result,
+    error::{Failure, Result},
     output::OutputArgs,
     prompt::PromptArg,
 };
@@ -14,6 +18,9 @@ use crate::{
 /// List a model's machines
 #[derive(Debug, Args)]
 pub(crate) struct Machines {
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -27,6 +34,11 @@ pub(crate) struct RemoveMachine {
     /// The machines' numbers
     #[arg(required = true)]
     machines: Vec<MachineId>,
+    /// Taken for Juju's sake: an agent goes on without its machines
+    #[arg(long, hide = true)]
+    keep_instance: bool,
+    #[command(flatten)]
+    dry_run: DryRunArg,
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
@@ -47,6 +59,13 @@ impl RemoveMachine {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let names: Vec<_> = self.machines.iter().map(ToString::to_string).collect();
+        if self.dry_run.dry_run {
+            let known = model.client().machines(&model.selector).await?;
+            if let Some(unknown) = names.iter().find(|name| !known.contains_key(*name)) {
+                return Err(Failure::new(format!("machine {unknown} not found")));
+            }
+            return DryRunArg::tell(context, "machine", names.iter().map(|name| (name.as_str(), Vec::new())));
+        }
         self.prompt.confirm(&format!("This command will remove machine(s) {}.", names.join(", ")))?;
         let force = self.force.force();
         let command = |machine: &MachineId| Command::RemoveMachine { machine: *machine, force };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{
-    ErrorCode, ModelName, ModelUuid,
+    CredentialName, ErrorCode, ModelName, ModelUuid, UserName,
     api::ModelSelector,
     command::{Answer, Command, ControllerCommand, ModelSummary},
     settings::{ModelSettings, SettingKey},
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    clouds,
+    clouds, credentials,
     removal::{ForceArgs, StorageEndArgs},
     settings,
 };
@@ -41,6 +41,9 @@ pub(crate) struct AddModel {
     /// A setting KEY=VALUE of the model's configuration, or a YAML file of settings; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
+    /// A credential that is kept for that cloud; of no effect, as it is for all models
+    #[arg(long, value_name = "NAME")]
+    credential: Option<CredentialName>,
     /// Stay with the model that is the current one now
     #[arg(long)]
     no_switch: bool,
@@ -51,6 +54,18 @@ pub(crate) struct AddModel {
 /// List a controller's models
 #[derive(Debug, Args)]
 pub(crate) struct Models {
+    /// Show their UUIDs, too
+    #[arg(long)]
+    uuid: bool,
+    /// Only models of this user
+    #[arg(long)]
+    user: Option<UserName>,
+    /// Taken for Juju's sake: all models are listed
+    #[arg(long, hide = true)]
+    all: bool,
+    /// Taken for Juju's sake: times are exact
+    #[arg(long, hide = true)]
+    exact_time: bool,
     #[command(flatten)]
     controller: ControllerArg,
     #[command(flatten)]
@@ -68,11 +83,8 @@ pub(crate) struct DestroyModel {
     model: ModelRef,
     #[command(flatten)]
     force: ForceArgs,
-    /// Return at once
-    #[arg(long)]
-    no_wait: bool,
     /// How long to wait until the model is gone
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
+    #[arg(short, long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     timeout: Duration,
     #[command(flatten)]
     storage: StorageEndArgs,
@@ -86,6 +98,9 @@ impl AddModel {
             here(cloud)?;
         }
         let controller = context.controller(self.controller.controller.as_ref())?;
+        if let Some(name) = &self.credential {
+            credentials::require_for_model(context, &controller, self.cloud.as_deref(), name).await?;
+        }
         let config = settings::from_options(&self.config, None)?;
         // What would be refused is told before there is a model without it.
         let mut checked = ModelSettings::default();
@@ -141,29 +156,29 @@ struct Listing {
 impl Models {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
-        let models = by_name(&controller.client).await?;
+        let mut models = by_name(&controller.client).await?;
+        models.retain(|model| self.user.as_ref().is_none_or(|user| model.owner == *user));
         if models.is_empty() {
             context.say("no models yet: `periapt add-model NAME` makes one");
         }
         let listing = Listing { models, current_model: controller.entry.current_model.clone() };
         self.output.print(context.color, &listing, |listing| {
-            format!("Controller: {}\n\n{}", controller.name, table(listing))
+            format!("Controller: {}\n\n{}", controller.name, table(listing, self.uuid))
         })
     }
 }
 
-fn table(listing: &Listing) -> String {
-    let mut table = Table::new(["Model", "Owner", "Status", "Machines", "Applications", "Units", "Created"])
-        .right(3)
-        .right(4)
-        .right(5);
+fn table(listing: &Listing, uuids: bool) -> String {
+    let mut heading = vec!["Model", "Owner", "Status", "Machines", "Applications", "Units", "Created"];
+    heading.extend(uuids.then_some("UUID"));
+    let mut table = Table::new(heading).right(3).right(4).right(5);
     for model in &listing.models {
         let current = listing.current_model.as_ref() == Some(&model.name);
         let status = match model.life {
             Life::Alive => ("available", Tone::Good),
             Life::Dying | Life::Dead => ("destroying", Tone::Busy),
         };
-        table.row([
+        let mut row = vec![
             format!("{}{}", model.name, if current { "*" } else { "" }).into(),
             model.owner.as_str().into(),
             status.into(),
@@ -171,7 +186,9 @@ fn table(listing: &Listing) -> String {
             model.applications.into(),
             model.units.into(),
             to_the_second(model.created_at).into(),
-        ]);
+        ];
+        row.extend(uuids.then(|| model.uuid.to_string().into()));
+        table.row(row);
     }
     table.render()
 }
@@ -199,10 +216,6 @@ impl DestroyModel {
         // Commands must not go to a model that is on its way out.
         if model.controller.entry.current_model.as_ref() == Some(name) {
             model.controller.select(&context.data, None)?;
-        }
-        if self.no_wait {
-            context.say(format_args!("Destroying model \"{name}\""));
-            return Ok(());
         }
         gone(client, Some(uuid), Instant::now() + self.timeout).await?;
         context.say(format_args!("Model \"{name}\" is destroyed"));

@@ -34,6 +34,8 @@ pub(crate) struct ModelConfig {
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     #[command(flatten)]
+    file: settings::FileArgs,
+    #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     model: ModelArg,
@@ -41,7 +43,9 @@ pub(crate) struct ModelConfig {
 
 impl ModelConfig {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let (set, keys) = settings::pairs_and_keys(&self.arguments)?;
+        let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
+        let mut set = self.file.read()?;
+        set.extend(pairs);
         let model = context.model(&self.model)?;
         if !set.is_empty() || !self.reset.is_empty() {
             if !keys.is_empty() {

@@ -29,6 +29,8 @@ pub(crate) struct ModelDefaults {
     #[arg(long, value_name = "KEY,...", value_delimiter = ',')]
     reset: Vec<String>,
     #[command(flatten)]
+    file: settings::FileArgs,
+    #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     controller: ControllerArg,
@@ -36,7 +38,9 @@ pub(crate) struct ModelDefaults {
 
 impl ModelDefaults {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let (set, keys) = settings::pairs_and_keys(&self.arguments)?;
+        let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
+        let mut set = self.file.read()?;
+        set.extend(pairs);
         let controller = context.controller(self.controller.controller.as_ref())?;
         if !set.is_empty() || !self.reset.is_empty() {
             if !keys.is_empty() {

@@ -21,8 +21,9 @@ use periapt_host_api::{
 
 use super::{
     charm::Charm,
+    deploy::say_of_base,
     resources::{self, ResourceFile},
-    settings, storage,
+    settings, spaces, storage,
 };
 use crate::{
     context::{Context, ModelArg},
@@ -59,6 +60,12 @@ pub(crate) struct Refresh {
     /// Taken for Juju's sake: all charms run on one base
     #[arg(long, hide = true, alias = "force-series")]
     force_base: bool,
+    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
+    base: Option<String>,
+    /// Spaces of its endpoints, as `bind` takes them; bound once the application has the charm
+    #[arg(long, value_name = "SPACES")]
+    bind: Vec<String>,
     /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
@@ -85,6 +92,8 @@ pub(crate) struct Refresh {
 impl Refresh {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
+        say_of_base(context, self.base.as_deref());
+        let bindings = spaces::bindings(&self.bind)?;
         let path = self.path.as_ref().ok_or_else(no_path)?;
         let charm = Charm::read(path)?;
         let files = resources::given(&self.resource)?;
@@ -112,7 +121,7 @@ impl Refresh {
                 }
             }
         }
-        if self.dry_run || (same && !force && with.is_empty()) {
+        if self.dry_run || (same && !force && with.is_empty() && bindings.is_empty()) {
             return Ok(());
         }
         for file in files.values() {
@@ -124,6 +133,9 @@ impl Refresh {
             // It was forced before: nothing is left to do.
             Err(ClientError::Refused(refusal)) if same && refusal.code == ErrorCode::AlreadyExists => {}
             done => drop(done?),
+        }
+        if !bindings.is_empty() {
+            model.command(Command::Bind { application: self.application.clone(), bindings }).await?;
         }
         if !same {
             context.say(format_args!(

@@ -8,7 +8,7 @@ use periapt_host_api::{
     storage::{StorageEnd, UnitStorage},
 };
 
-use crate::{context::Context, duration};
+use crate::{context::Context, duration, error::Result, output::Sink};
 
 /// Whether to wait for ever.
 #[derive(Debug, Clone, Args)]
@@ -19,15 +19,43 @@ pub(crate) struct ForceArgs {
     /// With --force: how long that is
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "force")]
     max_wait: Option<Duration>,
+    /// With --force: do not wait at all
+    #[arg(long, requires = "force", conflicts_with = "max_wait")]
+    no_wait: bool,
 }
 
 impl ForceArgs {
     /// As the controller is told.
     pub(crate) fn force(&self) -> Option<Force> {
         self.force.then(|| match self.max_wait {
+            _ if self.no_wait => Force { max_wait: 0 },
             Some(wait) => Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) },
             None => Force::default(),
         })
+    }
+}
+
+/// Whether to remove anything.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DryRunArg {
+    /// Only tell what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl DryRunArg {
+    /// Tells it on standard output, a line for each; as Juju words it.
+    pub(crate) fn tell<'a>(
+        context: &Context,
+        kind: &str,
+        doomed: impl IntoIterator<Item = (&'a str, Vec<String>)>,
+    ) -> Result<()> {
+        let mut text = String::new();
+        for (name, below) in doomed {
+            text.push_str(&format!("will remove {kind} {name}\n"));
+            text.extend(below.iter().map(|it| format!("- will remove {it}\n")));
+        }
+        Sink::new(None, context.color)?.write(&text)
     }
 }
 

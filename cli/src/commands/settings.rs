@@ -1,10 +1,76 @@
 //! Settings as people give them: `KEY=VALUE`, `KEY=@FILE`, or a YAML file.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
+use clap::Args;
 use serde_json::Value;
 
 use crate::error::{Explain as _, Failure, Result};
+
+/// The options of settings of models that stand in a file.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FileArgs {
+    /// A YAML file of settings, as the command prints them or by their keys alone; - is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Taken for Juju's sake: what was not set in the file's model is left out at any rate
+    #[arg(long, hide = true)]
+    ignore_read_only_fields: bool,
+}
+
+impl FileArgs {
+    /// What the file sets; nothing without one.
+    pub(crate) fn read(&self) -> Result<BTreeMap<String, String>> {
+        let Some(path) = &self.file else { return Ok(BTreeMap::new()) };
+        let text = match path.as_os_str() == "-" {
+            true => io::read_to_string(io::stdin()),
+            false => fs::read_to_string(path),
+        };
+        let text = text.explain(|| format!("cannot read {}", path.display()))?;
+        let document: serde_json::Map<String, Value> =
+            periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
+        of_model(document).explain(|| format!("{}", path.display()))
+    }
+}
+
+/// Settings by key, or as `model-config` and `model-defaults` print them: what is a default there is not set.
+fn of_model(document: serde_json::Map<String, Value>) -> Result<BTreeMap<String, String>> {
+    let mut settings = BTreeMap::new();
+    for (key, value) in document {
+        let value = match value {
+            Value::Object(mut described) => match described.remove("controller") {
+                Some(value) => Some(value),
+                None if described.get("source").and_then(Value::as_str) == Some("model") => {
+                    described.remove("value")
+                }
+                None if described.contains_key("source") || described.contains_key("default") => None,
+                None => return Err(Failure::new(format!("{key} is no setting of a model"))),
+            },
+            value => Some(value),
+        };
+        if let Some(text) = value.map(|value| text_of(&key, value)).transpose()?.flatten() {
+            settings.insert(key, text);
+        }
+    }
+    Ok(settings)
+}
+
+/// A value as it is written on a command line; none where there is no value.
+fn text_of(key: &str, value: Value) -> Result<Option<String>> {
+    match value {
+        Value::String(text) => Ok(Some(text)),
+        Value::Bool(truth) => Ok(Some(truth.to_string())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        Value::Null => Ok(None),
+        Value::Array(_) | Value::Object(_) => {
+            Err(Failure::new(format!("{key} is neither a text nor a number nor a truth value")))
+        }
+    }
+}
 
 /// Reads what `--config` was given: pairs, and files that hold settings for one application. Later ones win.
 pub(crate) fn from_options(
@@ -61,16 +127,9 @@ fn from_document(
             }
             other => other,
         };
-        let text = match value {
-            Value::String(text) => text,
-            Value::Bool(truth) => truth.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Null => continue,
-            Value::Array(_) | Value::Object(_) => {
-                return Err(Failure::new(format!("{key} is neither a text nor a number nor a truth value")));
-            }
-        };
-        read.insert(key, text);
+        if let Some(text) = text_of(&key, value)? {
+            read.insert(key, text);
+        }
     }
     Ok(read)
 }
@@ -142,6 +201,19 @@ mod tests {
         let printed = "application: blog\nsettings:\n  port:\n    type: int\n    source: user\n    value: 80\n  \
                        title:\n    type: string\n    source: default\n    value: My Blog\n";
         check(printed, Some("blog"), &[("port", "80")]);
+    }
+
+    #[test]
+    fn what_model_config_and_model_defaults_print_can_be_read_back() {
+        let read = |yaml: &str| of_model(periapt_host_api::yaml::parse(yaml).unwrap());
+        let printed = "firewall-mode: {value: none, source: model}\nhook-timeout: {value: 10m, source: controller}\n\
+                       hook-tmp-limit: {default: 64M, controller: 8M}\nhook-log-limit: {default: 1M}\nhook-call-limit: 7\n";
+        let expected = [("firewall-mode", "none"), ("hook-call-limit", "7"), ("hook-tmp-limit", "8M")];
+        assert_eq!(
+            read(printed).unwrap(),
+            expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+        );
+        assert!(read("blog: {port: 80}").is_err());
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::{
 /// The subnets of `alpha` are those of agents' hosts that are in no other space.
 #[derive(Debug, Args)]
 pub(crate) struct Spaces {
+    /// Only their names
+    #[arg(long)]
+    short: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -66,6 +69,9 @@ pub(crate) struct MoveToSpace {
     /// The subnets
     #[arg(value_name = "CIDR", required = true)]
     subnets: Vec<Subnet>,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -120,6 +126,9 @@ struct ShownSubnet {
 pub(crate) struct RemoveSpace {
     /// The space
     name: SpaceName,
+    /// Taken for Juju's sake: nothing is asked
+    #[arg(short, long, hide = true)]
+    yes: bool,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -135,6 +144,9 @@ pub(crate) struct Bind {
     /// ENDPOINT=SPACE, or a SPACE for all endpoints that are not named
     #[arg(value_name = "SPACE|ENDPOINT=SPACE", required = true)]
     bindings: Vec<String>,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
     #[command(flatten)]
     model: ModelArg,
 }
@@ -163,7 +175,10 @@ struct SubnetRow {
 impl Spaces {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let spaces = model.client().spaces(&model.selector).await?;
+        let mut spaces = model.client().spaces(&model.selector).await?;
+        if self.short {
+            spaces.spaces.values_mut().for_each(|subnets| subnets.clear());
+        }
         self.output.print(context.color, &spaces, table)
     }
 }
@@ -217,7 +232,7 @@ impl AddSpace {
 
 impl MoveToSpace {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let Self { space, subnets, model } = self;
+        let Self { space, subnets, model, .. } = self;
         context.model(&model)?.command(Command::MoveToSpace { space, subnets }).await.map(drop)
     }
 }

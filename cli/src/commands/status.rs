@@ -49,6 +49,15 @@ pub(crate) struct Status {
     /// Show storage, too
     #[arg(long)]
     storage: bool,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
+    /// Taken for Juju's sake: a controller that does not answer is told at once
+    #[arg(long, hide = true, value_name = "COUNT")]
+    retry_count: Option<u32>,
+    /// Taken for Juju's sake, as --retry-count is
+    #[arg(long, hide = true, value_name = "TIME", value_parser = duration::parse)]
+    retry_delay: Option<Duration>,
     /// Show it again whenever it has changed, this often at most
     #[arg(long, value_name = "TIME", value_parser = duration::parse, num_args = 0..=1, default_missing_value = "2s")]
     watch: Option<Duration>,

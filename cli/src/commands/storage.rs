@@ -24,6 +24,9 @@ use crate::{
 /// List a model's storage
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
+    /// Taken for Juju's sake: all storage is a filesystem
+    #[arg(long, hide = true)]
+    filesystem: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -33,6 +36,12 @@ pub(crate) struct Storage {
 /// List where storage can come from
 #[derive(Debug, Args)]
 pub(crate) struct StoragePools {
+    /// Only pools of these names
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    name: Vec<String>,
+    /// Only pools of these providers
+    #[arg(long, value_name = "PROVIDER,...", value_delimiter = ',')]
+    provider: Vec<String>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -131,7 +140,9 @@ impl StoragePools {
     /// There is one: the disks of agents.
     pub(crate) fn run(self, context: &Context) -> Result<()> {
         context.model(&self.model)?;
-        let pools = BTreeMap::from([(DEFAULT_POOL, BTreeMap::from([("provider", DEFAULT_POOL)]))]);
+        let mut pools = BTreeMap::from([(DEFAULT_POOL, BTreeMap::from([("provider", DEFAULT_POOL)]))]);
+        let wanted = |only: &[String], name: &str| only.is_empty() || only.iter().any(|it| it == name);
+        pools.retain(|name, _| wanted(&self.name, name) && wanted(&self.provider, DEFAULT_POOL));
         self.output.print(context.color, &pools, |pools| {
             let mut table = Table::new(["Name", "Provider", "Attributes"]);
             for (name, attributes) in pools {

@@ -55,18 +55,19 @@ impl Switch {
 /// As Juju reads it: `CONTROLLER:MODEL`; a known controller's name, or one with `:` at its end; else a model.
 fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<ModelName>)> {
     let parse = |name: &str| name.parse::<ControllerName>().map_err(|error| Failure::new(error.to_string()));
+    let current = || {
+        known.current_controller.clone().ok_or_else(|| {
+            Failure::new(format!("{text} is no controller, and none is selected"))
+                .with_hint("`periapt controllers` lists them")
+        })
+    };
     match text.split_once(':') {
+        Some(("", model)) => Ok((current()?, Some(ModelName::new(model)?))),
         Some((controller, "")) => Ok((parse(controller)?, None)),
         Some((controller, model)) => Ok((parse(controller)?, Some(ModelName::new(model)?))),
         None => match parse(text) {
             Ok(controller) if known.controllers.contains_key(&controller) => Ok((controller, None)),
-            _ => {
-                let current = known.current_controller.clone().ok_or_else(|| {
-                    Failure::new(format!("{text} is no controller, and none is selected"))
-                        .with_hint("`periapt controllers` lists them")
-                })?;
-                Ok((current, Some(ModelName::new(text)?)))
-            }
+            _ => Ok((current()?, Some(ModelName::new(text)?))),
         },
     }
 }
@@ -111,6 +112,7 @@ mod tests {
         check("local", "local", None);
         check("other:", "other", None);
         check("blog", "local", Some("blog"));
+        check(":blog", "local", Some("blog"));
         check("other:blog", "other", Some("blog"));
         assert!(target(&known(), "No Model").is_err());
         assert!(target(&ClientData::default(), "blog").is_err());

@@ -8,7 +8,7 @@ use periapt_host_api::{
 
 use super::{
     deploy::placement,
-    removal::{DestroyStorageArg, ForceArgs, report},
+    removal::{DestroyStorageArg, DryRunArg, ForceArgs, report},
 };
 use crate::{
     context::{Context, Model, ModelArg},
@@ -51,6 +51,8 @@ pub(crate) struct RemoveUnit {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     num_units: Option<u32>,
     #[command(flatten)]
+    dry_run: DryRunArg,
+    #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
     storage: DestroyStorageArg,
@@ -67,6 +69,8 @@ pub(crate) struct RemoveApplication {
     /// The applications
     #[arg(required = true)]
     applications: Vec<ApplicationName>,
+    #[command(flatten)]
+    dry_run: DryRunArg,
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
@@ -112,6 +116,18 @@ impl RemoveUnit {
             Some(count) => self.last_units(&model, count).await?,
             None => self.units.iter().map(|unit| named(unit)).collect::<Result<_>>()?,
         };
+        if self.dry_run.dry_run {
+            let mut doomed = Vec::new();
+            for unit in &units {
+                let details = model.client().unit(&model.selector, unit).await?;
+                doomed.push((unit.to_string(), units_below(&details.subordinates)));
+            }
+            return DryRunArg::tell(
+                context,
+                "unit",
+                doomed.iter().map(|(it, below)| (it.as_str(), below.clone())),
+            );
+        }
         self.prompt.confirm(&format!("This command will remove unit(s) {}.", list(&units)))?;
         let (force, storage) = (self.force.force(), self.storage.storage());
         let commands =
@@ -157,6 +173,18 @@ fn named(text: &str) -> Result<UnitName> {
 impl RemoveApplication {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
+        if self.dry_run.dry_run {
+            let status = model.client().status(&model.selector).await?;
+            let mut doomed = Vec::new();
+            for name in &self.applications {
+                let application = status.applications.get(name.as_str());
+                let application =
+                    application.ok_or_else(|| Failure::new(format!("application \"{name}\" not found")))?;
+                let units: Vec<_> = application.units.keys().collect();
+                doomed.push((name.as_str(), units_below(&units)));
+            }
+            return DryRunArg::tell(context, "application", doomed);
+        }
         self.prompt.confirm(&format!(
             "This command will remove application(s) {} with all their units and relations.",
             list(&self.applications)
@@ -174,6 +202,10 @@ impl RemoveApplication {
             })
             .await
     }
+}
+
+fn units_below<T: ToString>(units: &[T]) -> Vec<String> {
+    units.iter().map(|unit| format!("unit {}", unit.to_string())).collect()
 }
 
 fn list<T: ToString>(names: &[T]) -> String {

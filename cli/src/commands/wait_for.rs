@@ -5,10 +5,10 @@ mod condition;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use periapt_host_api::{ApplicationName, UnitName, status::FullStatus};
+use periapt_host_api::{ApplicationName, MachineId, UnitName, status::FullStatus};
 use tokio::time::timeout;
 
-use self::condition::{application_is, model_is_settled, unit_is};
+use self::condition::{application_is, machine_is_started, model_is_settled, unit_is};
 use super::status::Follow;
 use crate::{
     context::{Context, ModelArg},
@@ -34,6 +34,7 @@ pub(crate) struct WaitFor {
 #[derive(Debug, Subcommand)]
 enum What {
     Model(ModelSettled),
+    Machine(Machine),
     Application(Application),
     Unit(Unit),
 }
@@ -52,6 +53,15 @@ struct Common {
 /// A change that no unit has begun to act on is not seen: wait for what it leads to, by `--message` or `--units`.
 #[derive(Debug, Args)]
 struct ModelSettled {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Wait until a machine is there and its agent runs it
+#[derive(Debug, Args)]
+struct Machine {
+    /// Its number
+    machine: MachineId,
     #[command(flatten)]
     common: Common,
 }
@@ -108,6 +118,10 @@ impl WaitFor {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self.what {
             What::Model(command) => command.common.wait(context, model_is_settled).await,
+            What::Machine(command) => {
+                let name = command.machine.to_string();
+                command.common.wait(context, |status| machine_is_started(status, &name)).await
+            }
             What::Application(command) => {
                 let (name, units) = (command.name.to_string(), command.units);
                 let holds = |status: &FullStatus| application_is(status, &name, units, &command.wanted);

@@ -3,10 +3,8 @@
 use clap::Args;
 use serde::Serialize;
 
+use super::users::USER;
 use crate::{context::Context, error::Result, output::OutputArgs};
-
-/// The user of a controller that knows no others.
-const USER: &str = "admin";
 
 /// Say which controller, which model and which user commands go to and come from
 #[derive(Debug, Args)]

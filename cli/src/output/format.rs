@@ -12,6 +12,7 @@ use crate::error::{Explain as _, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table for people.
+    #[value(alias = "plain", alias = "smart")]
     Tabular,
     /// JSON, on one line.
     Json,

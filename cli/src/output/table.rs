@@ -49,8 +49,8 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table without rows.
-    pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
-        let heading = heading.map(|text| Cell::from((text, Tone::Heading))).to_vec();
+    pub(crate) fn new<'a>(heading: impl IntoIterator<Item = &'a str>) -> Self {
+        let heading = heading.into_iter().map(|text| Cell::from((text, Tone::Heading))).collect();
         Self { heading, right: Vec::new(), rows: Vec::new() }
     }
 
@@ -61,8 +61,8 @@ impl Table {
     }
 
     /// Adds a row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
-        self.rows.push(cells.to_vec());
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().collect());
     }
 
     /// Whether there is nothing under the heading.

@@ -1,14 +1,19 @@
 //! `cancel-task`
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use periapt_host_api::{
     TaskId,
+    action::TaskStatus,
     command::{Answer, Command},
 };
+use serde::Serialize;
 
 use crate::{
     context::{Context, ModelArg},
     error::Result,
+    output::OutputArgs,
 };
 
 /// Cancel tasks that wait, and stop those that run
@@ -19,18 +24,30 @@ pub(crate) struct CancelTask {
     #[arg(required = true)]
     ids: Vec<TaskId>,
     #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
     model: ModelArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Cancelled {
+    id: String,
+    status: TaskStatus,
 }
 
 impl CancelTask {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let commands = self.ids.iter().map(|task| Command::CancelTask { task: *task }).collect();
-        let report = |_, answer| {
+        let mut cancelled = BTreeMap::new();
+        let done = model.commands(commands, |_, answer| {
             if let Answer::Task { id, status } = answer {
                 context.say(format_args!("task {id}: {status}"));
+                cancelled.insert(id.to_string(), Cancelled { id: id.to_string(), status });
             }
-        };
-        model.commands(commands, report).await
+        });
+        done.await?;
+        // People were told beside the output.
+        self.output.print(context.color, &cancelled, |_| String::new())
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{OfferRef, reference::with_store};
 use crate::{
-    context::{Context, Controller, ModelArg},
+    context::{Context, Controller, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
     output::{OutputArgs, Table},
@@ -45,6 +45,9 @@ pub(crate) struct FindOffers {
     offer: Option<ApplicationName>,
     #[command(flatten)]
     output: OutputArgs,
+    /// Ask this model's controller, if no other is named
+    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL", env = "PERIAPT_MODEL")]
+    model: Option<ModelRef>,
 }
 
 /// Show all that is known of an offer
@@ -111,7 +114,8 @@ impl FindOffers {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let text = self.within.or(self.url).unwrap_or_default();
         let within = Within::parse(&text)?;
-        let controller = context.controller(within.controller.as_ref())?;
+        let of_model = self.model.as_ref().and_then(|model| model.controller.as_ref());
+        let controller = context.controller(within.controller.as_ref().or(of_model))?;
         let fits = |offer: &OfferDetails| {
             let named = [&within.offer, &self.offer].into_iter().flatten().all(|name| offer.name == *name);
             let speaks = |name: &InterfaceName| offer.endpoints.values().any(|it| it.interface == *name);

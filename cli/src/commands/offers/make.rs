@@ -118,6 +118,9 @@ pub(crate) struct RemoveOffer {
     /// The offers
     #[arg(value_name = "[USER/]MODEL.OFFER|OFFER", required = true)]
     offers: Vec<String>,
+    /// The controller of their models, if not the current one
+    #[arg(short, long, value_name = "NAME")]
+    controller: Option<ControllerName>,
     #[command(flatten)]
     force: ForceArgs,
     #[command(flatten)]
@@ -138,13 +141,22 @@ impl RemoveOffer {
         for text in &self.offers {
             let (offer, answer) = match ApplicationName::new(text) {
                 Ok(offer) => {
-                    let model = context.model(&self.model)?;
+                    let model = match self.controller {
+                        Some(_) => {
+                            return Err(Failure::new(format!(
+                                "offer \"{offer}\" is given by its name alone"
+                            ))
+                            .with_hint("with --controller, name its model, too: [USER/]MODEL.OFFER"));
+                        }
+                        None => context.model(&self.model)?,
+                    };
                     let command = Command::RemoveOffer { offer: offer.clone(), force };
                     (offer, model.command(command).await?)
                 }
                 Err(_) => {
                     let named: OfferRef = text.parse().map_err(crate::error::Failure::new)?;
-                    let controller = context.controller(named.controller.as_ref())?;
+                    let controller =
+                        context.controller(named.controller.as_ref().or(self.controller.as_ref()))?;
                     let model = named.model(&controller).await?;
                     let offer = named.url.offer.clone();
                     let command = Command::RemoveOffer { offer: offer.clone(), force };

@@ -18,6 +18,9 @@ use crate::{
 pub(crate) struct ShowMachine {
     /// The machines' numbers; none: all
     machines: Vec<MachineId>,
+    /// Show times in UTC, as they always are
+    #[arg(long)]
+    utc: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]

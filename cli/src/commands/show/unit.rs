@@ -41,6 +41,9 @@ pub(crate) struct ShowUnit {
     /// Leave out the applications' data
     #[arg(long)]
     no_app: bool,
+    /// Of relations, show the applications' data alone
+    #[arg(long, conflicts_with_all = ["no_app", "related_unit"])]
+    app: bool,
     /// The newest hooks, and what each absorbed: changes that were merged into it, what it made moot or stood in for. A
     /// table of these alone, or with all the rest in the other formats
     #[arg(long)]
@@ -103,8 +106,10 @@ struct ShownRelation {
     interface: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     application_data: Option<Settings>,
-    local_unit: UnitBag,
-    related_units: BTreeMap<String, UnitBag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    local_unit: Option<UnitBag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related_units: Option<BTreeMap<String, UnitBag>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cross_model: bool,
 }
@@ -165,13 +170,11 @@ impl ShowUnit {
             related_application: relation.related_application.to_string(),
             interface: relation.interface.to_string(),
             application_data: (!self.no_app).then_some(relation.application_data),
-            local_unit: relation.local_unit,
-            related_units: relation
-                .related_units
-                .into_iter()
-                .filter(|(unit, _)| wanted(unit))
-                .map(|(unit, bag)| (unit.to_string(), bag))
-                .collect(),
+            local_unit: (!self.app).then_some(relation.local_unit),
+            related_units: (!self.app).then(|| {
+                let related = relation.related_units.into_iter().filter(|(unit, _)| wanted(unit));
+                related.map(|(unit, bag)| (unit.to_string(), bag)).collect()
+            }),
             cross_model: relation.cross_model,
         }
     }

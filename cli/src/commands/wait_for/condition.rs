@@ -29,6 +29,15 @@ pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
     Ok(())
 }
 
+/// A machine is there, and its agent runs it.
+pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), String> {
+    let machine = status.machines.get(name).ok_or_else(|| format!("machine {name} does not exist"))?;
+    match machine.juju_status.current.as_str() {
+        "started" => Ok(()),
+        other => Err(format!("machine {name} is {other}")),
+    }
+}
+
 /// An application's units, as many as wanted, are all as wanted; or it is gone.
 pub(super) fn application_is(
     status: &FullStatus,

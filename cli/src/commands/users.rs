@@ -1,0 +1,105 @@
+//! `users` and `show-user`: a controller knows one user yet.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::UserName;
+use serde::Serialize;
+
+use crate::{
+    context::{Context, ControllerArg, ModelRef},
+    error::{Failure, Result},
+    output::{OutputArgs, Table},
+};
+
+/// The user of a controller that knows no others.
+pub(crate) const USER: &str = "admin";
+
+/// List a controller's users, or those of a model
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt users\n  periapt users blog --format yaml")]
+pub(crate) struct Users {
+    /// A model: only those who may use it
+    #[arg(value_name = "[USER/]MODEL")]
+    model: Option<ModelRef>,
+    /// Taken for Juju's sake: no user is disabled
+    #[arg(long, hide = true)]
+    all: bool,
+    /// Taken for Juju's sake: times are exact
+    #[arg(long, hide = true)]
+    exact_time: bool,
+    #[command(flatten)]
+    controller: ControllerArg,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Show what is known of a user
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-user")]
+pub(crate) struct ShowUser {
+    /// The user; the one that commands come from, unless said
+    name: Option<UserName>,
+    /// Taken for Juju's sake: times are exact
+    #[arg(long, hide = true)]
+    exact_time: bool,
+    #[command(flatten)]
+    controller: ControllerArg,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// As Juju prints it; when they were made known and when they came last is not recorded.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    user_name: &'static str,
+    display_name: &'static str,
+    access: &'static str,
+}
+
+/// A user of a model, as Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct OfModel {
+    display_name: &'static str,
+    access: &'static str,
+    last_connection: &'static str,
+}
+
+const ADMIN: Shown = Shown { user_name: USER, display_name: USER, access: "superuser" };
+
+impl Users {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let named = self.model.as_ref().and_then(|model| model.controller.as_ref());
+        let controller = context.controller(named.or(self.controller.controller.as_ref()))?;
+        let Some(model) = &self.model else {
+            return self.output.print(context.color, &[ADMIN], |_| {
+                let mut table = Table::new(["Name", "Display name", "Access"]);
+                table.row([format!("{USER}*").into(), ADMIN.display_name.into(), ADMIN.access.into()]);
+                format!("Controller: {}\n\n{}", controller.name, table.render())
+            });
+        };
+        // Only what exists has users.
+        controller.client.model(&model.model).await?;
+        let user = OfModel { display_name: USER, access: USER, last_connection: "not recorded" };
+        self.output.print(context.color, &BTreeMap::from([(USER, user)]), |users| {
+            let mut table = Table::new(["Name", "Display name", "Access"]);
+            for (name, user) in users {
+                table.row([format!("{name}*").into(), user.display_name.into(), user.access.into()]);
+            }
+            table.render()
+        })
+    }
+}
+
+impl ShowUser {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        context.controller(self.controller.controller.as_ref())?;
+        match &self.name {
+            Some(name) if name.as_str() != USER => Err(Failure::new(format!("user {name} not found"))
+                .with_hint("a controller knows one user yet, admin, who is whoever reaches its address")),
+            _ => self.output.or_yaml().print(context.color, &ADMIN, |_| String::new()),
+        }
+    }
+}
