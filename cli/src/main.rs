@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     logging::start(&cli);
     // An agent's own processes: what they are is said by their arguments, and they make their own runtimes.
     match &cli.command {
-        Command::Agent(Agent::Runner) => return periapt_agent::run_runner(),
+        Command::Agent(Agent::Runner { places }) => return periapt_agent::run_runner(places),
         Command::Agent(Agent::CompileHelper { limits }) => return periapt_agent::run_compile_helper(limits),
         _ => {}
     }

@@ -18,7 +18,10 @@ pub(crate) enum Agent {
     Run(Run),
     /// An agent's process for one model: started by an agent, with a socket as its standard input
     #[command(hide = true)]
-    Runner,
+    Runner {
+        /// Its directories.
+        places: String,
+    },
     /// An agent's process that compiles one component: started by an agent
     #[command(hide = true)]
     CompileHelper {
@@ -65,7 +68,7 @@ impl Agent {
         match self {
             Self::Run(run) => run.run().await,
             // `main` has started them, before there was a runtime.
-            Self::Runner | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
+            Self::Runner { .. } | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The component comes on standard input, behind it functions that were compiled before, if it is to take any. The
 //! compiled form goes to standard output, behind it the functions that were compiled anew, and eight bytes that say how
 //! long these are. What is wrong with the component goes to standard error. The process has no other descriptors, and an
-//! environment that its keeper chose.
+//! environment that its keeper chose; before it reads a byte it raises its fence, behind which it can open nothing.
 
 use std::{
     fmt::Write as _,
@@ -16,7 +16,7 @@ use periapt_sandbox::Functions;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::options::CompileLimits;
+use crate::{fence::Fence, options::CompileLimits};
 
 /// What a helper is told of its limits, as its last argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +138,8 @@ fn compile(limits: &str) -> Result<(), HelperError> {
     let limits: HelperLimits = serde_json::from_str(limits).map_err(HelperError::Limits)?;
     limits.end_with_keeper()?;
     limits.bind()?;
+    // What this host does not offer the keeper has told when it started.
+    let _ = Fence::CompileHelper.raise();
     let mut component = Vec::new();
     let known = limits.functions.unwrap_or_default();
     let most = limits.component.saturating_add(known);

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, clock::BootTime, options::Options};
+use crate::{backoff::Backoff, clock::BootTime, fence, options::Options};
 
 mod calls;
 mod charms;
@@ -157,6 +157,7 @@ impl Agent {
     /// abandoned and run again when the agent does (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
+        tell_of_gaps();
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
@@ -193,6 +194,22 @@ impl Agent {
         Keeper { shared, models: BTreeMap::new(), ending: JoinSet::new(), state: self.state }
             .run(self.register, cancel)
             .await
+    }
+}
+
+/// Says what this host does not offer of the fence around runners and compile helpers.
+fn tell_of_gaps() {
+    match fence::gaps() {
+        Ok(gaps) => {
+            for gap in gaps {
+                tracing::warn!(
+                    part = gap.part,
+                    reason = gap.reason,
+                    "charms run without a part of the system's fence around them"
+                );
+            }
+        }
+        Err(error) => tracing::warn!(%error, "it is not known what fence this host offers"),
     }
 }
 

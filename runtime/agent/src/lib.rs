@@ -8,6 +8,7 @@
 
 mod backoff;
 mod clock;
+mod fence;
 mod helper;
 mod host;
 mod keeper;

@@ -8,7 +8,7 @@ use periapt_host_api::{
     view::FrameLines,
 };
 use periapt_sandbox::Sandbox;
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use tokio::{
     net::UnixStream,
     signal::unix::{SignalKind, signal},
@@ -18,6 +18,7 @@ use tokio::{
 
 use crate::{
     backoff::Backoff,
+    fence::{Fence, RunnerPlaces},
     protocol::{
         Call, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, LinkError, Start, ToKeeper,
         ToRunner, split,
@@ -60,6 +61,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Why a runner ended other than by its keeper's word.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
+    /// It was not started by a keeper.
+    #[error("the last argument must be the runner's directories, as an agent gives them")]
+    Places(#[source] serde_json::Error),
     /// Its standard input is not a keeper's socket.
     #[error("a runner is started by an agent, with a socket as its standard input")]
     NoKeeper(#[source] io::Error),
@@ -93,9 +97,10 @@ struct World {
     groups: Groups,
 }
 
-/// What a program runs when it is started as a runner, with the keeper's socket as its standard input.
-pub fn run_runner() -> ExitCode {
-    match run() {
+/// What a program runs when it is started as a runner, with the keeper's socket as its standard input. `places` is its last
+/// argument. The program has no other threads yet.
+pub fn run_runner(places: &str) -> ExitCode {
+    match run(places) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
@@ -105,10 +110,17 @@ pub fn run_runner() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), RunnerError> {
+fn run(places: &str) -> Result<(), RunnerError> {
+    let places: RunnerPlaces = serde_json::from_str(places).map_err(RunnerError::Places)?;
     // The keeper's end of the socket closes with it, too; this is for a runner that is too busy to notice.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
+    // Its memory holds what its model keeps to itself.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
+        .map_err(|error| RunnerError::NoKeeper(error.into()))?;
+    for gap in Fence::Runner(&places).raise() {
+        tracing::debug!(%gap, "a runner without its whole fence");
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunnerError::NoKeeper)?;
     let ended = runtime.block_on(async {

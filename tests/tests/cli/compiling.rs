@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_archive::{Archive, COMPONENT};
-use periapt_tests::binary;
+use periapt_tests::{Installation, binary};
 use serde_json::{Value, json};
 
 const HELLO: &[u8] = include_bytes!("../../../runtime/sandbox/tests/fixtures/hello-0.1.0.charm");
@@ -102,6 +102,48 @@ fn code_that_is_larger_than_it_may_be_is_cut_off_by_the_kernel() -> anyhow::Resu
     helper.stdin(fs::File::open(&input)?).stdout(output).stderr(Stdio::null());
     assert!(!helper.status()?.success());
     assert_eq!(fs::metadata(&file)?.len(), 4096);
+    Ok(())
+}
+
+/// Whether the kernel says of a process that it is behind its fence; privileges are a mask of what is left of them.
+fn fenced(pid: u32, privileges: u64) -> anyhow::Result<bool> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default().trim()
+    };
+    let left = u64::from_str_radix(field("CapPrm"), 16)? | u64::from_str_radix(field("CapEff"), 16)?;
+    Ok((field("NoNewPrivs"), field("Seccomp"), left & !privileges) == ("1", "2", 0))
+}
+
+#[test]
+fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Result<()> {
+    let mut helper = started(&limits())?;
+    let deadline = Instant::now() + UNTIL;
+    // It waits for its component.
+    while !fenced(helper.id(), 0)? {
+        ensure!(Instant::now() < deadline, "a helper waits for its component without a fence");
+        std::thread::yield_now();
+    }
+    helper.kill()?;
+    helper.wait()?;
+
+    let periapt = Installation::bootstrapped()?;
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    let agent = periapt.agent_process("local")?;
+    let tasks = fs::read_dir(format!("/proc/{agent}/task"))?.flatten();
+    let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    let children: Vec<u32> =
+        lists.collect::<String>().split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    // The unit has run its hooks there. A runner finds what lies in a directory that its user has no right to.
+    assert_eq!(children.len(), 1, "the runner of the one model");
+    let to_files = (1 << 1) | (1 << 2);
+    assert!(
+        fenced(children[0], to_files)?,
+        "{}",
+        fs::read_to_string(format!("/proc/{}/status", children[0]))?
+    );
     Ok(())
 }
 

@@ -100,9 +100,14 @@ impl Directories {
         &self.key
     }
 
+    /// Where all charms' files lie.
+    pub(crate) fn charms(&self) -> PathBuf {
+        self.root.join("charms")
+    }
+
     /// Where a charm's files lie.
     pub(crate) fn charm(&self, digest: &CharmDigest) -> PathBuf {
-        self.root.join("charms").join(digest.to_string())
+        self.charms().join(digest.to_string())
     }
 
     /// Where the storage of a model's units lies.

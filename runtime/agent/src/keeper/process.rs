@@ -12,7 +12,8 @@ use tokio::{
     time::timeout,
 };
 
-use crate::options::Program;
+use super::directories::private_directory;
+use crate::{fence::RunnerPlaces, options::Program};
 
 /// How long a process that was told to end, or that closed its socket, may take to be gone before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -36,8 +37,8 @@ pub(crate) trait Process: Send {
 
 /// Whoever starts runners.
 pub(crate) trait Launch: Send + Sync + 'static {
-    /// Starts one.
-    fn runner(&self) -> io::Result<Runner>;
+    /// Starts one that works in these directories.
+    fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner>;
 }
 
 /// Sees to it that no descriptor which this process was given at its own start passes on to runners and helpers.
@@ -58,12 +59,15 @@ pub(crate) fn keep_descriptors() {
 pub(crate) struct Processes(pub(crate) Program);
 
 impl Launch for Processes {
-    fn runner(&self) -> io::Result<Runner> {
+    fn runner(&self, places: &RunnerPlaces) -> io::Result<Runner> {
+        // What is not there when the runner raises its fence it could never open.
+        private_directory(&places.storage)?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
         let child = Command::new(&self.0.path)
             .args(&self.0.runner)
+            .arg(places.to_argument())
             .env_clear()
             .envs(self.0.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -122,8 +126,17 @@ mod tests {
         })
     }
 
+    /// A runner that is a shell with this script. Its last argument, its directories, is `$0`.
+    fn started(script: &str) -> Runner {
+        let root = tempfile::tempdir().unwrap();
+        let places = RunnerPlaces { charms: root.path().into(), storage: root.path().join("storage/model") };
+        let runner = shell(script).runner(&places).unwrap();
+        assert!(places.storage.is_dir());
+        runner
+    }
+
     async fn says(script: &str) -> String {
-        let Runner { mut socket, process } = shell(script).runner().unwrap();
+        let Runner { mut socket, process } = started(script);
         let mut text = String::new();
         socket.read_to_string(&mut text).await.unwrap();
         process.gone().await;
@@ -138,6 +151,8 @@ mod tests {
         let given: Vec<_> = names.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
         assert_eq!(given, ["PERIAPT_TEST"]);
         assert_eq!(says("pwd >&0").await, "/\n");
+        let places: RunnerPlaces = serde_json::from_str(&says("echo $0 >&0").await).unwrap();
+        assert!(places.storage.ends_with("storage/model"));
     }
 
     #[tokio::test]
@@ -152,9 +167,9 @@ mod tests {
 
     #[tokio::test]
     async fn how_a_runner_ended_is_told_and_one_that_does_not_end_is_killed() {
-        let Runner { process, .. } = shell("exit 3").runner().unwrap();
+        let Runner { process, .. } = started("exit 3");
         assert_eq!(process.gone().await, "exit status: 3");
-        let Runner { mut process, .. } = shell("sleep 600").runner().unwrap();
+        let Runner { mut process, .. } = started("sleep 600");
         process.kill();
         assert_eq!(process.gone().await, "signal: 9 (SIGKILL)");
     }

@@ -13,6 +13,7 @@ use tokio::{
 
 use super::{Ending, ModelKeeper};
 use crate::{
+    fence::RunnerPlaces,
     keeper::{
         calls::{About, Calls, Settled, incarnation},
         controller::Controller,
@@ -74,7 +75,11 @@ enum Over {
 impl<C: Controller> ModelKeeper<C> {
     /// Starts a runner and serves it until it ends.
     pub(super) async fn live(&mut self) -> Ending {
-        let runner = match self.shared.launch.runner() {
+        let places = RunnerPlaces {
+            charms: self.shared.directories.charms(),
+            storage: self.shared.directories.storage(&self.model),
+        };
+        let runner = match self.shared.launch.runner(&places) {
             Ok(runner) => runner,
             Err(error) => return Ending::Left { reason: format!("it could not be started: {error}") },
         };

@@ -31,6 +31,7 @@ use uuid::Uuid;
 
 use crate::{
     clock::BootTime,
+    fence::RunnerPlaces,
     keeper::{
         charms::Charms,
         compile::{Compile, CompileError},
@@ -192,7 +193,7 @@ impl Process for PlayedProcess {
 struct Stage(mpsc::UnboundedSender<PlayedRunner>);
 
 impl Launch for Stage {
-    fn runner(&self) -> io::Result<Runner> {
+    fn runner(&self, _: &RunnerPlaces) -> io::Result<Runner> {
         let (socket, theirs) = UnixStream::pair()?;
         let (incoming, outgoing) = split(theirs, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
         let killed = CancellationToken::new();

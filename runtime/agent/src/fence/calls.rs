@@ -1,0 +1,213 @@
+//! Which system calls a process may make: seccomp.
+//!
+//! What is not listed is answered as if the kernel did not know it, so that a C library that tries something new goes on
+//! with what it did before. In no list, and so out of reach: sockets, programs and processes, other processes' memory and
+//! signals, links, owners, modes and attributes of files, rings, keys, mounts and namespaces.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::Fence;
+
+/// For both: what is open already, memory, threads, time, and the process itself.
+const COMMON: &[c_long] = &[
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_lseek,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_membarrier,
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    // Libraries take these for calls that cannot fail.
+    libc::SYS_getcpu,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_uname,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+];
+
+/// For a runner: files by name, where [`super::files`] lets it; its socket, which it inherited; and waiting for many things.
+const RUNNER: &[c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_statx,
+    libc::SYS_newfstatat,
+    libc::SYS_fstatfs,
+    libc::SYS_getdents64,
+    libc::SYS_mkdirat,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_fadvise64,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_flock,
+    libc::SYS_pread64,
+    libc::SYS_preadv,
+    libc::SYS_pwrite64,
+    libc::SYS_pwritev,
+    libc::SYS_memfd_create,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_pipe2,
+    libc::SYS_eventfd2,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_ppoll,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_shutdown,
+    libc::SYS_getpeername,
+    libc::SYS_getsockname,
+    libc::SYS_getsockopt,
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+];
+
+/// Older names of the same, which only this processor still has.
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[c_long] = &[
+    libc::SYS_open,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_getdents,
+    libc::SYS_epoll_wait,
+    libc::SYS_poll,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[c_long] = &[];
+
+/// What `fcntl` is for: flags, copies and seals of what is open. Whom to signal is not among them.
+const FCNTL: [i32; 8] = [
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_ADD_SEALS,
+    libc::F_GET_SEALS,
+];
+
+/// Lets this thread, and those that it starts, make the system calls of a fence and no others.
+pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
+    let program = program(fence).map_err(|error| error.to_string())?;
+    apply_filter(&program).map_err(|error| error.to_string())
+}
+
+fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = conditional()?;
+    let always = match fence {
+        Fence::CompileHelper => {
+            rules.extend(no_code()?);
+            [COMMON, &[], &[]]
+        }
+        Fence::Runner(_) => {
+            rules.extend(runner_conditional()?);
+            [COMMON, RUNNER, OLDER]
+        }
+    };
+    rules.extend(always.concat().into_iter().map(|call| (call, Vec::new())));
+    let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let processor = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, unknown, SeccompAction::Allow, processor)?.try_into()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// For both, with these arguments only.
+fn conditional() -> Result<Rules, BackendError> {
+    let thread = libc::CLONE_THREAD.unsigned_abs().into();
+    let name = libc::PR_SET_NAME.unsigned_abs().into();
+    Ok(BTreeMap::from([
+        // Threads, but no processes. `clone3` hides its flags in memory: the C library falls back to this.
+        (libc::SYS_clone, vec![when([masked(0, thread, thread)?])?]),
+        (libc::SYS_prctl, vec![when([number(0, name)?])?]),
+        // An abort is a signal to oneself.
+        (libc::SYS_tgkill, vec![when([number(0, std::process::id().into())?])?]),
+        // Its own limits, to be read.
+        (libc::SYS_prlimit64, vec![when([number(0, 0)?, null(2)?])?]),
+        (libc::SYS_fcntl, any_of(1, FCNTL.map(|command| u64::from(command.unsigned_abs())))?),
+    ]))
+}
+
+/// A compiler writes code down, and runs none.
+fn no_code() -> Result<Rules, BackendError> {
+    let executable = libc::PROT_EXEC.unsigned_abs().into();
+    let data = || when([masked(2, executable, 0)?]);
+    Ok(BTreeMap::from([(libc::SYS_mmap, vec![data()?]), (libc::SYS_mprotect, vec![data()?])]))
+}
+
+/// For a runner, with these arguments only.
+fn runner_conditional() -> Result<Rules, BackendError> {
+    Ok(BTreeMap::from([
+        // What is between its own threads.
+        (libc::SYS_socketpair, vec![when([number(0, libc::AF_UNIX.unsigned_abs().into())?])?]),
+        (libc::SYS_ioctl, any_of(1, [libc::FIONBIO, libc::FIOCLEX])?),
+        // Times of what is open, not of what has a name.
+        (libc::SYS_utimensat, vec![when([null(1)?])?]),
+    ]))
+}
+
+fn any_of<const N: usize>(argument: u8, values: [u64; N]) -> Result<Vec<SeccompRule>, BackendError> {
+    values.into_iter().map(|value| when([number(argument, value)?])).collect()
+}
+
+fn when<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into())
+}
+
+/// A number that the kernel takes 32 bits of.
+fn number(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+fn null(argument: u8) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
+}

@@ -1,0 +1,65 @@
+//! Which files a process may open: Landlock.
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+
+use super::Fence;
+
+/// What is denied as far as a kernel knows it. Later versions deny sockets alone, of which there are none
+/// (`calls.rs`).
+const VERSION: ABI = ABI::V6;
+
+impl Fence<'_> {
+    /// What may be opened, and for what.
+    fn allowed(self) -> Vec<(PathFd, BitFlags<AccessFs>)> {
+        let Self::Runner(places) = self else { return Vec::new() };
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        // Neither links nor special files: storage knows none.
+        let write = read
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::MakeReg
+            | AccessFs::MakeDir
+            | AccessFs::RemoveFile
+            | AccessFs::RemoveDir
+            | AccessFs::Refer;
+        // What is not there cannot be opened either.
+        let place = |path, access| PathFd::new(path).ok().map(|place| (place, access));
+        [place(&places.charms, read), place(&places.storage, write)].into_iter().flatten().collect()
+    }
+}
+
+/// Denies this thread all files but those of the fence, the network, and signals to processes outside of it.
+pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
+    match restrict(fence) {
+        Ok(RulesetStatus::NotEnforced) => {
+            Err("this kernel has no Landlock, or it is switched off".to_owned())
+        }
+        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
+    let rules = Ruleset::default();
+    let rules = match fence {
+        Fence::CompileHelper => rules,
+        // Before Linux 5.19 whoever is fenced in can rename nothing from one directory to another, which hooks may do
+        // in their storage: there is no fence rather than another kind of storage.
+        Fence::Runner(_) => rules
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::Refer)?
+            .set_compatibility(CompatLevel::BestEffort),
+    };
+    let mut rules = rules
+        .handle_access(AccessFs::from_all(VERSION))?
+        .handle_access(AccessNet::from_all(VERSION))?
+        .scope(Scope::from_all(VERSION))?
+        .create()?;
+    for (place, access) in fence.allowed() {
+        rules = rules.add_rule(PathBeneath::new(place, access))?;
+    }
+    Ok(rules.restrict_self()?.ruleset)
+}

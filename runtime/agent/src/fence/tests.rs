@@ -1,0 +1,168 @@
+//! A fence binds a thread, so each test raises one around a thread of its own and tries what it forbids. They need a kernel
+//! with Landlock and seccomp, as any since Linux 5.19 is.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::symlink, net::UnixListener},
+    },
+    path::Path,
+    process::Command,
+    ptr,
+};
+
+use rustix::process::{Signal, getppid, kill_process, test_kill_process};
+
+use super::*;
+
+/// What a thread behind a fence says.
+fn behind<T: Send>(fence: Fence<'_>, tries: impl FnOnce() -> T + Send) -> T {
+    let inside = || {
+        assert_eq!(fence.raise(), [], "this kernel offers no whole fence");
+        tries()
+    };
+    std::thread::scope(|scope| scope.spawn(inside).join()).unwrap()
+}
+
+/// An agent's directory, as far as a runner sees it.
+fn places(root: &Path) -> RunnerPlaces {
+    let places = RunnerPlaces { charms: root.join("charms"), storage: root.join("storage/mine") };
+    for directory in [&places.charms.join("one"), &places.storage, &root.join("storage/other")] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    fs::write(places.charms.join("one/file"), "a charm's").unwrap();
+    fs::write(root.join("storage/other/file"), "somebody else's").unwrap();
+    fs::write(root.join("artefact.key"), "secret").unwrap();
+    places
+}
+
+/// What neither process may do, each with its name; all are tried before one is judged.
+fn escapes() -> Vec<(&'static str, bool)> {
+    let parent = getppid().unwrap();
+    vec![
+        ("a program", Command::new("/bin/true").spawn().is_ok()),
+        ("a listening socket", TcpListener::bind("127.0.0.1:0").is_ok()),
+        // It is refused by the kernel, not by whoever listens there.
+        (
+            "a connection",
+            TcpStream::connect("127.0.0.1:1").is_err_and(|error| error.raw_os_error() == Some(111)),
+        ),
+        ("a socket in the file system", UnixListener::bind("/tmp/periapt-fence").is_ok()),
+        ("a signal to another process", test_kill_process(parent).is_ok()),
+        ("a file of the system's", File::open("/etc/passwd").is_ok()),
+        ("memory of a process", File::open("/proc/self/mem").is_ok()),
+        ("a directory of the system's", fs::read_dir("/").is_ok()),
+        ("a new file", File::create("/tmp/periapt-fence").is_ok()),
+        ("privileges", rustix::thread::set_thread_uid(rustix::fs::Uid::from_raw(1)).is_ok()),
+    ]
+}
+
+fn assert_none(escapes: Vec<(&'static str, bool)>) {
+    let done: Vec<_> = escapes.into_iter().filter(|(_, done)| *done).map(|(what, _)| what).collect();
+    assert_eq!(done, Vec::<&str>::new());
+}
+
+/// Maps a page that can be executed.
+fn maps_code() -> bool {
+    #[expect(unsafe_code, reason = "a new page, which nobody uses")]
+    let page = unsafe {
+        let access = libc::PROT_READ | libc::PROT_EXEC;
+        libc::mmap(ptr::null_mut(), 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    };
+    page != libc::MAP_FAILED
+}
+
+#[test]
+fn a_compile_helper_reaches_nothing_but_what_is_open() {
+    let (mut reader, mut writer) = io::pipe().unwrap();
+    let heard = behind(Fence::CompileHelper, || {
+        assert_none(escapes());
+        assert!(!maps_code(), "a compiler that runs what it compiled");
+        // It does what it is there for.
+        writer.write_all(b"compiled").unwrap();
+        drop(writer);
+        let mut heard = String::new();
+        reader.read_to_string(&mut heard).unwrap();
+        std::thread::spawn(move || heard + " on threads").join().unwrap()
+    });
+    assert_eq!(heard, "compiled on threads");
+}
+
+#[test]
+fn a_runner_reads_charms_and_writes_storage_of_its_model_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let places = places(root.path());
+    behind(Fence::Runner(&places), || {
+        assert_none(escapes());
+        let other = root.path().join("storage/other");
+        assert_none(vec![
+            ("the key", fs::read(root.path().join("artefact.key")).is_ok()),
+            ("another model's file", fs::read(other.join("file")).is_ok()),
+            ("another model's directory", fs::read_dir(&other).is_ok()),
+            ("a file beside its own", fs::write(root.path().join("storage/file"), "x").is_ok()),
+            ("a change of a charm", fs::write(places.charms.join("one/file"), "x").is_ok()),
+            ("a new file of a charm", fs::write(places.charms.join("one/new"), "x").is_ok()),
+            ("the end of a charm", fs::remove_file(places.charms.join("one/file")).is_ok()),
+            ("a link out", symlink("/etc/passwd", places.storage.join("link")).is_ok()),
+            ("a move out", fs::rename(&places.storage, root.path().join("moved")).is_ok()),
+        ]);
+        assert_eq!(fs::read_to_string(places.charms.join("one/file")).unwrap(), "a charm's");
+        assert_eq!(fs::read_dir(&places.charms).unwrap().count(), 1);
+        let (one, two) = (places.storage.join("one"), places.storage.join("two"));
+        for directory in [&one, &two] {
+            fs::create_dir(directory).unwrap();
+        }
+        let mut file = File::create_new(one.join("file")).unwrap();
+        file.write_all(b"kept").unwrap();
+        file.set_len(2).unwrap();
+        file.sync_all().unwrap();
+        fs::rename(one.join("file"), two.join("file")).unwrap();
+        assert_eq!(fs::read_to_string(two.join("file")).unwrap(), "ke");
+        fs::remove_file(two.join("file")).unwrap();
+        fs::remove_dir(two).unwrap();
+        // Code in memory that was handed over is mapped by its descriptor.
+        let memory = rustix::fs::memfd_create("code", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        File::open(format!("/proc/self/fd/{}", memory.as_raw_fd())).unwrap();
+        assert!(maps_code());
+    });
+}
+
+#[test]
+fn each_part_holds_where_the_other_is_not_offered() {
+    let root = tempfile::tempdir().unwrap();
+    let places = places(root.path());
+    let fence = Fence::Runner(&places);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            files::confine(fence).unwrap();
+            fs::read(root.path().join("artefact.key")).unwrap_err();
+            fs::read(places.charms.join("one/file")).unwrap();
+        });
+        scope.spawn(|| {
+            calls::confine(fence).unwrap();
+            TcpListener::bind("127.0.0.1:0").unwrap_err();
+            kill_process(getppid().unwrap(), Signal::CONT).unwrap_err();
+            fs::read(root.path().join("artefact.key")).unwrap();
+        });
+        scope.spawn(|| {
+            calls::confine(Fence::CompileHelper).unwrap();
+            fs::read(root.path().join("artefact.key")).unwrap_err();
+        });
+    });
+}
+
+#[test]
+fn a_place_that_is_not_there_is_no_reason_to_open_the_fence() {
+    let root = tempfile::tempdir().unwrap();
+    let places = RunnerPlaces { charms: root.path().join("none"), storage: root.path().join("nor/this") };
+    behind(Fence::Runner(&places), || assert_none(escapes()));
+}
+
+#[test]
+fn what_is_tried_on_a_thread_binds_no_other() {
+    assert_eq!(gaps().unwrap(), []);
+    fs::read("/etc/passwd").unwrap();
+}
