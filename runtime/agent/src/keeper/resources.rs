@@ -43,6 +43,9 @@ pub(crate) struct Resources<C> {
 struct State {
     /// What each application here has, as frames tell.
     shown: BTreeMap<ApplicationName, BTreeSet<CharmDigest>>,
+    /// Something was taken from an application since files were looked through last, or a full view has begun. What a
+    /// frame takes may be on any of its lines, and it is only after the last that files may go.
+    unsettled: bool,
     /// Content that somebody fetches: whoever else wants it waits.
     fetching: BTreeMap<CharmDigest, Arc<tokio::sync::Mutex<()>>>,
 }
@@ -50,6 +53,14 @@ struct State {
 impl State {
     fn is_shown(&self, digest: &CharmDigest) -> bool {
         self.shown.values().any(|digests| digests.contains(digest))
+    }
+
+    fn show(&mut self, application: &ApplicationName, digests: BTreeSet<CharmDigest>) {
+        let before = match digests.is_empty() {
+            true => self.shown.remove(application),
+            false => self.shown.insert(application.clone(), digests.clone()),
+        };
+        self.unsettled |= before.is_some_and(|before| !before.is_subset(&digests));
     }
 }
 
@@ -105,42 +116,29 @@ impl<C: Controller> Resources<C> {
 
     /// Takes note of what a line of a frame tells of applications, and deletes what none of them has any more.
     pub(crate) fn observe(&self, line: &FrameLine) {
-        let of_application = |key: &ViewKey| matches!(key, ViewKey::Application(_));
-        let told = line.puts.iter().any(|entity| matches!(entity, ViewEntity::Application(_)))
-            || line.deletes.iter().any(of_application);
-        if line.from.is_some() && !told {
-            return;
-        }
         let kept = {
             let mut state = self.state();
-            let before = state.shown.clone();
+            // A full view is the first of a new runner: what an earlier agent left is looked through then.
             if line.from.is_none() && line.is_first() {
                 state.shown.clear();
+                state.unsettled = true;
             }
             for key in &line.deletes {
                 if let ViewKey::Application(name) = key {
-                    state.shown.remove(name);
+                    state.show(name, BTreeSet::new());
                 }
             }
             for entity in &line.puts {
                 if let ViewEntity::Application(application) = entity {
                     let digests = application.resources.values().map(|content| content.digest);
-                    state.shown.insert(application.name.clone(), digests.collect());
+                    state.show(&application.name, digests.collect());
                 }
             }
-            let all = |shown: &BTreeMap<ApplicationName, BTreeSet<CharmDigest>>| {
-                shown.values().flatten().copied().collect::<BTreeSet<_>>()
-            };
-            if !line.is_last() {
-                // Half a view is no reason to delete anything.
+            // Half a view is no reason to delete anything.
+            if !line.is_last() || !std::mem::take(&mut state.unsettled) {
                 return;
             }
-            let kept = all(&state.shown);
-            // A full view is the first of a new runner: what an earlier agent left is looked through then.
-            if line.from.is_some() && all(&before).is_subset(&kept) {
-                return;
-            }
-            kept
+            state.shown.values().flatten().copied().collect::<BTreeSet<_>>()
         };
         let directory = self.directories.resources(&self.model);
         spawn_blocking(move || {

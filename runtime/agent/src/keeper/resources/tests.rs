@@ -20,7 +20,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     status::Life,
-    view::{ApplicationView, FrameLine, ResourceView, ViewEntity, ViewKey},
+    view::{ApplicationView, FrameLine, LineNumber, ResourceView, ViewEntity, ViewKey},
 };
 
 use super::Resources;
@@ -254,4 +254,23 @@ async fn what_an_earlier_agent_left_is_looked_through_with_the_first_view() {
     let kept = bench.directories.other_resources(&[ModelUuid(uuid::Uuid::from_u128(1))].into());
     assert!(kept.is_empty(), "{kept:?}");
     assert_eq!(bench.directories.other_resources(&[].into()).len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_line_takes_goes_with_the_last_line_of_its_frame() {
+    let bench = Bench::new(&["one", "two"]);
+    let resources = bench.resources(1);
+    resources.observe(&frame(None, &["one", "two"]));
+    read(&resources, "one").await.unwrap();
+    read(&resources, "two").await.unwrap();
+    let line = |number, contents: &[&str]| {
+        let line = Some(LineNumber { number, of: 2 });
+        FrameLine { line, ..frame(Some(9), contents) }
+    };
+    resources.observe(&line(1, &["two"]));
+    assert_eq!(bench.files("resources"), 2);
+    let last = FrameLine { puts: Vec::new(), ..line(2, &[]) };
+    resources.observe(&last);
+    bench.until_files(1).await;
+    assert_eq!(read(&resources, "two").await.unwrap(), "two");
 }
