@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::{ExitStatus, Output, Stdio},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use periapt_hook::{
@@ -71,28 +71,23 @@ impl Trial {
     /// # Errors
     /// [`TrialError`]: the scene is wrong, or the program cannot be run.
     pub async fn run_native(&self, scene: &Scene, program: &NativeProgram) -> Result<Tried, TrialError> {
-        let Play { mut context, budgets, stage, .. } = self.play(scene)?;
+        let mut play = self.play(scene)?;
+        let wall = play.budgets.wall;
         let began = Instant::now();
         let place = TempDir::with_prefix("periapt-tools-")?;
         let listener = UnixListener::bind(place.path().join("socket"))?;
-        let mut command = command(program, &context, place.path())?;
+        let mut command = command(program, &play.context, place.path())?;
         let process = command.spawn()?;
-        let mut ended = std::pin::pin!(tokio::time::timeout(budgets.wall, process.wait_with_output()));
-        let output = loop {
-            tokio::select! {
-                biased;
-                output = &mut ended => break output,
-                call = listener.accept() => answer(call?.0, &mut context, &stage, &program.directory).await?,
-            }
-        };
+        let output =
+            attended(process.wait_with_output(), wall, &listener, &mut play, &program.directory).await?;
+        let Play { mut context, stage, .. } = play;
         let outcome = match output {
-            Ok(output) => {
-                let output = output?;
+            Some(output) => {
                 written(&mut context, &stage, &output);
                 outcome(output.status)
             }
             // Dropping the process has killed it.
-            Err(_) => failed(HookErrorKind::TimedOut, "it took longer than it may".to_owned(), 1),
+            None => failed(HookErrorKind::TimedOut, "it took longer than it may".to_owned(), 1),
         };
         let costs = HookCosts {
             wall_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -129,6 +124,28 @@ fn command(program: &NativeProgram, context: &HookContext, place: &Path) -> Resu
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     Ok(command)
+}
+
+/// What a process ended with while its tools were answered; none: it took longer than `wall`, or a tool of its did.
+async fn attended(
+    ended: impl Future<Output = io::Result<Output>>,
+    wall: Duration,
+    listener: &UnixListener,
+    play: &mut Play,
+    directory: &Path,
+) -> Result<Option<Output>, TrialError> {
+    let attending = async {
+        let mut ended = std::pin::pin!(ended);
+        loop {
+            tokio::select! {
+                biased;
+                output = &mut ended => return Ok(output?),
+                call = listener.accept() => answer(call?.0, &mut play.context, &play.stage, directory).await?,
+            }
+        }
+    };
+    // The time is over for all of it: whoever connects and says nothing keeps the process unwatched.
+    tokio::time::timeout(wall, attending).await.ok().transpose()
 }
 
 /// Answers one tool, as the sandbox answers a guest.
@@ -254,3 +271,6 @@ fn stdin(arguments: &[String]) -> io::Result<Option<Vec<u8>>> {
     io::stdin().take(MAX_CALL).read_to_end(&mut content)?;
     Ok(Some(content))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,45 +141,7 @@ impl Trial {
 
     /// Sets a scene up.
     pub(crate) fn play(&self, scene: &Scene) -> Result<Play, TrialError> {
-        let seed = seed(scene)?;
-        let at = scene.now.unwrap_or_else(Timestamp::now);
-        let (resources, contents) = self.resources(scene)?;
-        let charm = OfCharm { digest: self.digest, meta: &self.meta };
-        let event = event::event(scene, &self.meta)?;
-        let settings = BudgetSettings::default();
-        let budgets = match event.task() {
-            Some(_) => Budgets::of_action(&settings),
-            None => Budgets::of_hook(&settings),
-        };
-        let stage = Arc::new(Stage::new(scene, at, contents)?);
-        let view = view::view(scene, &event, &charm, &resources, at)?;
-        let inputs = HookInputs {
-            limits: Limits::of_hook(&view, &scene.unit),
-            view,
-            unit: scene.unit.clone(),
-            event,
-            attempt: scene.attempt,
-            lease: stage.lease(),
-            context_id: "0".repeat(32),
-            ids: seed.ids(),
-            api_addresses: Vec::new(),
-        };
-        Ok(Play { context: HookContext::new(inputs)?, seed, budgets, stage })
-    }
-
-    /// What is attached, as a view says it, and where it lies.
-    fn resources(&self, scene: &Scene) -> Result<(Shown, Contents), SceneError> {
-        let (mut shown, mut contents) = (BTreeMap::new(), BTreeMap::new());
-        for (name, path) in &scene.resources {
-            if !self.meta.resources.contains_key(name) {
-                return Err(SceneError::Undeclared { what: "resource", name: name.to_string() });
-            }
-            let content = fs::read(path).map_err(|error| unusable(path, &error))?;
-            let digest = CharmDigest::of(&content);
-            shown.insert(name.clone(), ResourceView { revision: 1, digest, size: content.len() as u64 });
-            contents.insert(digest, path.clone());
-        }
-        Ok((shown, contents))
+        Play::new(scene, &OfCharm { digest: self.digest, meta: &self.meta })
     }
 
     fn mounts(&self, scene: &Scene) -> Result<Vec<StorageMount>, SceneError> {
@@ -203,7 +165,50 @@ pub(crate) struct Play {
     pub(crate) stage: Arc<Stage>,
 }
 
+impl Play {
+    pub(crate) fn new(scene: &Scene, charm: &OfCharm<'_>) -> Result<Self, TrialError> {
+        let seed = seed(scene)?;
+        let at = scene.now.unwrap_or_else(Timestamp::now);
+        let (resources, contents) = resources(scene, charm.meta)?;
+        let event = event::event(scene, charm.meta)?;
+        let settings = BudgetSettings::default();
+        let budgets = match event.task() {
+            Some(_) => Budgets::of_action(&settings),
+            None => Budgets::of_hook(&settings),
+        };
+        let stage = Arc::new(Stage::new(scene, at, contents)?);
+        let view = view::view(scene, &event, charm, &resources, at)?;
+        let inputs = HookInputs {
+            limits: Limits::of_hook(&view, &scene.unit),
+            view,
+            unit: scene.unit.clone(),
+            event,
+            attempt: scene.attempt,
+            lease: stage.lease(),
+            context_id: "0".repeat(32),
+            ids: seed.ids(),
+            api_addresses: Vec::new(),
+        };
+        Ok(Self { context: HookContext::new(inputs)?, seed, budgets, stage })
+    }
+}
+
 type Shown = BTreeMap<ResourceName, ResourceView>;
+
+/// What is attached, as a view says it, and where it lies.
+fn resources(scene: &Scene, meta: &CharmMeta) -> Result<(Shown, Contents), SceneError> {
+    let (mut shown, mut contents) = (BTreeMap::new(), BTreeMap::new());
+    for (name, path) in &scene.resources {
+        if !meta.resources.contains_key(name) {
+            return Err(SceneError::Undeclared { what: "resource", name: name.to_string() });
+        }
+        let content = fs::read(path).map_err(|error| unusable(path, &error))?;
+        let digest = CharmDigest::of(&content);
+        shown.insert(name.clone(), ResourceView { revision: 1, digest, size: content.len() as u64 });
+        contents.insert(digest, path.clone());
+    }
+    Ok((shown, contents))
+}
 
 fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {
     SceneError::File { path: path.display().to_string(), reason: error.to_string() }
