@@ -1,7 +1,7 @@
 //! Bundles: a whole model's applications and relations in one YAML document, as Juju writes them.
 //!
 //! Reading ([`Bundle::read`]), laying overlays over it, comparing it with a model ([`plan`]) and writing one from a
-//! model ([`export`]) are pure; who deploys a bundle does the steps of its plan, in order.
+//! model ([`export`](fn@export)) are pure; who deploys a bundle does the steps of its plan, in order.
 
 mod export;
 mod plan;

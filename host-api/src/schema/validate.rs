@@ -10,13 +10,16 @@ use super::{
     quote::{Place, quote, quote_text},
 };
 
+mod multiple;
 #[cfg(test)]
 mod tests;
+
+use multiple::is_multiple;
 
 /// What an error costs, though nobody may read it.
 const ERROR_STEPS: u32 = 4;
 
-/// Checks a value against a schema that [`check`](super::check) found good.
+/// Checks a value against a schema that [`check`](fn@super::check) found good.
 ///
 /// # Errors
 /// What is wrong first, with its place: `(root).port : must be of type integer, given "x"`; or that the effort is used
@@ -158,7 +161,7 @@ impl Validation<'_> {
             "maximum" if number > bound => format!("{rule} at most"),
             "exclusiveMinimum" if number <= bound => format!("greater than {rule}"),
             "exclusiveMaximum" if number >= bound => format!("less than {rule}"),
-            "multipleOf" if (number / bound).fract().abs() > f64::EPSILON => format!("a multiple of {rule}"),
+            "multipleOf" if !is_multiple(value, rule) => format!("a multiple of {rule}"),
             _ => return Ok(()),
         };
         self.wrong(at, format_args!("must be {must}"), value)
