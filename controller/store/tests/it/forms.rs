@@ -4,7 +4,7 @@
 //! Until a release writes a form, its fixtures are rewritten with `PERIAPT_UPDATE=1`. From then on they only grow
 //! ([`kept_and_new`]), and an entity changes in one of two ways, which [`HOW_TO_CHANGE`] tells.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::Once};
 
 use periapt_host_api::{Revision, Timestamp};
 use periapt_model::RecordAppend;
@@ -40,6 +40,7 @@ struct Stored {
 
 #[test]
 fn every_value_of_every_form_can_be_read() {
+    bring_up_to_date();
     let mut samples = BTreeMap::new();
     for sample in samples::all() {
         let before = samples.insert((sample.kind, sample.name), sample);
@@ -69,14 +70,8 @@ fn every_value_of_every_form_can_be_read() {
 
 #[test]
 fn what_is_written_today_is_what_the_fixtures_say() {
-    let mut today: BTreeMap<&str, Fixture> = BTreeMap::new();
-    for sample in samples::all() {
-        today.entry(sample.kind).or_default().insert(sample.name.to_owned(), written(&sample));
-    }
-    if std::env::var_os("PERIAPT_UPDATE").is_some() {
-        update(&today);
-    }
-    for (kind, today) in today {
+    bring_up_to_date();
+    for (kind, today) in today() {
         let kept = kept(codec::FORM, kind);
         for (name, stored) in &today {
             let Some(kept) = kept.get(name) else {
@@ -99,18 +94,40 @@ fn fixtures_of_a_release_only_grow() {
     assert_eq!(kept_and_new(false, kept, &today), today);
 }
 
+fn today() -> BTreeMap<&'static str, Fixture> {
+    let mut today: BTreeMap<&str, Fixture> = BTreeMap::new();
+    for sample in samples::all() {
+        today.entry(sample.kind).or_default().insert(sample.name.to_owned(), written(&sample));
+    }
+    today
+}
+
+/// Rewrites the fixtures if that is wanted. Each test that reads them does so first: they may be processes that run at the
+/// same time, which write the same, and each file whole.
+fn bring_up_to_date() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if std::env::var_os("PERIAPT_UPDATE").is_some() {
+            update(&today());
+        }
+    });
+}
+
 fn update(today: &BTreeMap<&str, Fixture>) {
     let released = RELEASED.is_some_and(|newest| codec::FORM <= newest);
     fs::create_dir_all(directory(codec::FORM)).unwrap();
     for kind in kinds_kept(codec::FORM) {
         if !released && !today.contains_key(&*kind) {
-            fs::remove_file(path(codec::FORM, &kind)).unwrap();
+            let removed = fs::remove_file(path(codec::FORM, &kind));
+            assert!(removed.is_ok() || !path(codec::FORM, &kind).exists(), "{kind}: {removed:?}");
         }
     }
     for (kind, today) in today {
         let kept = if path(codec::FORM, kind).exists() { kept(codec::FORM, kind) } else { Fixture::new() };
         let text = serde_json::to_string_pretty(&kept_and_new(released, kept, today)).unwrap();
-        fs::write(path(codec::FORM, kind), text + "\n").unwrap();
+        let unfinished = directory(codec::FORM).with_extension(format!("of-{}", std::process::id()));
+        fs::write(&unfinished, text + "\n").unwrap();
+        fs::rename(unfinished, path(codec::FORM, kind)).unwrap();
     }
 }
 
