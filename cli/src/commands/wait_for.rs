@@ -48,7 +48,7 @@ struct Common {
     model: ModelArg,
 }
 
-/// Wait until all units of a model are active, their agents idle, and nothing is on its way out
+/// Wait until all units of a model are active, or their charms set no status, their agents idle, and nothing is on its way out
 ///
 /// A change that no unit has begun to act on is not seen: wait for what it leads to, by `--message` or `--units`.
 #[derive(Debug, Args)]
@@ -75,9 +75,9 @@ const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "
 /// What is wanted of units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Wanted {
-    /// The workload's status
-    #[arg(long, default_value = "active", conflicts_with = "gone", value_parser = STATUSES)]
-    pub(crate) status: String,
+    /// The workload's status; unless said, active, or unknown once it has started, as of a charm that never sets one
+    #[arg(long, conflicts_with = "gone", value_parser = STATUSES)]
+    pub(crate) status: Option<String>,
     /// The workload's message; `*` stands for anything
     #[arg(long, value_name = "PATTERN", default_value = "*", conflicts_with = "gone")]
     pub(crate) message: String,

@@ -7,7 +7,7 @@ use crate::commands::status::glob;
 
 /// Everything is active and idle, and nothing is on its way in or out.
 pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
-    let wanted = Wanted { status: "active".into(), message: "*".into(), agent: "idle".into(), gone: false };
+    let wanted = Wanted { status: None, message: "*".into(), agent: "idle".into(), gone: false };
     for (name, application) in &status.applications {
         if !application.life.is_empty() {
             return Err(format!("application {name} is {}", application.life));
@@ -104,7 +104,12 @@ fn fits(name: &str, unit: &UnitStatus, wanted: &Wanted) -> Result<(), String> {
     if !unit.life.is_empty() {
         return Err(format!("unit {name} is {}", unit.life));
     }
-    if workload.current != wanted.status {
+    let has_it = match &wanted.status {
+        Some(status) => workload.current == *status,
+        // What is unknown has run its start hook, and never said how it is.
+        None => matches!(workload.current.as_str(), "active" | "unknown"),
+    };
+    if !has_it {
         return Err(format!("unit {name} is {}: {}", workload.current, workload.message));
     }
     if !glob(&wanted.message, &workload.message) {
@@ -126,7 +131,7 @@ mod tests {
     use crate::commands::status::fixture;
 
     fn wanted(status: &str, message: &str) -> Wanted {
-        Wanted { status: status.into(), message: message.into(), agent: "idle".into(), gone: false }
+        Wanted { status: Some(status.into()), message: message.into(), agent: "idle".into(), gone: false }
     }
 
     fn gone() -> Wanted {
@@ -141,6 +146,24 @@ mod tests {
         let mysql = executing.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "executing".into();
         assert_eq!(model_is_settled(&executing).unwrap_err(), "unit mysql/1's agent is executing: ");
+    }
+
+    #[test]
+    fn a_charm_that_never_says_how_it_is_is_not_waited_for() {
+        let mut silent = fixture::settled();
+        let mysql = silent.applications.get_mut("mysql").unwrap();
+        for unit in mysql.units.values_mut() {
+            unit.workload_status.current = "unknown".into();
+        }
+        let unsaid = Wanted { status: None, ..wanted("active", "*") };
+        assert_eq!(model_is_settled(&silent), Ok(()));
+        assert_eq!(application_is(&silent, "mysql", Some(2), &unsaid), Ok(()));
+        let error = application_is(&silent, "mysql", Some(2), &wanted("active", "*")).unwrap_err();
+        assert!(error.contains("is unknown"), "{error}");
+        // Nothing is known of a unit whose agent is gone.
+        let mysql = silent.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "lost".into();
+        assert!(application_is(&silent, "mysql", Some(2), &unsaid).unwrap_err().contains("is lost"));
     }
 
     #[test]
