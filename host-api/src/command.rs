@@ -53,6 +53,9 @@ pub enum ControllerCommand {
     AddModel {
         /// Its name, unique among the owner's models.
         name: ModelName,
+        /// What is set from the start, by key, as text.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        config: BTreeMap<String, String>,
     },
     /// Changes what holds in all models that do not set it themselves; values as text.
     SetModelDefaults {
@@ -76,6 +79,13 @@ pub enum ControllerCommand {
     },
     /// Keeps or forgets what has no effect.
     Keep(Keep),
+}
+
+impl ControllerCommand {
+    /// Makes a model that sets nothing.
+    pub fn add_model(name: ModelName) -> Self {
+        Self::AddModel { name, config: BTreeMap::new() }
+    }
 }
 
 /// Removal that does not wait for the thing's own agent for ever.

@@ -90,7 +90,7 @@ impl Bootstrap {
             client(&entry.url)?.controller_command(command).await?;
         }
         if let Some(model) = &self.add_model {
-            let command = ControllerCommand::AddModel { name: model.clone() };
+            let command = ControllerCommand::add_model(model.clone());
             client(&entry.url)?.controller_command(command).await?;
             context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
         }

@@ -7,8 +7,7 @@ use periapt_client::{Client, ClientError};
 use periapt_host_api::{
     CredentialName, ErrorCode, ModelName, ModelUuid, UserName,
     api::ModelSelector,
-    command::{Answer, Command, ControllerCommand, ModelSummary},
-    settings::{ModelSettings, SettingKey},
+    command::{Answer, ControllerCommand, ModelSummary},
     status::Life,
 };
 use serde::Serialize;
@@ -22,7 +21,7 @@ use super::{
 use crate::{
     context::{Context, ControllerArg, ModelArg, ModelRef},
     duration,
-    error::{Explain as _, Failure, Result, with_source},
+    error::{Explain as _, Failure, Result},
     output::{OutputArgs, Table, Tone, to_the_second},
     prompt::PromptArg,
 };
@@ -102,18 +101,8 @@ impl AddModel {
             credentials::require_for_model(context, &controller, self.cloud.as_deref(), name).await?;
         }
         let config = settings::from_options(&self.config, None)?;
-        // What would be refused is told before there is a model without it.
-        let mut checked = ModelSettings::default();
-        for (key, text) in &config {
-            let key: SettingKey = key.parse().map_err(with_source)?;
-            checked.set(key, Some(text)).map_err(with_source)?;
-        }
-        let command = ControllerCommand::AddModel { name: self.name.clone() };
+        let command = ControllerCommand::AddModel { name: self.name.clone(), config };
         let answer = controller.client.controller_command(command).await?;
-        if let (Answer::Model { uuid }, false) = (&answer, config.is_empty()) {
-            let set = Command::SetModelConfig { set: config, reset: Vec::new() };
-            controller.client.command(&ModelSelector::Uuid(*uuid), set).await?;
-        }
         if !self.no_switch {
             let selected = controller.select(&context.data, Some(self.name.clone()));
             selected

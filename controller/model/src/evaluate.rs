@@ -28,8 +28,8 @@ pub fn evaluate(
 ) -> Result<(Changes, Output), Refusal> {
     access::check(caller, input)?;
     match input {
-        Input::Controller(ControllerCommand::AddModel { name }) => {
-            let (changes, answer) = command::model::add(root, caller, name, env)?;
+        Input::Controller(ControllerCommand::AddModel { name, config }) => {
+            let (changes, answer) = command::model::add(root, caller, name, config, env)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }

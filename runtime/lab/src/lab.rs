@@ -77,7 +77,7 @@ impl Lab {
         controller.worker(clock, WorkerCommand::Initialize { name: MODEL.to_owned() })?;
         let owner: UserName = OWNER.parse()?;
         let name: ModelName = MODEL.parse()?;
-        let add = Input::Controller(ControllerCommand::AddModel { name });
+        let add = Input::Controller(ControllerCommand::add_model(name));
         let model = match controller.submit(clock, &Caller::User(owner.clone()), &add)? {
             Output::Answer(Answer::Model { uuid }) => uuid,
             other => return Err(LabError::OtherAnswer(format!("{other:?}"))),
@@ -106,7 +106,7 @@ impl Lab {
     /// The refusal.
     pub fn add_model(&mut self, name: &str) -> Result<ModelUuid, LabError> {
         let name: ModelName = name.parse()?;
-        match self.control(&ControllerCommand::AddModel { name })? {
+        match self.control(&ControllerCommand::add_model(name))? {
             Answer::Model { uuid } => {
                 self.model = uuid;
                 Ok(uuid)

@@ -70,7 +70,7 @@ impl Controller {
 
     /// A new model with units of the charm that see each other in their peer relation.
     pub(crate) async fn model(&self, name: &str, units: u32) -> anyhow::Result<Model> {
-        let command = ControllerCommand::AddModel { name: name.parse()? };
+        let command = ControllerCommand::add_model(name.parse()?);
         let Answer::Model { uuid } = self.operator.controller_command(command).await? else {
             bail!("no model was made");
         };

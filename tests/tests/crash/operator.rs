@@ -55,7 +55,7 @@ impl Operator {
     pub(crate) async fn prepare(url: &str, archives: [Vec<u8>; 2]) -> anyhow::Result<Self> {
         let client = Client::new(Options::new(url, Identity::Local))?;
         let model: ModelSelector = "storm".parse()?;
-        client.controller_command(ControllerCommand::AddModel { name: "storm".parse()? }).await?;
+        client.controller_command(ControllerCommand::add_model("storm".parse()?)).await?;
         let [first, second] = archives;
         let first = client.upload_charm(first.into()).await?.digest;
         let second = client.upload_charm(second.into()).await?.digest;

@@ -28,6 +28,7 @@ pub(crate) fn add(
     root: &Root,
     caller: &Caller,
     name: &ModelName,
+    settings: &BTreeMap<String, String>,
     env: &Environment,
 ) -> Result<(Changes, Answer), Refusal> {
     let Caller::User(owner) = caller else { return Err(access::denied()) };
@@ -44,7 +45,7 @@ pub(crate) fn add(
         name: name.clone(),
         owner: owner.clone(),
         life: Life::Alive,
-        settings: ModelSettings::default(),
+        settings: config::change_model(&ModelSettings::default(), settings, &[])?,
         constraints: AgentConstraints::default(),
         storage_end: None,
         removed_usage: Usage::default(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     Refusal,
     budget::BudgetKey,
-    command::{Command, ControllerCommand},
+    command::{Answer, Command, ControllerCommand},
     settings::OptionValue,
 };
 
@@ -104,6 +104,25 @@ fn model_configuration_is_read_by_its_keys() {
     let reset = vec!["update-status-hook-interval".to_owned()];
     world.run(Command::SetModelConfig { set: BTreeMap::new(), reset }).unwrap();
     assert_eq!(world.state().config().update_status_hook_interval, 300);
+}
+
+#[test]
+fn a_model_is_made_with_its_settings_or_not_at_all() {
+    let mut world = World::new();
+    let add = |world: &mut World, interval: &str| {
+        let config = BTreeMap::from([("update-status-hook-interval".to_owned(), interval.to_owned())]);
+        world.control(ControllerCommand::AddModel { name: "next".parse().unwrap(), config })
+    };
+    let before = world.root.models().count();
+    let refusal = add(&mut world, "10s").unwrap_err();
+    assert!(refusal.message.contains("update-status-hook-interval"), "{refusal}");
+    assert_eq!(world.root.models().count(), before);
+    let Answer::Model { uuid } = add(&mut world, "10m").unwrap() else { panic!("a model") };
+    assert_eq!(world.root.model(&uuid).unwrap().config().update_status_hook_interval, 600);
+    // What an older client sends asks for nothing.
+    let bare: ControllerCommand =
+        serde_json::from_value(serde_json::json!({"add-model": {"name": "bare"}})).unwrap();
+    assert_eq!(bare, ControllerCommand::add_model("bare".parse().unwrap()));
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn a_model_is_destroyed_by_force_while_its_agents_are_away() {
 #[test]
 fn model_names_are_unique_per_owner() {
     let mut world = World::new();
-    let again = ControllerCommand::AddModel { name: "m".parse().unwrap() };
+    let again = ControllerCommand::add_model("m".parse().unwrap());
     assert_eq!(world.control(again.clone()).unwrap_err().code, ErrorCode::AlreadyExists);
     let other = periapt_host_api::command::Caller::User("somebody".parse().unwrap());
     world.ask(&other, &periapt_model::Input::Controller(again)).unwrap();

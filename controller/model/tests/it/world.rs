@@ -158,7 +158,7 @@ impl World {
     }
 
     pub(crate) fn add_model(&mut self, name: &str) -> ModelUuid {
-        match self.control(ControllerCommand::AddModel { name: name.parse().unwrap() }).unwrap() {
+        match self.control(ControllerCommand::add_model(name.parse().unwrap())).unwrap() {
             Answer::Model { uuid } => uuid,
             other => panic!("{other:?}"),
         }

@@ -34,7 +34,7 @@ async fn refused(directory: &Path) -> StoreError {
 
 /// A model with an application that has an option to set.
 async fn deployed(client: &Client) -> ModelSelector {
-    let add = ControllerCommand::AddModel { name: "m".parse().unwrap() };
+    let add = ControllerCommand::add_model("m".parse().unwrap());
     let Answer::Model { uuid } = client.controller_command(add).await.unwrap() else { panic!("no model") };
     let charm = client.upload_charm(charm()).await.unwrap().digest;
     client.command(&uuid.into(), deploy(charm, 1)).await.unwrap();

@@ -73,7 +73,7 @@ async fn a_name_that_two_users_gave_means_the_callers_own() {
     let model = fixture.add_model("m").await;
     let name = periapt_host_api::ModelName::new("m").unwrap();
     let bob = fixture.as_user("bob");
-    let add = periapt_host_api::command::ControllerCommand::AddModel { name: name.clone() };
+    let add = periapt_host_api::command::ControllerCommand::add_model(name.clone());
     let Answer::Model { uuid } = bob.controller_command(add).await.unwrap() else { panic!() };
     let by_name = ModelSelector::from(name);
     assert_eq!(bob.model(&by_name).await.unwrap().uuid, uuid);
@@ -129,8 +129,7 @@ async fn errors_are_problems_whoever_finds_them() {
 #[tokio::test]
 async fn a_request_that_is_too_large_is_refused() {
     let fixture = Fixture::start().await;
-    let many =
-        vec![periapt_host_api::command::ControllerCommand::AddModel { name: "m".parse().unwrap() }; 1_001];
+    let many = vec![periapt_host_api::command::ControllerCommand::add_model("m".parse().unwrap()); 1_001];
     let refused = fixture.client.controller_commands(many).await;
     assert_eq!(code_of(refused), ErrorCode::BadRequest);
     let huge = "x".repeat(periapt_host_api::api::MAX_COMMANDS_BYTES);

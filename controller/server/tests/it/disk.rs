@@ -13,7 +13,7 @@ async fn what_was_answered_is_there_after_a_restart() {
     let directory = TempDir::new().unwrap();
     let (handle, client, running) = run(in_directory(directory.path())).await;
     let before = client.controller().await.unwrap();
-    let add = ControllerCommand::AddModel { name: "m".parse().unwrap() };
+    let add = ControllerCommand::add_model("m".parse().unwrap());
     let results = client.controller_commands(vec![add]).await.unwrap();
     let digest = client.upload_charm(charm()).await.unwrap().digest;
     let models = client.models().await.unwrap();

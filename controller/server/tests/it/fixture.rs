@@ -107,7 +107,7 @@ impl Fixture {
 
     pub(crate) async fn add_model(&self, name: &str) -> Model {
         let name = ModelName::new(name).unwrap();
-        match self.client.controller_command(ControllerCommand::AddModel { name }).await.unwrap() {
+        match self.client.controller_command(ControllerCommand::add_model(name)).await.unwrap() {
             Answer::Model { uuid } => Model { client: self.client.clone(), uuid },
             other => panic!("{other:?}"),
         }

@@ -29,7 +29,7 @@ async fn an_agent_is_no_operator() {
     let denied = ErrorCode::PermissionDenied;
     assert_eq!(code_of(one.client.models().await), denied);
     assert_eq!(code_of(one.client.status(&model.selector()).await), denied);
-    let add = periapt_host_api::command::ControllerCommand::AddModel { name: "x".parse().unwrap() };
+    let add = periapt_host_api::command::ControllerCommand::add_model("x".parse().unwrap());
     assert_eq!(code_of(one.client.controller_command(add).await), denied);
     fixture.stop().await;
 }

@@ -21,7 +21,7 @@ async fn hold(fixture: &Fixture) -> JoinSet<()> {
     let client = fixture.client.clone();
     let mut held = JoinSet::new();
     held.spawn(async move {
-        let add = periapt_host_api::command::ControllerCommand::AddModel { name: "held".parse().unwrap() };
+        let add = periapt_host_api::command::ControllerCommand::add_model("held".parse().unwrap());
         client.controller_command(add).await.unwrap();
     });
     while fixture.faults.writes() == before {
@@ -40,7 +40,7 @@ async fn commands_that_wait_together_are_written_together() {
         let client = fixture.client.clone();
         tasks.spawn(async move {
             let name = format!("m{number}").parse().unwrap();
-            let add = periapt_host_api::command::ControllerCommand::AddModel { name };
+            let add = periapt_host_api::command::ControllerCommand::add_model(name);
             client.controller_command(add).await.unwrap();
         });
     }

@@ -9,7 +9,7 @@ async fn a_refused_write_leaves_nothing_and_the_next_succeeds() {
     let fixture = Fixture::start().await;
     let before = fixture.client.controller().await.unwrap();
     fixture.faults.set(Fault::Refuse);
-    let add = || periapt_host_api::command::ControllerCommand::AddModel { name: "m".parse().unwrap() };
+    let add = || periapt_host_api::command::ControllerCommand::add_model("m".parse().unwrap());
     let refused = fixture.client.controller_command(add()).await;
     assert_eq!(code_of(refused), ErrorCode::StorageUnavailable);
     assert!(fixture.client.models().await.unwrap().is_empty());
@@ -29,8 +29,7 @@ async fn models_after(fault: Fault) -> usize {
     next_where(&mut status, |status| status.controller.problems.is_empty()).await;
 
     fixture.faults.set(fault);
-    let add =
-        |name: &str| periapt_host_api::command::ControllerCommand::AddModel { name: name.parse().unwrap() };
+    let add = |name: &str| periapt_host_api::command::ControllerCommand::add_model(name.parse().unwrap());
     let doubtful = fixture.client.controller_command(add("second")).await.unwrap_err();
     assert!(doubtful.to_string().contains("look whether the request happened"), "{doubtful}");
     let told = next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
@@ -63,7 +62,7 @@ async fn an_agent_that_stays_connected_is_known_again_after_the_store_was_reopen
     let model = fixture.add_model("m").await;
     let mut status = fixture.client.watch_status(&model.selector()).await.unwrap();
     fixture.faults.set(Fault::FailAfterWriting);
-    let add = periapt_host_api::command::ControllerCommand::AddModel { name: "x".parse().unwrap() };
+    let add = periapt_host_api::command::ControllerCommand::add_model("x".parse().unwrap());
     fixture.client.controller_command(add).await.unwrap_err();
     next_where(&mut status, |status| !status.controller.problems.is_empty()).await;
     fixture.faults.set(Fault::None);
