@@ -48,9 +48,10 @@ struct Common {
     model: ModelArg,
 }
 
-/// Wait until all units of a model are active, or their charms set no status, their agents idle, and nothing is on its way out
+/// Wait until all units of a model are settled, their agents idle, and nothing is on its way out
 ///
-/// A change that no unit has begun to act on is not seen: wait for what it leads to, by `--message` or `--units`.
+/// A unit is settled when it is active, or has started and its charm never sets a status. A change that no unit has begun
+/// to act on is not seen: wait for what it leads to, by `--message` or `--units`.
 #[derive(Debug, Args)]
 struct ModelSettled {
     #[command(flatten)]
