@@ -1,11 +1,13 @@
 //! The packer's own Python.
 
-use std::{
-    ffi::OsStr,
-    process::{Command, Output, Stdio},
-};
+use std::process::{Command, Output, Stdio};
 
 use crate::PythonError;
+
+/// Runs a module that is installed, or in `PYTHONPATH`. Python would rather take one that lies where it is started, which is
+/// mostly the directory of the charm: then whoever packs a stranger's charm would run a stranger's `pip.py`.
+const MODULE: &str = "import sys; sys.path = [place for place in sys.path if place]; import runpy; \
+                      runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)";
 
 /// The oldest that works: `ops` itself asks for it, and so does the syntax that charms are checked for.
 const OLDEST: (u32, u32) = (3, 10);
@@ -35,23 +37,22 @@ impl Python {
 
     /// Sees that it has pip.
     pub(crate) fn require_pip(&self) -> Result<(), PythonError> {
-        match self.run(["-m", "pip", "--version"])?.status.success() {
+        match self.output(self.module("pip").arg("--version"))?.status.success() {
             true => Ok(()),
             false => Err(PythonError::NoPip),
         }
     }
 
-    /// Runs it to its end.
-    pub(crate) fn run(
-        &self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Output, PythonError> {
-        self.output(command().args(arguments))
-    }
-
-    /// The same, with a command of the caller's making.
+    /// Runs a command to its end.
     pub(crate) fn output(&self, command: &mut Command) -> Result<Output, PythonError> {
         command.output().map_err(PythonError::NoPython)
+    }
+
+    /// A command that runs a module, to add to.
+    pub(crate) fn module(&self, name: &str) -> Command {
+        let mut command = command();
+        command.args(["-c", MODULE, name]);
+        command
     }
 
     /// A command to add to.
@@ -69,4 +70,24 @@ fn command() -> Command {
         .env_remove("PYTHONPATH")
         .env_remove("PYTHONHOME");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_that_lie_where_python_is_started_are_not_run() {
+        let python = Python::find().unwrap();
+        let charm = tempfile::tempdir().unwrap();
+        for name in ["pip.py", "runpy.py", "json.py"] {
+            std::fs::write(charm.path().join(name), "open('ran', 'w')").unwrap();
+        }
+        for (module, argument) in [("pip", "--version"), ("json.tool", "--help")] {
+            let done = python.output(python.module(module).arg(argument).current_dir(charm.path())).unwrap();
+            // That there is no pip is another matter.
+            assert!(done.status.success() || module == "pip", "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        assert!(!charm.path().join("ran").exists());
+    }
 }

@@ -29,6 +29,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/check.py",
     "periapt_ops/packing/sources.py",
     "periapt_ops/packing/vendor.py",
+    "periapt_ops/packing/wheels.py",
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/files.py",
     "periapt_ops/stand_ins/locks.py",

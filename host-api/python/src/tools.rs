@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -11,6 +11,15 @@ use crate::{PythonError, python::Python};
 
 /// Name and version. Its CPython is the one that all Python charms run on, so a change of it is a change of theirs.
 pub(crate) const COMPONENTIZE: &str = "componentize-py==0.25.1";
+
+/// The same with the digests of its wheels, for pip: what an index answers otherwise is not taken. Those of Linux (x86-64 and
+/// 64-bit ARM), macOS (ARM and x86-64) and Windows.
+const REQUIREMENT: &str = "componentize-py==0.25.1 \
+    --hash=sha256:8623cd8cab8453cb0cd8bf03f3c7103420d06f2f3d360186a280a70a1ca5e89f \
+    --hash=sha256:7b6a87c520358166843af0daa86d2312d7af4cbcbbf1e598951085cf7f2991ca \
+    --hash=sha256:a556991534cc496207a9d2ca733c4b0f17ed38ef56a8d6b5f1847fdf1225dd1b \
+    --hash=sha256:65fbc4a94df1de8acf7da50a1f5ed1711230188844e53e6332d99029be4e0afa \
+    --hash=sha256:c7fd552fb0849858b0c1e8981543ed5dff4b0cc1597a8ea0bc26a495786dc0c6\n";
 
 /// Where tools are kept.
 #[derive(Debug, Clone)]
@@ -40,13 +49,16 @@ impl Tools {
             return Ok(place);
         }
         let beside = tempfile::Builder::new().prefix("fetching-").tempdir_in(&self.cache).map_err(failed)?;
+        let mut requirement = tempfile::NamedTempFile::new().map_err(failed)?;
+        requirement.write_all(REQUIREMENT.as_bytes()).map_err(failed)?;
         let fetched = python.output(
             python
-                .command()
-                .args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
-                .args(["--no-compile", "--no-deps", "--only-binary=:all:", "--target"])
+                .module("pip")
+                .args(["install", "--quiet", "--no-input", "--disable-pip-version-check"])
+                .args(["--no-compile", "--no-deps", "--only-binary=:all:", "--require-hashes", "--target"])
                 .arg(beside.path())
-                .arg(COMPONENTIZE),
+                .arg("-r")
+                .arg(requirement.path()),
         )?;
         if !fetched.status.success() {
             let reason = String::from_utf8_lossy(&fetched.stderr).trim().to_owned();
@@ -68,4 +80,19 @@ fn publish(from: &Path, to: &Path) -> io::Result<()> {
         let _ = fs::remove_dir_all(from);
     }
     moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_fetched_is_the_version_that_is_named_by_its_digests() {
+        let mut words = REQUIREMENT.split_whitespace();
+        assert_eq!(words.next(), Some(COMPONENTIZE));
+        for word in words {
+            let digest = word.strip_prefix("--hash=sha256:").unwrap();
+            assert!(digest.len() == 64 && digest.chars().all(|digit| digit.is_ascii_hexdigit()), "{digest}");
+        }
+    }
 }

@@ -51,9 +51,9 @@ impl Packing<'_> {
     ) -> Result<T, PythonError> {
         let done = self.python.output(
             self.python
-                .command()
+                .module("periapt_ops.packing")
                 .env("PYTHONPATH", self.package)
-                .args(["-m", "periapt_ops.packing", verb])
+                .arg(verb)
                 .args(arguments),
         )?;
         let Output { status, stdout, stderr } = done;

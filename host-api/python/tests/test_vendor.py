@@ -1,8 +1,11 @@
 """What becomes of a charm's dependencies, with pip in the test's hands."""
 
+import subprocess
+import sys
+
 import pytest
 
-from periapt_ops.packing import vendor
+from periapt_ops.packing import vendor, wheels
 
 
 def install(target, name, files):
@@ -78,3 +81,50 @@ def test_dependencies_that_only_poetry_knows_are_asked_for_otherwise(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.poetry.dependencies]\nops = "^3"\n')
     with pytest.raises(vendor.VendorError, match="poetry export"):
         vendor.vendor(tmp_path, tmp_path / "venv", [])
+
+
+def test_an_option_of_pips_is_no_requirement(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "c"\ndependencies = ["--no-binary=:all:", "evil"]\n')
+    with pytest.raises(vendor.VendorError, match="not a requirement"):
+        vendor.vendor(tmp_path, tmp_path / "venv", [])
+
+
+@pytest.mark.parametrize("requirement", ["./package", "-e ./package", "package @ file://{charm}/package"])
+def test_nothing_is_built_whatever_is_required(tmp_path, monkeypatch, requirement):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "pyproject.toml").write_text(
+        '[project]\nname = "package"\nversion = "1"\n'
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (package / "backend.py").write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")
+    (tmp_path / "requirements.txt").write_text("--no-binary :all:\n" + requirement.format(charm=tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(vendor.VendorError, match="nothing is built while a charm is packed"):
+        vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert not (package / "ran").exists()
+
+
+def test_modules_of_the_charm_are_not_pips(tmp_path):
+    (tmp_path / "pip.py").write_text("raise SystemExit('the charm ran')")
+    done = subprocess.run([sys.executable, wheels.__file__, "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith("pip "), done.stderr
+
+
+def test_a_wheel_that_names_files_of_others_as_its_own_deletes_none(tmp_path, pip):
+    (tmp_path / "requirements.txt").touch()
+    (tmp_path / "precious.so").touch()
+    pip.packages = {"PyYAML": ["yaml/__init__.py"], "fast": ["fast/native.so"]}
+    pip.pure = {"fast": ["fast/__init__.py"]}
+    listed = "../precious.so,,\nyaml/../../precious.so,,\n"
+
+    def install_listing(target, name, files, install=install):
+        install(target, name, files)
+        with (target / f"{name}-1.0.dist-info/RECORD").open("a") as record:
+            record.write(listed)
+
+    for name, files in pip.packages.items():
+        install_listing(tmp_path / "venv", name, files)
+    pip.packages = {}
+    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert (tmp_path / "precious.so").exists()

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from . import wheels
+
 #: What native code is called.
 NATIVE = (".so", ".pyd", ".dll", ".dylib")
 
@@ -45,7 +47,7 @@ def vendor(charm: pathlib.Path, target: pathlib.Path, packages: list[str]) -> di
         if _normalised(distribution.name) not in OPTIONAL:
             native += [{"package": f"{distribution.name} {distribution.version}", "file": file} for file in files]
         for file in files:
-            (target / file).unlink()
+            _remove(target, file)
     installed = sorted(f"{distribution.name}=={distribution.version}" for distribution in distributions(target))
     return {"installed": installed, "native": native}
 
@@ -74,7 +76,12 @@ def _requirements(charm: pathlib.Path) -> list[str]:
     with project.open("rb") as file:
         document = _toml().load(file)
     if "dependencies" in document.get("project", {}):
-        return list(document["project"]["dependencies"])
+        listed = [str(requirement) for requirement in document["project"]["dependencies"]]
+        for requirement in listed:
+            # To pip it would be one of its options.
+            if requirement.lstrip().startswith("-"):
+                raise VendorError(f"pyproject.toml: {requirement!r} is not a requirement")
+        return listed
     if "dependencies" in document.get("tool", {}).get("poetry", {}):
         raise VendorError(
             "pyproject.toml lists its dependencies for poetry alone; "
@@ -102,14 +109,21 @@ def _replaced(distribution: importlib.metadata.Distribution, target: pathlib.Pat
         except VendorError:
             return False
         for file in distribution.files or ():
-            (target / file).unlink(missing_ok=True)
+            _remove(target, file)
         shutil.copytree(pure, target, dirs_exist_ok=True)
         shutil.rmtree(target / "bin", ignore_errors=True)
     return True
 
 
+def _remove(target: pathlib.Path, file: str | pathlib.PurePath) -> None:
+    """Delete a file of a distribution. Which those are a wheel says itself, and it may name anything."""
+    path = target / file
+    if path.parent.resolve().is_relative_to(target.resolve()):
+        path.unlink(missing_ok=True)
+
+
 def _pip(target: pathlib.Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command = [sys.executable, wheels.__file__, "install", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-compile", "--target", str(target), *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode != 0:

@@ -1,0 +1,34 @@
+"""`python3 wheels.py install ...`: pip, which here unpacks wheels and runs nothing.
+
+Told to take wheels alone pip still builds what a requirement names by a directory, an archive or a repository, what such
+a package names in turn, and whatever a requirements file excepts. To build is to run a stranger's program on the machine
+of whoever packs. pip does it in processes of their own, so it is given none.
+"""
+
+import os
+import runpy
+import sys
+
+#: What begins another program.
+_PROGRAMS = frozenset(
+    {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"}
+)
+
+
+def _refuse(event: str, _arguments: tuple) -> None:
+    if event in _PROGRAMS:
+        # Without a number: pip has explanations of its own for those.
+        raise OSError("a requirement is no wheel, and nothing is built while a charm is packed: require a release with one")
+
+
+def main() -> None:
+    """Be pip."""
+    # The directory of this file.
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path = [place for place in sys.path if place and os.path.abspath(place) != here]
+    sys.addaudithook(_refuse)
+    runpy.run_module("pip", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
