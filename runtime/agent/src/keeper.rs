@@ -164,7 +164,7 @@ impl Agent {
         let functions = FunctionStore::new(
             directories.functions(),
             self.engine,
-            periapt_sandbox::ArtifactKey::new(directories.key()),
+            &periapt_sandbox::ArtifactKey::new(directories.key()),
         );
         if let Err(error) = functions.keep_own() {
             tracing::warn!(%error, "functions of another engine stay");

@@ -37,6 +37,12 @@ impl ArtifactKey {
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
+
+    /// Another key, for something that is no compiled component: what has its MAC under one is nothing under the other.
+    #[must_use]
+    pub fn derived(&self, purpose: &str) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&self.0, purpose.as_bytes()).as_ref()))
+    }
 }
 
 impl fmt::Debug for ArtifactKey {

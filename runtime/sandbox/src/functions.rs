@@ -55,7 +55,8 @@ pub struct FunctionCounts {
 }
 
 impl Functions {
-    /// Those of earlier compilations, one after the other. What is cut short or makes no sense is left out.
+    /// Those of earlier compilations, one after the other; of several of one name the last counts. What is cut short or makes
+    /// no sense is left out.
     pub fn new(text: Vec<u8>) -> Self {
         let mut known = BTreeMap::new();
         let mut at = 0;
@@ -147,6 +148,10 @@ mod tests {
         more.insert(&[3; KEY], b"three".to_vec());
         let both = [filled().take_added(), more.take_added()].concat();
         assert_eq!(Functions::new(both).known.len(), 3);
+        let other = Functions::new(Vec::new());
+        other.insert(&[1; KEY], b"another one".to_vec());
+        let both = Functions::new([other.take_added(), filled().take_added()].concat());
+        assert_eq!(both.get(&[1; KEY]).as_deref(), Some(b"one".as_slice()));
     }
 
     #[test]

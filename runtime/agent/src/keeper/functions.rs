@@ -32,9 +32,9 @@ pub(crate) struct FunctionStore {
 }
 
 impl FunctionStore {
-    /// Kept in a directory of the agent's own.
-    pub(crate) fn new(directory: PathBuf, engine: CompatibilityHash, key: ArtifactKey) -> Self {
-        Self { directory, engine, key }
+    /// Kept in a directory of the agent's own, under a key of their own, so that none is ever taken for a component.
+    pub(crate) fn new(directory: PathBuf, engine: CompatibilityHash, key: &ArtifactKey) -> Self {
+        Self { directory, engine, key: key.derived("functions") }
     }
 
     /// Whether a component of a size is worth it.
@@ -42,7 +42,8 @@ impl FunctionStore {
         bytes >= SMALLEST_COMPONENT
     }
 
-    /// All that is known, one compilation after the other. What cannot be read is left out: it is compiled again.
+    /// All that is known, one compilation after the other, the newest first: of one name the oldest counts, so that what many
+    /// charms share already nobody changes. What cannot be read is left out: it is compiled again.
     pub(crate) fn read(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for file in self.files() {
@@ -157,7 +158,7 @@ pub(crate) mod tests {
     pub(crate) fn store(directory: &Path) -> FunctionStore {
         let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
         let engine = periapt_sandbox::Sandbox::new(options).unwrap().compatibility_hash();
-        FunctionStore::new(directory.to_owned(), engine, ArtifactKey::new(&[7; 32]))
+        FunctionStore::new(directory.to_owned(), engine, &ArtifactKey::new(&[7; 32]))
     }
 
     #[test]
@@ -184,6 +185,16 @@ pub(crate) mod tests {
         fs::write(&path, bytes).unwrap();
         assert!(store.read().is_empty());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn functions_are_never_taken_for_a_component() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path());
+        store.add(&vec![1; LEAST]).unwrap();
+        let id = ArtifactId { component: store.files()[0].digest, engine: store.engine };
+        let opened = artifact::open(directory.path(), &id, &ArtifactKey::new(&[7; 32]));
+        assert!(matches!(opened, Err(ArtifactError::Forged)), "{opened:?}");
     }
 
     #[test]
