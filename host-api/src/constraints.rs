@@ -1,6 +1,6 @@
 //! Constraints: which agents units may be placed on, and the memory of their hooks, in Juju's words.
 //!
-//! A sandbox has no disks or instance types to choose from; keys that ask for these are refused with what there is
+//! `arch` is taken and asks nothing, as a component runs on any. A sandbox has no disks or instance types to choose from; keys that ask for these are refused with what there is
 //! instead. Cores are those of the agent's host, which all that runs there shares.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
@@ -90,7 +90,6 @@ pub enum ConstraintsError {
 
 /// Juju's other keys.
 const NOT_HERE: &[(&[&str], &str)] = &[
-    (&["arch"], "a charm's component runs on any architecture"),
     (
         &["cpu-power"],
         "a hook runs on one core at a time; `config hook-cpu-budget` says how much of it it may use",
@@ -139,6 +138,7 @@ impl Constraints {
             "cores" | "cpu-cores" => self.agents.cores = Some(cores(value)?),
             "tags" => self.agents.tags = Some(value.parse()?),
             "zones" => self.agents.zones = Some(zones(value)?),
+            "arch" => architecture(value)?,
             key => {
                 let named = |(keys, _): &&(&[&str], &str)| keys.contains(&key);
                 let key = key.chars().take(64).collect();
@@ -195,6 +195,19 @@ impl AgentConstraints {
         let zoned = self.zones.as_ref().is_none_or(|zones| zones.is_empty() || zones.contains(zone));
         tagged && zoned && self.cores.is_none_or(|asked| cores >= asked)
     }
+}
+
+/// The architectures that Juju knows.
+const ARCHITECTURES: [&str; 7] = ["amd64", "arm64", "armhf", "i386", "ppc64el", "riscv64", "s390x"];
+
+/// An architecture, which asks nothing: a component runs on each. Juju's clients name that of the machine they run on.
+fn architecture(text: &str) -> Result<(), ConstraintsError> {
+    if text.is_empty() || ARCHITECTURES.contains(&text) {
+        return Ok(());
+    }
+    let reason =
+        format!("{:?} is none of {}", text.chars().take(64).collect::<String>(), ARCHITECTURES.join(", "));
+    Err(ConstraintsError::Value { key: "arch", reason })
 }
 
 /// A size of memory: as the setting, and as Juju's, where a bare number is in mebibytes.

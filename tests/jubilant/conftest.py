@@ -1,6 +1,7 @@
 """A controller of the suite's own, its charms, and models that are destroyed when they were used.
 
-jubilant is driven as a charm's author drives it: `Juju` and `temp_model` find the binary by its name `juju` on the PATH.
+jubilant is driven as a charm's author drives it: `Juju`, `temp_model` and the plugin pytest-jubilant find the binary by its
+name `juju` on the PATH.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Generator
 
 import jubilant
 import pytest
+import pytest_jubilant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -75,19 +77,13 @@ def charm(binary: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
     return packed
 
 
-def models(wait_timeout: float = PATIENCE) -> Generator[Juju]:
-    """A model that is destroyed when it was used, by the way of charms' authors."""
-    with jubilant.temp_model() as temporary:
-        yield Juju(model=temporary.model, wait_timeout=wait_timeout)
+@pytest.fixture(scope='module')
+def juju(juju_factory: pytest_jubilant.JujuFactory) -> Juju:
+    """A model for the tests of a module, by the plugin that charms' authors use; it is destroyed after them."""
+    return Juju(model=juju_factory.get_juju('').model, wait_timeout=PATIENCE)
 
 
 @pytest.fixture(scope='module')
-def juju(controller: str) -> Generator[Juju]:
-    """A model for the tests of a module."""
-    yield from models()
-
-
-@pytest.fixture(scope='module')
-def other(controller: str) -> Generator[Juju]:
+def other(juju_factory: pytest_jubilant.JujuFactory) -> Juju:
     """A second model for the tests of a module."""
-    yield from models()
+    return Juju(model=juju_factory.get_juju('other').model, wait_timeout=PATIENCE)

@@ -163,7 +163,10 @@ def test_what_is_deployed_wrongly_is_refused(juju: Juju, charm, tmp_path):
         (charm('mysql'), {'app': 'two', 'config': {'nothing': 1}}, 'nothing'),
         (charm('mysql'), {'app': 'two', 'channel': 'edge'}, 'there is no store of charms'),
         (charm('mysql'), {'app': 'two', 'constraints': {'cores': 'many'}}, 'cores'),
-        (charm('mysql'), {'app': 'two', 'base': 'ubuntu@24.04'}, 'all charms run on one base'),
+        (charm('mysql'), {'app': 'two', 'revision': 3}, 'there is no store of charms'),
+        (charm('mysql'), {'app': 'two', 'constraints': {'arch': 'z80'}}, 'z80'),
+        (charm('mysql'), {'app': 'two', 'to': '42'}, '42'),
+        (charm('mysql'), {'app': 'two', 'attach_storage': 'data/7'}, 'data/7'),
         (charm('mysql'), {'app': 'two', 'resources': {'image': './x'}}, 'x'),
     ]:
         with pytest.raises(jubilant.CLIError) as error:

@@ -64,8 +64,22 @@ def test_credentials_are_kept_and_what_is_secret_of_them_stays_with_the_client(j
     listed = juju.cli('credentials', '--controller', 'local', '--format', 'json', '--show-secrets', include_model=False)
     kept = json.loads(listed)['controller-credentials']['aws']['cloud-credentials']['cred1']
     assert kept == {'auth-type': 'access-key'}
+    shown = json.loads(juju.cli('show-credential', 'aws', 'cred1', '--format', 'json', include_model=False))
+    assert shown['client-credentials']['aws']['cloud-credentials']['cred1']['auth-type'] == 'access-key'
     juju.cli('remove-credential', 'aws', 'cred1', '--client', '--controller', 'local', include_model=False)
     assert json.loads(juju.cli('credentials', '--format', 'json', include_model=False)) == {}
+
+
+def test_a_model_takes_a_credential_that_is_kept(juju: Juju):
+    mine = {'credentials': {'localhost': {'mine': {'auth-type': 'empty'}}}}
+    juju.add_credential('localhost', mine, client=True)
+    for cloud in (None, 'localhost'):
+        with jubilant.temp_model(cloud=cloud, credential='mine') as model:
+            assert model.status().model.cloud == 'periapt'
+    with pytest.raises(jubilant.CLIError) as error:
+        Juju().add_model('elsewhere', credential='nobodys')
+    assert 'credential "nobodys"' in error.value.stderr and 'not found' in error.value.stderr
+    juju.cli('remove-credential', 'localhost', 'mine', '--client', include_model=False)
 
 
 def test_keys_are_kept_in_the_model(juju: Juju):

@@ -64,7 +64,7 @@ pub(crate) struct Bootstrap {
 impl Bootstrap {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let name = &self.name()?;
-        let defaults = settings::from_options(&self.model_default, None)?;
+        let defaults = settings::of_effect(context, settings::from_options(&self.model_default, None)?);
         // What would be refused is told before there is a controller without it.
         let mut checked = ModelSettings::default();
         for (key, text) in &defaults {

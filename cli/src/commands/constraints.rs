@@ -104,7 +104,7 @@ impl SetModelConstraints {
 
 /// As Juju shows them: in a line, or with mebibytes and lists.
 #[derive(Debug, Serialize)]
-struct Shown {
+pub(crate) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     cores: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,14 +115,19 @@ struct Shown {
     zones: Option<BTreeSet<String>>,
 }
 
+impl Shown {
+    pub(crate) fn of(constraints: &Asked) -> Self {
+        Self {
+            cores: constraints.agents.cores,
+            mem: constraints.mem.map(|bytes| bytes.div_ceil(1 << 20)),
+            tags: constraints.agents.tags.as_ref().map(Tags::to_texts),
+            zones: constraints.agents.zones.clone(),
+        }
+    }
+}
+
 fn show(context: &Context, output: &OutputArgs, constraints: &Asked) -> Result<()> {
-    let shown = Shown {
-        cores: constraints.agents.cores,
-        mem: constraints.mem.map(|bytes| bytes.div_ceil(1 << 20)),
-        tags: constraints.agents.tags.as_ref().map(Tags::to_texts),
-        zones: constraints.agents.zones.clone(),
-    };
-    output.print(context.color, &shown, |_| format!("{constraints}\n"))
+    output.print(context.color, &Shown::of(constraints), |_| format!("{constraints}\n"))
 }
 
 /// Reads constraints as they are written on a command line.

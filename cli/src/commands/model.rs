@@ -100,7 +100,7 @@ impl AddModel {
         if let Some(name) = &self.credential {
             credentials::require_for_model(context, &controller, self.cloud.as_deref(), name).await?;
         }
-        let config = settings::from_options(&self.config, None)?;
+        let config = settings::of_effect(context, settings::from_options(&self.config, None)?);
         let command = ControllerCommand::AddModel { name: self.name.clone(), config };
         let answer = controller.client.controller_command(command).await?;
         if !self.no_switch {

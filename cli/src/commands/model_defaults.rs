@@ -41,8 +41,10 @@ impl ModelDefaults {
         let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
         let mut set = self.file.read()?;
         set.extend(pairs);
+        let given = !set.is_empty();
+        let set = settings::of_effect(context, set);
         let controller = context.controller(self.controller.controller.as_ref())?;
-        if !set.is_empty() || !self.reset.is_empty() {
+        if given || !self.reset.is_empty() {
             if !keys.is_empty() {
                 return Err(Failure::new("showing and setting cannot be mixed in one call"));
             }

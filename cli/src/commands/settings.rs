@@ -9,7 +9,10 @@ use std::{
 use clap::Args;
 use serde_json::Value;
 
-use crate::error::{Explain as _, Failure, Result};
+use crate::{
+    context::Context,
+    error::{Explain as _, Failure, Result},
+};
 
 /// The options of settings of models that stand in a file.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +38,50 @@ impl FileArgs {
             periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
         of_model(document).explain(|| format!("{}", path.display()))
     }
+}
+
+/// Settings of Juju's models that mean nothing here, each with why. Tests of charms set them, and need them for nothing.
+const OF_NO_EFFECT: &[(&[&str], &str)] = &[
+    (&["logging-config"], "all that charms log is kept, and `debug-log --level` chooses"),
+    (
+        &[
+            "agent-metadata-url",
+            "agent-stream",
+            "apt-mirror",
+            "cloudinit-userdata",
+            "container-image-stream",
+            "default-base",
+            "default-series",
+            "enable-os-refresh-update",
+            "enable-os-upgrade",
+            "image-metadata-url",
+            "image-stream",
+            "lxd-snap-channel",
+            "num-container-provision-workers",
+            "num-provision-workers",
+            "provisioner-harvest-mode",
+        ],
+        "no machines are made, and nothing is installed on them",
+    ),
+    (
+        &["charmhub-url", "development", "disable-telemetry", "test-mode", "transmit-vendor-metrics"],
+        "no store is asked, and nobody is told of a model",
+    ),
+];
+
+/// These without those that are taken for Juju's sake, of which it is told that they count for nothing.
+pub(crate) fn of_effect(
+    context: &Context,
+    mut settings: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    settings.retain(|key, _| {
+        let named = OF_NO_EFFECT.iter().find(|(keys, _)| keys.contains(&key.as_str()));
+        if let Some((_, because)) = named {
+            context.say(format_args!("setting {key} counts for nothing: {because}"));
+        }
+        named.is_none()
+    });
+    settings
 }
 
 /// Settings by key, or as `model-config` and `model-defaults` print them: what is a default there is not set.
@@ -176,6 +223,8 @@ fn value_of(value: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use periapt_host_api::settings::SettingKey;
+
     use super::*;
 
     fn read(yaml: &str, application: Option<&str>) -> Result<BTreeMap<String, String>> {
@@ -214,6 +263,14 @@ mod tests {
             expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
         );
         assert!(read("blog: {port: 80}").is_err());
+    }
+
+    #[test]
+    fn what_is_taken_for_jujus_sake_is_no_setting_of_a_model_here() {
+        let here = SettingKey::all();
+        for (keys, _) in OF_NO_EFFECT {
+            assert!(keys.iter().all(|key| here.iter().all(|it| it.as_str() != *key)), "{keys:?}");
+        }
     }
 
     #[test]

@@ -78,6 +78,7 @@ fn model(root: &Root, state: &ModelState, context: &StatusContext) -> ModelStatu
         kind: "iaas".to_owned(),
         controller: root.controller().map(|controller| controller.name.clone()).unwrap_or_default(),
         cloud: "periapt".to_owned(),
+        region: "default".to_owned(),
         version: context.version.clone(),
         model_status: StatusText {
             current: current.to_owned(),

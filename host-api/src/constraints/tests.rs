@@ -65,3 +65,18 @@ fn an_agent_is_admitted_by_its_tags_its_zone_and_its_cores() {
     check("tags=", "tags=gpu", true);
     check("tags=ssd", "tags=gpu zones=b", false);
 }
+
+#[test]
+fn an_architecture_is_checked_and_asks_nothing() {
+    for text in ["arch=amd64", "arch=s390x", "arch="] {
+        assert!(Constraints::parse([text]).unwrap().is_empty(), "{text}");
+    }
+    let both = Constraints::parse(["arch=arm64 cores=2"]).unwrap();
+    assert_eq!(both.to_string(), "cores=2");
+    let error = Constraints::parse(["arch=z80"]).unwrap_err().to_string();
+    assert!(error.starts_with("bad \"arch\" constraint: \"z80\" is none of amd64, "), "{error}");
+    assert_eq!(
+        Constraints::parse(["arch=amd64 arch=arm64"]),
+        Err(ConstraintsError::Twice("arch".to_owned()))
+    );
+}

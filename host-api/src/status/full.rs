@@ -47,6 +47,9 @@ pub struct ModelStatus {
     pub controller: String,
     /// Always `periapt`.
     pub cloud: String,
+    /// Always `default`, the one that there is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
     /// The controller's version.
     pub version: String,
     /// Life, as a status.
@@ -135,6 +138,9 @@ pub struct ApplicationStatus {
     pub base: Base,
     /// Whether ports are reachable from outside.
     pub exposed: bool,
+    /// How many units it has of its own. Juju says it of Kubernetes' applications alone; whoever waits for it gets it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scale: usize,
     /// `dying`, if it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,

@@ -6,11 +6,13 @@ use clap::Args;
 use periapt_host_api::{
     ApplicationName,
     api::{ApplicationDetails, EndpointDetails},
+    command::Exposure,
     status::Base,
 };
 use serde::Serialize;
 
 use crate::{
+    commands::constraints,
     context::{Context, ModelArg},
     error::Result,
     output::OutputArgs,
@@ -41,12 +43,25 @@ struct Shown {
     remote: bool,
     life: String,
     trust: bool,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    constraints: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraints: Option<constraints::Shown>,
+    endpoint_bindings: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    exposed_endpoints: BTreeMap<String, ShownExposure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
     endpoints: BTreeMap<String, EndpointDetails>,
     units: Vec<String>,
+}
+
+/// From where an endpoint's ports are reachable.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownExposure {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expose_to_spaces: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expose_to_cidrs: Vec<String>,
 }
 
 impl ShowApplication {
@@ -63,7 +78,17 @@ impl ShowApplication {
 
 fn shown(details: ApplicationDetails) -> Shown {
     let base = Base::default();
+    let exposure = |exposure: &Exposure| ShownExposure {
+        expose_to_spaces: exposure.spaces.iter().map(ToString::to_string).collect(),
+        expose_to_cidrs: exposure.cidrs.iter().map(ToString::to_string).collect(),
+    };
+    let exposures = details.exposures.iter().filter(|_| details.exposed);
+    let endpoints = details.endpoints.keys().map(ToString::to_string).chain([String::new()]);
     Shown {
+        endpoint_bindings: endpoints
+            .map(|endpoint| (endpoint.clone(), details.bindings.space_of(&endpoint).to_owned()))
+            .collect(),
+        exposed_endpoints: exposures.map(|(endpoint, it)| (endpoint.clone(), exposure(it))).collect(),
         charm: details.charm_name,
         charm_rev: details.charm_revision,
         charm_digest: details.charm_digest.to_string(),
@@ -73,7 +98,7 @@ fn shown(details: ApplicationDetails) -> Shown {
         remote: false,
         life: details.life.to_string(),
         trust: details.trust,
-        constraints: details.constraints.to_string(),
+        constraints: (!details.constraints.is_empty()).then(|| constraints::Shown::of(&details.constraints)),
         leader: details.leader.map(|unit| unit.to_string()),
         endpoints: details
             .endpoints

@@ -36,6 +36,7 @@ pub(super) fn status(
         charm_digest: application.charm.digest.to_string(),
         base: Default::default(),
         exposed: application.exposed,
+        scale: state.units_of(name).filter(|unit| unit.principal.is_none()).count(),
         life: life_text(application.life),
         waits_for: life::application::waits_for(state, application),
         application_status: text(shown_application_status(root, state, application, now)),
