@@ -37,6 +37,9 @@ pub struct Register {
     pub version: String,
     /// The engine and its version.
     pub engine: String,
+    /// What all storage on its disk may be large together, in mebibytes; none: not known, and as large as models make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_limit: Option<u64>,
 }
 
 /// What a keeper must know: which models have units on its agent, and which charms these need. Sent as NDJSON,

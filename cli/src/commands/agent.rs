@@ -37,7 +37,8 @@ pub(crate) enum Agent {
 /// and run again when it is back.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --tag ssd"
+    after_help = "Examples:\n  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --tag ssd\n  \
+                  periapt agent run --controller http://127.0.0.1:17070 --name worker-1 --storage-limit 100G"
 )]
 pub(crate) struct Run {
     /// The controller's URL
@@ -58,6 +59,10 @@ pub(crate) struct Run {
     /// A word by which units are placed here (constraints); may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<TagName>,
+    /// How large all storage on it may be together, such as 100G; what its disk has room for by default. What does not
+    /// fit waits until other storage is gone
+    #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
+    storage_limit: Option<u64>,
     /// Leave the terminal's session, and keep the log small that standard error goes to
     #[arg(long, hide = true, value_name = "LOG")]
     detach: Option<PathBuf>,
@@ -90,6 +95,7 @@ impl Run {
             addresses: self.addresses,
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
+            storage_limit: self.storage_limit,
             ..Options::new(self.controller, self.name.clone(), data, program()?)
         };
         let agent = options.build().map_err(with_source)?;

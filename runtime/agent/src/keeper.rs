@@ -31,6 +31,7 @@ mod leases;
 mod model;
 mod process;
 mod resources;
+mod room;
 mod roster;
 mod suspects;
 mod tails;
@@ -139,6 +140,7 @@ impl Options {
             tags: self.tags.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: periapt_sandbox::engine_version().to_owned(),
+            storage_limit: self.storage_limit.or_else(|| room::of_storage(&directories)),
         };
         // The keeper runs nothing: it needs the engine's hash, which does not depend on how many hooks there are.
         let one = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };

@@ -30,6 +30,8 @@ pub struct Options {
     pub idle_after: Duration,
     /// The fences around compiling one component.
     pub compiling: CompileLimits,
+    /// What all storage on its disk may be large together, in mebibytes; none: what the disk has room for.
+    pub storage_limit: Option<u64>,
 }
 
 /// How many hooks of one model may be in flight. One that waits keeps its memory and therefore its place, so it is
@@ -121,6 +123,7 @@ impl Options {
             hooks: HookPlaces::of_this_host(),
             idle_after: Duration::from_secs(60),
             compiling: CompileLimits::default(),
+            storage_limit: None,
         }
     }
 }

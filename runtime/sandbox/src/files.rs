@@ -19,6 +19,6 @@ mod tree;
 mod whole;
 
 pub(crate) use charm::CharmFiles;
-pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used};
+pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
 pub(crate) use handle::{Files, Shows};
 pub(crate) use host::{FilesView, link};

@@ -29,7 +29,7 @@ mod wasi;
 pub use artifact::{ArtifactError, ArtifactId, ArtifactKey, SealedArtifact};
 pub use engine::{CompatibilityHash, engine_version};
 pub use error::{Busy, HookError, HookErrorKind, PrepareError};
-pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, Used};
+pub use files::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
 pub use fuel::FUEL_PER_SECOND;
 pub use functions::{FunctionCounts, Functions};
 pub use options::{Budgets, Options};

@@ -57,6 +57,7 @@ impl Controller {
             tags: Default::default(),
             version: "0.1.0".to_owned(),
             engine: engine.to_owned(),
+            storage_limit: None,
         };
         keeper.register(&agent, &register).await?;
         let assignments = Mutex::new(keeper.assignments(&agent).await?);

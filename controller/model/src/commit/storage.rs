@@ -5,7 +5,7 @@ use periapt_host_api::{
     agent::{RunnerAnswer, StorageReport},
     commit::UnitCommit,
     status::Life,
-    storage::{StorageDirective, StorageDirectives},
+    storage::{StorageDirective, StorageDirectives, mebibytes},
 };
 
 use crate::{
@@ -45,6 +45,27 @@ pub(super) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) 
         .map_err(|refusal| Refusal::new(refusal.code, format!("cannot add storage: {}", refusal.message)))
 }
 
+/// Why an agent cannot have one more instance: all that lies on its disk, of all models, and what it has still to delete,
+/// would be larger together than it lets it be. It asks again.
+fn no_room(tx: &Transaction<'_>, agent: &AgentName, wanted: &Storage) -> Option<String> {
+    let most = tx.root.agent(agent)?.host.storage_limit?;
+    // What it has is not taken from it when its bound is made smaller.
+    if wanted.agent.is_some() {
+        return None;
+    }
+    let others =
+        tx.root.models_and_remains().filter(|(uuid, _)| **uuid != tx.uuid).map(|(_, state)| &**state);
+    let sizes = others.chain([&tx.state]).flat_map(|state| state.storages_at(agent)).map(|it| it.size);
+    let promised = sizes.fold(0, u64::saturating_add);
+    (promised.saturating_add(wanted.size) > most).then(|| {
+        let [size, promised, most] = [wanted.size, promised, most].map(mebibytes);
+        format!(
+            "no room for {size}: {promised} of the {most} that storage on agent {agent} may take are promised; remove \
+             storage there, or run the agent with a larger --storage-limit"
+        )
+    })
+}
+
 /// What became of storage on an agent's disk. Of what is not its own it learns nothing (A-3).
 pub(super) fn report(
     tx: &mut Transaction<'_>,
@@ -63,8 +84,9 @@ pub(super) fn report(
     let mut storage = Storage::clone(&found);
     match report {
         StorageReport::Provisioned => {
-            storage.agent = Some(agent.clone());
             storage.failure = None;
+            storage.no_room = no_room(tx, agent, &found);
+            storage.agent = storage.no_room.is_none().then(|| agent.clone());
         }
         StorageReport::Failed { message } => {
             let end = message.floor_char_boundary(MAX_REASON);

@@ -30,6 +30,9 @@ pub struct Storage {
     pub forgotten: bool,
     /// Why the agent cannot make or delete it.
     pub failure: Option<String>,
+    /// Why it is not provisioned yet, though nothing has failed: its agent has no room for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_room: Option<String>,
     /// Since when it is as it is.
     pub since: Timestamp,
 }

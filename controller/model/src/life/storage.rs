@@ -175,6 +175,7 @@ pub(crate) fn make(
             detachments: 0,
             forgotten: false,
             failure: None,
+            no_room: None,
             since: tx.now(),
         });
         id

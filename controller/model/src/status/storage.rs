@@ -89,7 +89,7 @@ fn status(storage: &Storage) -> StatusText {
     };
     StatusText {
         current: current.to_owned(),
-        message: storage.failure.clone().unwrap_or_default(),
+        message: storage.failure.as_ref().or(storage.no_room.as_ref()).cloned().unwrap_or_default(),
         since: Some(storage.since),
         version: String::new(),
     }

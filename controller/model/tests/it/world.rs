@@ -203,6 +203,7 @@ impl World {
             tags: Default::default(),
             version: "1".into(),
             engine: "e".into(),
+            storage_limit: None,
         };
         self.ask(&Caller::Agent(agent.clone()), &Input::Register(agent.clone(), register)).unwrap();
         self.attach(name);

@@ -167,6 +167,7 @@ pub(crate) fn host() -> Register {
         tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48".into(),
+        storage_limit: None,
     }
 }
 

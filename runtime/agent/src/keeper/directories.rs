@@ -110,9 +110,14 @@ impl Directories {
         self.charms().join(digest.to_string())
     }
 
+    /// Where the storage of all models lies; it is made when there is some.
+    pub(crate) fn storages(&self) -> PathBuf {
+        self.root.join("storage")
+    }
+
     /// Where the storage of a model's units lies.
     pub(crate) fn storage(&self, model: &ModelUuid) -> PathBuf {
-        self.root.join("storage").join(model.to_string())
+        self.storages().join(model.to_string())
     }
 
     /// Where the resources of a model lie.

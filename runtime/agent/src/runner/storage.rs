@@ -169,7 +169,7 @@ impl Step {
         match world.link.call(Call::Command(Box::new(command))).await {
             CallOutcome::Answered { revision, .. } => {
                 world.mirror.wait_for(|view| view.revision >= revision).await;
-                worked
+                worked && self.is_had(world).await
             }
             // The model has changed: the next view tells how.
             CallOutcome::Refused(refusal) => {
@@ -181,6 +181,19 @@ impl Step {
             | CallOutcome::Resource(_)
             | CallOutcome::Away { .. } => false,
         }
+    }
+
+    /// Whether the controller takes it for done. It does not let an agent promise more than it said that it may; what was
+    /// made all the same goes again, and is made once there is room.
+    async fn is_had(&self, world: &World) -> bool {
+        let Self::Make(id) = self else { return true };
+        if world.mirror.view().storages.get(id).is_none_or(|storage| storage.provisioned) {
+            return true;
+        }
+        if let Err(message) = delete(world, id).await {
+            tracing::warn!(storage = %id, message, "storage that there is no room for could not be deleted");
+        }
+        false
     }
 }
 

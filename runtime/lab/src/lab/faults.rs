@@ -105,6 +105,16 @@ impl Lab {
         Ok(())
     }
 
+    /// Starts an agent anew with a bound on all storage on its disk, in mebibytes.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn limit_storage(&mut self, agent: &str, most: u64) -> Result<(), LabError> {
+        self.kill_agent(agent)?;
+        self.agent_mut(agent)?.host.storage_limit = Some(most);
+        self.start_agent(agent)
+    }
+
     /// Cuts an agent off: neither calls nor frames get through.
     ///
     /// # Errors

@@ -422,3 +422,44 @@ fn what_a_destroyed_model_released_is_nobodys_to_delete() {
     let (lab, model) = forced(StorageEnd::Release);
     assert!(lab.root().model_or_remains(&model).is_none());
 }
+
+#[test]
+fn an_agent_promises_no_more_storage_than_it_may() {
+    let mut lab = lab();
+    lab.limit_storage("host", 2_500).unwrap();
+    lab.deploy("a", &charm(STORED), 2).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(shown(&lab), ["data/0 attached", "data/1 attached"]);
+    add(&mut lab, "logs=1,500M").unwrap();
+    lab.run_until_idle().unwrap();
+    let status = |lab: &Lab, id: &str| lab.status().unwrap().storage.unwrap().storage[id].status.clone();
+    let waiting = status(&lab, "logs/2");
+    assert_eq!(waiting.current, "pending");
+    assert_eq!(
+        waiting.message,
+        "no room for 500MiB: 2.0GiB of the 2.4GiB that storage on agent host may take are promised; remove storage \
+         there, or run the agent with a larger --storage-limit"
+    );
+    // Room that comes is taken: of other storage, in any model, or by a larger bound.
+    lab.remove_unit("a/1").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(status(&lab, "logs/2").current, "pending", "what outlives its unit still takes room");
+    let remove = Command::RemoveStorage { storage: id("data/1"), end: StorageEnd::Destroy, force: None };
+    lab.command(&remove).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(
+        (status(&lab, "logs/2").current, status(&lab, "logs/2").message),
+        ("attached".into(), String::new())
+    );
+    add(&mut lab, "logs=1,1G").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(status(&lab, "logs/3").current, "pending");
+    lab.limit_storage("host", 2_548).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(status(&lab, "logs/3").current, "attached");
+    // What is there stays, whatever the bound is then.
+    lab.limit_storage("host", 1).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(shown(&lab), ["data/0 attached", "logs/2 attached", "logs/3 attached"]);
+    assert_eq!(laws::unrest(lab.state().unwrap()), []);
+}

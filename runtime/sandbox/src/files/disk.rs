@@ -26,6 +26,7 @@ mod walk;
 pub(super) use directory::{Directory, Opened, kind};
 pub(super) use file::StoredFile;
 use spare::Spare;
+pub use spare::spare_bytes;
 
 /// What a file or directory takes beside its content, and the unit in which content is counted: a page, as the
 /// usual file systems of the host have it.

@@ -57,11 +57,18 @@ pub(crate) fn agents() -> Named<Agent> {
         tags: Default::default(),
         version: "0.1.0".into(),
         engine: "wasmtime 48.0.0".into(),
+        storage_limit: None,
     };
     let agent = |host| Agent { name: parse("host-7.example"), host, created_at: time(1) };
     let tagged = Register { tags: [parse("ssd")].into(), ..host.clone() };
     let counted = Register { cores: 4, ..host.clone() };
-    vec![("registered", agent(host)), ("with-cores", agent(counted)), ("with-tags", agent(tagged))]
+    let bounded = Register { storage_limit: Some(102_400), ..host.clone() };
+    vec![
+        ("registered", agent(host)),
+        ("with-cores", agent(counted)),
+        ("with-storage-limit", agent(bounded)),
+        ("with-tags", agent(tagged)),
+    ]
 }
 
 pub(crate) fn runners() -> Named<Runner> {

@@ -21,6 +21,7 @@ pub(crate) fn storages() -> Named<Storage> {
         detachments: 2,
         forgotten: false,
         failure: Some(awkward_text()),
+        no_room: None,
         since: time(70),
     };
     let ends = every!(StorageEnd {
@@ -44,6 +45,8 @@ pub(crate) fn storages() -> Named<Storage> {
             ..attached.clone()
         },
     ));
-    storages.push(("pending", Storage { agent: None, detachments: 0, failure: None, ..attached }));
+    let pending = Storage { agent: None, detachments: 0, failure: None, ..attached };
+    storages.push(("pending", pending.clone()));
+    storages.push(("without-room", Storage { no_room: Some(awkward_text()), ..pending }));
     storages
 }

@@ -1,9 +1,9 @@
 //! What is left of the host's disk. Space is promised to storage, not set aside, so all of it together may be more than
 //! the disk has: a part of the disk stays the host's, whatever is promised.
 
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::{io, os::fd::OwnedFd, path::Path, sync::Arc};
 
-use rustix::fs::fstatvfs;
+use rustix::fs::{fstatvfs, statvfs};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 /// Which part of a disk is left to the host: one in so many, and no more than [`MOST_KEPT`]. Controllers and agents write
@@ -13,6 +13,21 @@ const MOST_KEPT: u64 = 1 << 30;
 
 /// How many bytes are taken between two looks at the disk: a look is a call of the system, and takes a microsecond.
 const BETWEEN_LOOKS: u64 = 16 << 20;
+
+/// How many bytes are free on the disk that a directory lies on, but for the host's part.
+///
+/// # Errors
+/// The directory cannot be looked at.
+pub fn spare_bytes(directory: &Path) -> io::Result<u64> {
+    let disk = statvfs(directory)?;
+    let unit = disk.f_frsize;
+    Ok(spare_of(disk.f_blocks.saturating_mul(unit), disk.f_bavail.saturating_mul(unit)))
+}
+
+/// What is free of so many bytes without the host's part.
+fn spare_of(disk: u64, free: u64) -> u64 {
+    free.saturating_sub((disk / PART_KEPT).min(MOST_KEPT))
+}
 
 /// Looks at the disk now and then, before it is written.
 #[derive(Debug)]
@@ -44,8 +59,7 @@ impl Spare {
 
     /// Sees how many bytes a disk has, and how many of them are free, before so many are taken.
     fn look(&mut self, bytes: u64, disk: u64, free: u64) {
-        let kept = (disk / PART_KEPT).min(MOST_KEPT);
-        self.seen = free.saturating_sub(kept).min(BETWEEN_LOOKS.max(bytes));
+        self.seen = spare_of(disk, free).min(BETWEEN_LOOKS.max(bytes));
     }
 }
 

@@ -1,0 +1,75 @@
+//! How much storage the agent's disk has room for. Sizes of storage are promised, not set aside, so somebody has to add
+//! them up: the controller does, against what the agent says here.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use periapt_sandbox::spare_bytes;
+
+use super::directories::Directories;
+
+/// What all storage may be large together, in mebibytes: what it holds, and what is free of its disk but for the host's
+/// part. It is looked at once, at the agent's start, before anything runs that writes there.
+pub(crate) fn of_storage(directories: &Directories) -> Option<u64> {
+    match of(&directories.storages()) {
+        Ok(room) => Some(room >> 20),
+        Err(error) => {
+            tracing::warn!(%error, "what storage has room for cannot be told, so it is not bounded");
+            None
+        }
+    }
+}
+
+fn of(storages: &Path) -> io::Result<u64> {
+    let held = held(storages.to_owned())?;
+    // Where there is none yet, it will be made in the agent's directory; where there is, it may be a disk of its own.
+    let disk = storages.ancestors().find(|path| path.exists()).unwrap_or(storages);
+    Ok(held.saturating_add(spare_bytes(disk)?))
+}
+
+/// What files below a directory take of the disk, in bytes. Links are not followed.
+fn held(directory: PathBuf) -> io::Result<u64> {
+    let (mut bytes, mut left) = (0_u64, vec![directory]);
+    while let Some(directory) = left.pop() {
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let meta = entry.metadata()?;
+            // Units of 512 bytes, whatever the disk's blocks are.
+            bytes = bytes.saturating_add(meta.blocks().saturating_mul(512));
+            if meta.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_storage_holds_is_room_that_it_has() {
+        let place = tempfile::tempdir().unwrap();
+        let storages = place.path().join("storage");
+        assert_eq!(held(storages.clone()).unwrap(), 0);
+        assert!(of(&storages).unwrap() > 0, "there is no directory, but a disk");
+        let files = storages.join("model/data-0/deep/deeper");
+        fs::create_dir_all(&files).unwrap();
+        fs::write(files.join("file"), vec![1; 3 << 20]).unwrap();
+        fs::write(place.path().join("elsewhere"), vec![1; 3 << 20]).unwrap();
+        symlink(place.path(), files.join("link")).unwrap();
+        let held = held(storages.clone()).unwrap();
+        assert!(((3 << 20)..(4 << 20)).contains(&held), "{held}");
+        assert!(of(&storages).unwrap() >= held);
+    }
+}
