@@ -32,6 +32,10 @@ test: setup ## Build the charms and run every test
 bench: setup ## Measure hooks, host calls and commits beside their baselines, and print the ratios
 	tools/bench
 
+.PHONY: model-check
+model-check: setup ## Visit every state of small models, and see that removal always ends (an hour)
+	tools/model-check
+
 .PHONY: lint
 lint: setup ## Check formatting, clippy and documentation, warnings denied
 	tools/lint

@@ -123,6 +123,15 @@ macro_rules! kinds {
             $($(#[$doc])* $variant(Arc<$variant>),)*
         }
 
+        impl Entity {
+            /// Where it lies in memory: as long as both are held, two that lie at one place are one.
+            pub fn address(&self) -> *const () {
+                match self {
+                    $(Self::$variant(entity) => Arc::as_ptr(entity).cast(),)*
+                }
+            }
+        }
+
         $(impl From<$variant> for Entity {
             fn from(entity: $variant) -> Self {
                 Self::$variant(Arc::new(entity))

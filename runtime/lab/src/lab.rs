@@ -31,6 +31,7 @@ mod standing;
 
 pub use by_hand::ByHand;
 pub use run::Weather;
+pub use standing::Standings;
 
 /// The agent that every laboratory begins with.
 const FIRST_AGENT: &str = "host";

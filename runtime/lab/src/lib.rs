@@ -30,5 +30,5 @@ pub use charm::{Action, Charm, CharmCode, Ending, Hook, HookHost, Ran};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
 pub use error::LabError;
-pub use lab::{ByHand, Lab, Weather};
+pub use lab::{ByHand, Lab, Standings, Weather};
 pub use trace::{Fate, ToolCall, Traced};

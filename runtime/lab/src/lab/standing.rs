@@ -1,6 +1,8 @@
 //! Where a laboratory stands: what decides what can happen from here on, and nothing else, so that two ways to the
 //! same place are seen to meet.
 
+use std::collections::HashMap;
+
 use periapt_host_api::Timestamp;
 use periapt_model::Entity;
 use serde_json::{Map, Value, json};
@@ -32,90 +34,148 @@ const TOLD_ONLY: &[&str] = &[
 /// Fields with a time that is waited for: it has come, or it has not.
 const AWAITED: &[&str] = &["due", "update-status-due"];
 
+/// What entities came to that were looked at before: laboratories that are clones of each other share most of them.
+#[derive(Debug)]
+pub struct Standings<T>(HashMap<*const (), Known<T>>);
+
+#[derive(Debug)]
+struct Known<T> {
+    /// Held, so that nothing else comes to lie there.
+    _entity: Entity,
+    /// At which time, if that matters.
+    at: Option<Timestamp>,
+    part: Option<T>,
+}
+
+/// So many are known at a time.
+const MOST_KNOWN: usize = 200_000;
+
+impl<T> Default for Standings<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
 impl Lab {
     /// Where everything stands. Equal for two laboratories of the same charms in which the same can happen from here
     /// on: hooks, lives, members, bags and leaders, if time passes for longer than anything waits, or not at all. Of
     /// times it holds whether they have come, of counters and statuses nothing; who is connected is left out, as new
-    /// units alone go by it. It comes in parts, whose order says nothing.
+    /// units alone go by it. It comes in parts, whose order says nothing, as `make` makes of them.
     ///
     /// # Errors
     /// A defect: something is not what JSON can hold.
-    pub fn standing(&self) -> Result<Vec<Value>, LabError> {
+    pub fn standing<T: Copy>(
+        &self,
+        known: &mut Standings<T>,
+        make: impl Fn(&Value) -> T,
+    ) -> Result<Vec<T>, LabError> {
+        if known.0.len() > MOST_KNOWN {
+            known.0.clear();
+        }
         let mut parts = Vec::new();
         for entity in self.controller.stored() {
-            match entity {
-                // Numbers that are handed out next, and work items' own, are told apart by nobody.
-                Entity::Sequence(_) => {}
-                Entity::WorkItem(item) => parts.push(json!({
-                    "work": self.blurred(&item.work)?,
-                    "due": item.due.map(|due| self.has_come(due)),
-                })),
-                // What was uploaded, and who runs it, stays as it is.
-                Entity::Charm(charm) => parts.push(json!(charm.digest.to_string())),
-                Entity::ModelCharm(charm) => parts.push(json!(charm.digest.to_string())),
-                Entity::Controller(_) | Entity::Runner(_) => {}
-                Entity::Agent(agent) => parts.push(json!(agent.host.boot_id)),
-                other => parts.push(self.blurred(other)?),
-            }
+            let found = known.0.get(&entity.address());
+            let found = found.filter(|known| known.at.is_none_or(|at| at == self.now()));
+            let part = match found {
+                Some(known) => known.part,
+                None => {
+                    let mut blur = Blur { now: self.now(), asked: false };
+                    let part = blur.entity(entity)?.map(|part| make(&part));
+                    let at = blur.asked.then(|| self.now());
+                    known.0.insert(entity.address(), Known { _entity: entity.clone(), at, part });
+                    part
+                }
+            };
+            parts.extend(part);
         }
         let leaderless = self.state()?.applications().any(|application| application.leader.is_none());
         for agent in self.agents.values() {
             let claims = leaderless && !agent.has_claimed();
-            parts.push(json!(format!(
+            parts.push(make(&json!(format!(
                 "{:?} {:?} {:?} {:?} {claims}",
                 agent.process, agent.line, agent.stream, agent.disk
-            )));
+            ))));
+            let view = agent.view();
+            let timer_now = agent.timeline.at(self.clock.boot_ms());
             for executor in agent.executors.values() {
                 let seq = self.state()?.unit(executor.name()).map(|unit| unit.record.seq);
-                let timer_now = agent.timeline.at(self.clock.boot_ms());
-                parts.push(json!([
+                parts.push(make(&json!([
                     executor.name().to_string(),
-                    executor.standing(seq, timer_now, &agent.view())
-                ]));
+                    executor.standing(seq, timer_now, &view)
+                ])));
             }
         }
         Ok(parts)
     }
+}
 
-    fn has_come(&self, time: Timestamp) -> bool {
-        time <= self.now()
+/// Leaves out of entities what nothing goes by.
+struct Blur {
+    now: Timestamp,
+    /// Whether it mattered what the time is.
+    asked: bool,
+}
+
+impl Blur {
+    /// Nothing, of what is told apart by nobody.
+    fn entity(&mut self, entity: &Entity) -> Result<Option<Value>, LabError> {
+        Ok(Some(match entity {
+            // Numbers that are handed out next, and work items' own.
+            Entity::Sequence(_) => return Ok(None),
+            Entity::WorkItem(item) => json!({
+                "work": self.value(&item.work)?,
+                "due": item.due.map(|due| self.has_come(due)),
+            }),
+            // What was uploaded, and who runs it, stays as it is.
+            Entity::Charm(charm) => json!(charm.digest.to_string()),
+            Entity::ModelCharm(charm) => json!(charm.digest.to_string()),
+            Entity::Controller(_) | Entity::Runner(_) => return Ok(None),
+            Entity::Agent(agent) => json!(agent.host.boot_id),
+            other => self.value(other)?,
+        }))
     }
 
-    fn blurred(&self, value: &impl serde::Serialize) -> Result<Value, LabError> {
+    fn has_come(&mut self, time: Timestamp) -> bool {
+        self.asked = true;
+        time <= self.now
+    }
+
+    fn value(&mut self, value: &impl serde::Serialize) -> Result<Value, LabError> {
         let lost = |error: serde_json::Error| LabError::DoesNotTravel {
             what: "where a model stands",
             reason: error.to_string(),
         };
         let mut value = serde_json::to_value(value).map_err(lost)?;
-        self.blur(&mut value);
+        self.fields_of(&mut value);
         Ok(value)
     }
 
-    fn blur(&self, value: &mut Value) {
+    fn fields_of(&mut self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                self.blur_failure(fields);
+                self.failure(fields);
                 blur_agent_status(fields);
                 fields.retain(|name, _| !TOLD_ONLY.contains(&name.as_str()));
                 for (name, field) in fields.iter_mut() {
                     let awaited = AWAITED.contains(&name.as_str()).then(|| field.as_str()?.parse().ok());
                     match awaited.flatten() {
                         Some(time) => *field = Value::Bool(self.has_come(time)),
-                        None => self.blur(field),
+                        None => self.fields_of(field),
                     }
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.blur(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.fields_of(item)),
             _ => {}
         }
     }
 
     /// Of a failed hook counts whether it is time to try again.
-    fn blur_failure(&self, fields: &mut Map<String, Value>) {
+    fn failure(&mut self, fields: &mut Map<String, Value>) {
         let failed_at = fields.remove("failed-at").and_then(|at| at.as_str()?.parse::<Timestamp>().ok());
         let wait = fields.remove("retry-after-ms").and_then(|wait| wait.as_u64());
         if let (Some(at), Some(wait)) = (failed_at, wait) {
-            fields.insert("retry".to_owned(), Value::Bool(self.has_come(crate::clock::later(at, wait))));
+            let come = self.has_come(crate::clock::later(at, wait));
+            fields.insert("retry".to_owned(), Value::Bool(come));
         }
     }
 }

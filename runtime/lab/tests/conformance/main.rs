@@ -17,7 +17,6 @@ mod configuration;
 mod crossing;
 mod day;
 mod exec;
-mod exhaustive;
 mod failure;
 mod goal;
 mod later;

@@ -12,10 +12,11 @@ use periapt_host_api::{
 use periapt_lab::{Charm, Lab, LabError};
 use periapt_model::entity::Unit;
 
-use super::{alike::Twins, moves::Move, plants::Plant};
-use crate::{
-    bench::{LOCAL, PEERED, REMOTE, charm},
-    removal::SUBORDINATE,
+use super::{
+    alike::Twins,
+    charms::{PEERED, PROVIDER, REQUIRER, SUBORDINATE, charm},
+    moves::Move,
+    plants::Plant,
 };
 
 /// The agent on which all units are.
@@ -47,8 +48,8 @@ impl Scene {
     /// Two applications that are related, with so many units, at rest.
     pub(super) fn related(name: &'static str, requirers: u32, providers: u32) -> Self {
         let mut scene = Self::empty(name);
-        scene.lab.deploy("a", &scene.charm(LOCAL), requirers).unwrap();
-        scene.lab.deploy("b", &scene.charm(REMOTE), providers).unwrap();
+        scene.lab.deploy("a", &scene.charm(REQUIRER), requirers).unwrap();
+        scene.lab.deploy("b", &scene.charm(PROVIDER), providers).unwrap();
         scene.lab.integrate("a:db", "b:db").unwrap();
         scene
     }
@@ -56,7 +57,7 @@ impl Scene {
     /// One unit, from before its first hook.
     pub(super) fn alone(name: &'static str) -> Self {
         let mut scene = Self::empty(name);
-        scene.lab.deploy("a", &scene.charm(LOCAL), 1).unwrap();
+        scene.lab.deploy("a", &scene.charm(REQUIRER), 1).unwrap();
         scene
     }
 
@@ -70,7 +71,7 @@ impl Scene {
     /// A principal application with so many units, each with its subordinate, at rest.
     pub(super) fn accompanied(name: &'static str, principals: u32) -> Self {
         let mut scene = Self::empty(name);
-        scene.lab.deploy("a", &scene.charm(LOCAL), principals).unwrap();
+        scene.lab.deploy("a", &scene.charm(REQUIRER), principals).unwrap();
         scene.lab.deploy("s", &scene.charm(SUBORDINATE), 0).unwrap();
         scene.lab.integrate("s", "a").unwrap();
         scene

@@ -15,9 +15,12 @@
 //! That nothing else does is not taken on trust: a test goes everywhere in a model with and without this, and meets
 //! the same states.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+};
 
-use periapt_lab::Lab;
+use periapt_lab::{Lab, Standings};
 use serde_json::{Map, Value};
 
 /// Two units that are told apart by nothing, and the numbers of their machines.
@@ -27,22 +30,45 @@ pub(super) struct Twins {
     pub(super) machines: [u64; 2],
 }
 
-/// Where a model stands, whichever of two units is which.
-pub(super) fn standing(lab: &Lab, twins: Option<Twins>) -> String {
-    let parts = lab.standing().unwrap();
-    let own = in_order(parts.iter().map(Value::to_string));
-    match twins {
-        None => own,
-        Some(twins) => own.min(in_order(parts.iter().map(|part| twins.exchanged(part).to_string()))),
+/// Tells where models stand, whichever of two units is which.
+pub(super) struct Places {
+    twins: Option<Twins>,
+    known: Standings<(u128, u128)>,
+}
+
+impl Places {
+    pub(super) fn new(twins: Option<Twins>) -> Self {
+        Self { twins, known: Standings::default() }
+    }
+
+    /// The same for all states in which the same can happen.
+    pub(super) fn of(&mut self, lab: &Lab) -> u128 {
+        let twins = self.twins;
+        let image = |part: &Value| twins.map_or(0, |twins| digest(&twins.exchanged(part).to_string()));
+        let parts = lab.standing(&mut self.known, |part| (digest(&part.to_string()), image(part))).unwrap();
+        let own = together(parts.iter().map(|(own, _)| *own));
+        match twins {
+            None => own,
+            Some(_) => own.min(together(parts.iter().map(|(_, image)| *image))),
+        }
     }
 }
 
 /// What stands twice counts once. Only work items can: entities have keys of their own. Each step of a work item is
 /// idempotent, and the item goes with the last, so a second one like it has nothing left to do. (Asking for force again
 /// and again notes one each time: without this there would be no end of states.)
-fn in_order(parts: impl Iterator<Item = String>) -> String {
-    let parts: BTreeSet<String> = parts.collect();
-    Vec::from_iter(parts).join("\n")
+fn together(parts: impl Iterator<Item = u128>) -> u128 {
+    digest(&BTreeSet::from_iter(parts))
+}
+
+/// Two hashes: 128 bits, so that no two of a million states are taken for one.
+fn digest(what: &impl Hash) -> u128 {
+    let hash = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        (salt, what).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    hash(1) << 64 | hash(2)
 }
 
 impl Twins {
