@@ -15,9 +15,9 @@ pub struct Options {
     /// The largest linear memory that any hook may be allowed, in bytes; a budget above it is cut to it. It
     /// reserves addresses, not memory.
     pub largest_memory: u64,
-    /// How many bytes of a memory slot stay resident when a hook ends and are cleared by writing rather than
-    /// by giving them back to the kernel. With 1 MiB a hook that dirties 200 pages costs 70 µs to clean up
-    /// instead of 1,055.
+    /// How many bytes of a memory slot stay resident when a hook ends and are written anew rather than given back to
+    /// the kernel: as many as the guest's memory has, but no more than these. A page that was given back is a fault of
+    /// the next hook that writes it.
     pub resident_bytes: u64,
     /// How often a hook that computes gives way to the others.
     pub tick: Duration,
@@ -28,12 +28,17 @@ impl Default for Options {
         Self {
             hooks_in_flight: 64,
             largest_memory: 1 << 30,
-            resident_bytes: 1 << 20,
+            resident_bytes: RESIDENT_BYTES,
             // Short enough that a spinning hook delays nobody noticeably, long enough to cost nothing.
             tick: Duration::from_millis(5),
         }
     }
 }
+
+/// All of an interpreter with a charm in it, which has 27 MB. Its hooks write to 9 MB here and there; writing the 27 anew
+/// takes a third of the time of that many faults (docs/performance.md). It is an eighth of the memory that a hook in flight
+/// is counted with, and given back when the process ends, as a runner without anything to do does.
+const RESIDENT_BYTES: u64 = 32 << 20;
 
 /// What one hook may use (`design.md` section 5); past each of them it ends with a message of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
