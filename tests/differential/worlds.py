@@ -26,12 +26,17 @@ class Left:
 
 def in_scenario(event: _Event, state: State, context: dict[str, Any]) -> Left:
     """By the framework's own testing library."""
-    return _played(Context(ProbeCharm, juju_version=JUJU, **context), event, state, Context.run)
+    return _played(_context(context), event, state, Context.run)
 
 
 def in_bench(bench: Bench, event: _Event, state: State, context: dict[str, Any]) -> Left:
     """By the packed charm, or by a process."""
-    return _played(Context(ProbeCharm, juju_version=JUJU, **context), event, state, Sandbox(bench).run)
+    return _played(_context(context), event, state, Sandbox(bench).run)
+
+
+def _context(options: dict[str, Any]) -> Context[ProbeCharm]:
+    capturing = {"capture_deferred_events": True, "capture_framework_events": True}
+    return Context(ProbeCharm, juju_version=JUJU, **capturing, **options)
 
 
 def _played(ctx: Context[ProbeCharm], event: _Event, state: State, run: Any) -> Left:
@@ -57,6 +62,7 @@ def _shown(ctx: Context[ProbeCharm], ended: str, state: State | None) -> dict[st
         "action log": list(ctx.action_logs),
         "results": ctx.action_results or {},
         "storage asked for": dict(ctx.requested_storages),
+        "emitted": [(type(event).__name__, event.handle.kind) for event in ctx.emitted_events],
     }
     if state is None:
         return shown

@@ -14,6 +14,7 @@ from scenario.errors import UncaughtCharmError
 from scenario.state import JujuLogLine, _EntityStatus, _Event, _port_cls_by_protocol
 
 from . import framework
+from .events import emitted
 from .ids import Ids
 from .scene import revisions_of
 
@@ -30,8 +31,12 @@ def state_of(
     Raises HookFailed if it failed. An action's failure is only noted.
     """
     output = copy.deepcopy(state)
+    logged = len(context.juju_log)
     for effect in tried["early"]:
         output = _early(context, event, output, effect)
+    said = [line.message for line in context.juju_log[logged:]]
+    failed = isinstance(tried["outcome"], dict)
+    context.emitted_events += emitted(context, event, state, said, failed=failed)
     if event.action is not None:
         _action(context, tried["action"])
     outcome = tried["outcome"]

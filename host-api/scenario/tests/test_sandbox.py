@@ -225,3 +225,20 @@ def test_what_no_hook_can_be_told_says_so(sandbox: Sandbox) -> None:
         sandbox.run(ctx, ctx.on.start(), State(containers=[Container("none", can_connect=True)]))
     with pytest.raises(BenchError, match="planned-units"):
         sandbox.run(ctx, ctx.on.start(), State(planned_units=1_000_000))
+
+
+def test_the_event_of_a_hook_is_among_those_that_were_emitted(sandbox: Sandbox) -> None:
+    relation = Relation("sink", id=4, remote_app_name="other", remote_units_data={7: {}})
+    ctx = context(capture_framework_events=True, capture_deferred_events=True)
+    deferred = ctx.on.update_status().deferred(ops.CharmBase.__init__)
+    state = State(relations=[relation], deferred=[deferred])
+    sandbox.run(ctx, ctx.on.relation_changed(relation, remote_unit=7), state)
+    kinds = [event.handle.kind for event in ctx.emitted_events]
+    assert kinds == ["update_status", "sink_relation_changed", "collect_unit_status", "pre_commit", "commit"]
+    changed = ctx.emitted_events[1]
+    assert isinstance(changed, ops.RelationChangedEvent)
+    assert (changed.relation.id, changed.app.name, changed.unit and changed.unit.name) == (4, "other", "other/7")
+
+    with pytest.raises(UncaughtCharmError):
+        sandbox.run(ctx, ctx.on.start(), State(config=script("fail on purpose")))
+    assert isinstance(ctx.emitted_events[-1], ops.StartEvent), "of a hook that fails, the event alone"
