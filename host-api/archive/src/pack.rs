@@ -45,6 +45,9 @@ pub enum PackError {
     /// A link or a device where a file is expected.
     #[error("{} is neither a file nor a directory; only these go into an archive", .0.display())]
     NotAFile(PathBuf),
+    /// A link to something that is not the charm's: whoever packs it would give it away.
+    #[error("{} leads out of the charm's directory; only what lies in it goes into an archive", .0.display())]
+    LeadsOut(PathBuf),
     /// The code cannot become a component.
     #[error("{}: {source}", path.display())]
     Adapt {
@@ -91,7 +94,7 @@ impl Contents {
         let mut contents = Self::default();
         for name in FILES {
             let path = directory.join(name);
-            if path.exists() {
+            if is_within(directory, &path)? {
                 contents.insert(name, read(&path)?);
             }
         }
@@ -99,12 +102,21 @@ impl Contents {
             return Err(PackError::NotACharm(directory.to_owned()));
         }
         for name in DIRECTORIES {
-            let path = directory.join(name);
-            if path.is_dir() {
-                contents.add(&path, name)?;
-            }
+            contents.add_part(directory, name)?;
         }
         Ok(contents)
+    }
+
+    /// Adds a directory of a charm's, if it has one of that name, under the same name.
+    ///
+    /// # Errors
+    /// As [`Contents::add`], and [`PackError::LeadsOut`].
+    pub fn add_part(&mut self, charm: &Path, name: &str) -> Result<(), PackError> {
+        let path = charm.join(name);
+        if is_within(charm, &path)? && path.is_dir() {
+            self.add(&path, name)?;
+        }
+        Ok(())
     }
 
     /// Adds a directory with all that it holds, under a path of the archive. What Python compiled on the packer's machine
@@ -200,7 +212,21 @@ pub fn pack_with(
     contents.pack_code(name, wasm)
 }
 
+/// Whether something is there. A link may lead elsewhere in the charm's directory, and not out of it.
+fn is_within(charm: &Path, path: &Path) -> Result<bool, PackError> {
+    let failed = |source| PackError::Read { path: path.to_owned(), source };
+    if !path.exists() {
+        return Ok(false);
+    }
+    let (charm, real) = (charm.canonicalize().map_err(failed)?, path.canonicalize().map_err(failed)?);
+    if real.starts_with(charm) { Ok(true) } else { Err(PackError::LeadsOut(path.to_owned())) }
+}
+
+/// A file's content; of a pipe or a device there may be no end.
 fn read(path: &Path) -> Result<Vec<u8>, PackError> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(PackError::NotAFile(path.to_owned()));
+    }
     fs::read(path).map_err(|source| PackError::Read { path: path.to_owned(), source })
 }
 
@@ -217,4 +243,60 @@ fn zip_of(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, PackError> {
         zip.write_all(content)?;
     }
     Ok(zip.finish()?.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A charm's directory, and beside it what is not the charm's.
+    fn charm() -> (tempfile::TempDir, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let charm = place.path().join("charm");
+        fs::create_dir_all(charm.join("files/own")).unwrap();
+        fs::create_dir(place.path().join("outside")).unwrap();
+        fs::write(place.path().join("outside/key"), "secret").unwrap();
+        fs::write(charm.join("charmcraft.yaml"), "name: c\n").unwrap();
+        (place, charm)
+    }
+
+    #[test]
+    fn what_a_link_leads_to_outside_is_not_packed() {
+        for (link, target) in [
+            ("config.yaml", "../outside/key"),
+            ("README.md", "/etc/hostname"),
+            ("templates", "../outside"),
+            ("assets", "/etc"),
+        ] {
+            let (_place, charm) = charm();
+            symlink(target, charm.join(link)).unwrap();
+            let refused = Contents::of(&charm).unwrap_err();
+            assert!(matches!(&refused, PackError::LeadsOut(path) if path.ends_with(link)), "{refused}");
+        }
+        let (_place, charm) = charm();
+        symlink("../../outside", charm.join("files/own/there")).unwrap();
+        assert!(matches!(Contents::of(&charm).unwrap_err(), PackError::NotAFile(_)));
+    }
+
+    #[test]
+    fn a_link_within_the_charm_is_followed() {
+        let (_place, charm) = charm();
+        fs::write(charm.join("files/text"), "own").unwrap();
+        symlink("files/text", charm.join("README.md")).unwrap();
+        symlink("files", charm.join("templates")).unwrap();
+        let contents = Contents::of(&charm).unwrap();
+        assert_eq!(contents.get("README.md"), Some(b"own".as_slice()));
+        assert_eq!(contents.get("templates/text"), Some(b"own".as_slice()));
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let (_place, charm) = charm();
+        fs::remove_file(charm.join("charmcraft.yaml")).unwrap();
+        let done = std::process::Command::new("mkfifo").arg(charm.join("charmcraft.yaml")).status().unwrap();
+        assert!(done.success());
+        assert!(matches!(Contents::of(&charm).unwrap_err(), PackError::NotAFile(_)));
+    }
 }

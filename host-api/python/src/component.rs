@@ -1,12 +1,20 @@
 //! Running `componentize-py`.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::process::ExitStatusExt as _, path::Path};
 
 use crate::{PythonError, python::Python};
 
-/// Runs the tool that lies in the directory of the first argument, with the others.
-const RUN: &str =
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from componentize_py import script; sys.exit(script())";
+/// Runs the tool that lies in the directory of the first argument, with the others, for no more CPU time than the second
+/// says: it runs what stands at the top of the charm's modules, in an interpreter of its own, and that may have no end.
+const RUN: &str = "import resource, sys
+sys.path.insert(0, sys.argv.pop(1))
+most = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+from componentize_py import script
+sys.exit(script())";
+
+/// Seconds of CPU time to build a component, which takes some 15.
+const MOST_SECONDS: u32 = 600;
 
 /// Where a component is built: the package, the charm and the contract lie below it.
 #[derive(Debug)]
@@ -28,15 +36,26 @@ impl Stage<'_> {
                 .env("VIRTUAL_ENV", &nothing)
                 .args(["-I", "-c", RUN])
                 .arg(tool)
+                .arg(MOST_SECONDS.to_string())
                 .args(["--quiet", "-d", "wit", "-w", "python-charm", "componentize"])
                 .args(["-p", "shim", "-p", "charm", "periapt_component", "-o"])
                 .arg(output),
         )?;
         match done.status.success() && output.exists() {
             true => Ok(()),
-            false => Err(PythonError::Build(reason(&String::from_utf8_lossy(&done.stderr)))),
+            false => Err(PythonError::Build(match done.status.signal() {
+                Some(signal) => stopped(signal),
+                None => reason(&String::from_utf8_lossy(&done.stderr)),
+            })),
         }
     }
+}
+
+/// What became of a build that was ended from outside.
+fn stopped(signal: i32) -> String {
+    format!(
+        "building it was stopped by signal {signal}: importing the charm may take no more than {MOST_SECONDS} s of CPU time"
+    )
 }
 
 /// What the charm itself said: the tool puts its own trace before and after it.

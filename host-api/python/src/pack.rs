@@ -81,10 +81,7 @@ impl Packer {
         let mut contents = Contents::of(directory)?;
         metadata::split(&mut contents)?;
         for part in ["src", "lib"] {
-            let path = directory.join(part);
-            if path.is_dir() {
-                contents.add(&path, part)?;
-            }
+            contents.add_part(directory, part)?;
         }
 
         let python = Python::find()?;

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from . import wheels
+from . import requirements, unpacked, wheels
 
 #: What native code is called.
 NATIVE = (".so", ".pyd", ".dll", ".dylib")
@@ -34,10 +34,17 @@ class VendorError(Exception):
 
 def vendor(charm: pathlib.Path, target: pathlib.Path, packages: list[str]) -> dict:
     """Install what a charm requires, and packages named besides; say what was installed and what is native."""
-    requirements = _requirements(charm) + packages
+    required, constraints = _requirements(charm)
+    required += packages
     target.mkdir(parents=True, exist_ok=True)
-    if requirements:
-        _pip(target, "--only-binary=:all:", *requirements)
+    if required:
+        with tempfile.TemporaryDirectory() as place:
+            wanted = []
+            for option, lines in (("-r", required), ("-c", constraints)):
+                listed = pathlib.Path(place) / f"listed{option}.txt"
+                listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+                wanted += [option, str(listed)] if lines else []
+            _pip(target, "--only-binary=:all:", *wanted)
     shutil.rmtree(target / "bin", ignore_errors=True)
     native = []
     for distribution in distributions(target):
@@ -65,23 +72,26 @@ def native_files(distribution: importlib.metadata.Distribution) -> Iterator[str]
             yield file.as_posix()
 
 
-def _requirements(charm: pathlib.Path) -> list[str]:
-    """What to tell pip that a charm requires."""
-    listed = charm / "requirements.txt"
-    if listed.exists():
-        return ["-r", str(listed)]
-    project = charm / "pyproject.toml"
-    if not project.exists():
-        return []
+def _requirements(charm: pathlib.Path) -> tuple[list[str], list[str]]:
+    """What a charm requires and what it constrains, in lines for pip."""
+    try:
+        listed = charm / "requirements.txt"
+        if listed.exists():
+            return requirements.of_file(charm, listed)
+        project = charm / "pyproject.toml"
+        if not project.exists():
+            return [], []
+        return [requirements.checked(line, "pyproject.toml") for line in _dependencies(project)], []
+    except requirements.RequirementError as error:
+        raise VendorError(str(error)) from None
+
+
+def _dependencies(project: pathlib.Path) -> list[str]:
+    """What pyproject.toml lists. Nothing else in it counts: the charm is not built."""
     with project.open("rb") as file:
         document = _toml().load(file)
     if "dependencies" in document.get("project", {}):
-        listed = [str(requirement) for requirement in document["project"]["dependencies"]]
-        for requirement in listed:
-            # To pip it would be one of its options.
-            if requirement.lstrip().startswith("-"):
-                raise VendorError(f"pyproject.toml: {requirement!r} is not a requirement")
-        return listed
+        return [str(requirement) for requirement in document["project"]["dependencies"]]
     if "dependencies" in document.get("tool", {}).get("poetry", {}):
         raise VendorError(
             "pyproject.toml lists its dependencies for poetry alone; "
@@ -123,11 +133,32 @@ def _remove(target: pathlib.Path, file: str | pathlib.PurePath) -> None:
 
 
 def _pip(target: pathlib.Path, *arguments: str) -> None:
-    command = [sys.executable, wheels.__file__, "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--no-compile", "--target", str(target), *arguments]
+    """Fetch what the arguments ask for, look at it, and unpack it. No code of any package is run by that."""
+    with tempfile.TemporaryDirectory() as place:
+        _run("download", "--dest", place, *arguments)
+        try:
+            fetched = [unpacked.pinned(wheel) for wheel in unpacked.checked(pathlib.Path(place))]
+        except unpacked.UnpackError as error:
+            raise VendorError(str(error)) from None
+        if fetched:
+            # Wheels for another interpreter were asked for above, and are taken as they are.
+            foreign = [argument for argument in arguments if argument.startswith(_FOREIGN)]
+            own = ["--no-compile", "--no-index", "--no-deps", "--only-binary=:all:", "--find-links", place]
+            _run("install", "--target", str(target), *own, *foreign, *fetched)
+
+
+#: Options that say which interpreter wheels are for.
+_FOREIGN = ("--platform=", "--implementation=", "--abi=", "--python-version=")
+
+
+def _run(verb: str, *arguments: str) -> None:
+    command = [sys.executable, wheels.__file__, verb, "--quiet", "--no-input", "--disable-pip-version-check", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode != 0:
         lines = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+        if lines == ["Exception:"]:
+            # What it did not expect it shows with its own trace; the reason stands last.
+            lines = done.stderr.strip().splitlines()[-1:]
         raise VendorError("pip: " + ("; ".join(lines) or done.stderr.strip() or f"exit code {done.returncode}"))
 
 

@@ -1,0 +1,111 @@
+"""What a charm requires, read before pip is.
+
+A line of requirements can say much more than what is required: where to fetch it, what to build, which other files to
+read. Building runs the package's own code on the packer's machine; and a source may be read by somebody who packs what
+he has not written. So names with versions are passed on, and wheels by URL; the rest is refused, line by line.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+
+#: The most bytes of requirements, in all files.
+MOST = 1 << 20
+
+_VERSION = r"\s*(?:===|==|~=|!=|<=|>=|<|>)\s*[0-9A-Za-z.*+!_-]+\s*"
+
+#: A name, extras, and what follows: versions or a URL, and after a semicolon a marker. No word begins as an option does.
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[A-Za-z0-9._, -]*\])?\s*"
+    rf"(?:@\s*(?P<url>\S+)\s*|(?:{_VERSION}(?:,{_VERSION})*)?|\({_VERSION}(?:,{_VERSION})*\)\s*)"
+    r"(?:;(?P<marker>(?:(?!\s-)[^;])*))?"
+)
+
+#: What pip would take for a file of this directory.
+_ARCHIVES = (".zip", ".whl", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".tbz", ".txz", ".tlz", ".lz", ".lzma")
+
+_HASH = re.compile(r"--hash[= ]sha(?:256|384|512):[0-9a-f]+")
+
+
+class RequirementError(Exception):
+    """A line that is not passed on; for the author to read."""
+
+
+def of_file(charm: pathlib.Path, path: pathlib.Path) -> tuple[list[str], list[str]]:
+    """What a file requires and what it constrains, with all files that it names; each one line for pip."""
+    required: list[str] = []
+    constraints: list[str] = []
+    left = MOST
+    waiting, seen = [(path, required)], set()
+    while waiting:
+        file, lines = waiting.pop(0)
+        if not _is_within(charm, file):
+            raise RequirementError(f"{_shown(charm, file)}: leads out of the charm's directory")
+        if (file.resolve(), id(lines)) in seen:
+            continue
+        seen.add((file.resolve(), id(lines)))
+        if not file.is_file():
+            raise RequirementError(f"{_shown(charm, file)}: no such file")
+        left -= file.stat().st_size
+        if left < 0:
+            raise RequirementError(f"{_shown(charm, file)}: requirements have at most {MOST >> 20} MiB")
+        for number, line in _lines(file.read_text(encoding="utf-8-sig", errors="replace")):
+            place = f"{_shown(charm, file)}:{number}"
+            option, _, rest = line.partition(" ") if " " in line else line.partition("=")
+            if option in ("-r", "--requirement"):
+                waiting.append((file.parent / rest.strip(), lines))
+            elif option in ("-c", "--constraint"):
+                waiting.append((file.parent / rest.strip(), constraints))
+            elif line in ("--require-hashes", "--prefer-binary", "--only-binary=:all:", "--only-binary :all:"):
+                continue
+            else:
+                lines.append(checked(line, place))
+    return required, constraints
+
+
+def checked(line: str, place: str) -> str:
+    """A requirement in one line, if it is one of a name and versions or of a wheel."""
+    if line.startswith("-"):
+        option = re.split(r"[ =]", line, maxsplit=1)[0]
+        raise RequirementError(
+            f"{place}: {option} is for the one who packs to say, not for the charm "
+            "(pip's own configuration: pip config, PIP_INDEX_URL)"
+        )
+    plain = _HASH.sub("", line).strip()
+    found = _REQUIREMENT.fullmatch(plain)
+    if found is None or found["name"].lower().endswith(_ARCHIVES):
+        raise RequirementError(f"{place}: {plain!r} is no name with versions; a directory, a repository or a link is not built")
+    url = (found["url"] or "").partition("#")[0]
+    if url and not (url.startswith("https://") and url.endswith(".whl") and "${" not in url):
+        raise RequirementError(f"{place}: {url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built")
+    return line
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that say something, put together where they go on, without comments; and their numbers."""
+    whole, began = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        began = began or number
+        if line.endswith("\\") and not line.lstrip().startswith("#"):
+            whole += line[:-1] + " "
+            continue
+        whole = re.sub(r"(^|\s)#.*$", "", whole + line).strip()
+        if whole:
+            yield began, re.sub(r"\s+", " ", whole)
+        whole, began = "", 0
+    whole = re.sub(r"(^|\s)#.*$", "", whole).strip()
+    if whole:
+        yield began, whole
+
+
+def _is_within(charm: pathlib.Path, file: pathlib.Path) -> bool:
+    return file.resolve().is_relative_to(charm.resolve())
+
+
+def _shown(charm: pathlib.Path, file: pathlib.Path) -> str:
+    try:
+        return file.relative_to(charm).as_posix()
+    except ValueError:
+        return file.as_posix()
