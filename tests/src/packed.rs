@@ -32,17 +32,21 @@ pub fn packed_changed(
     write(&copy, &module(name)?, &directory.join(format!("{name}-{edition}.charm")))
 }
 
-/// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory; of a charm in Python it copies the
-/// archive that `tools/python` made.
+/// Packs `charms/NAME` with the module that `tools/guest` built of it, into a directory; of a charm in Python, there or in
+/// `tests/guests`, it copies the archive that `tools/python` made.
 pub fn packed(name: &str, directory: &Path) -> anyhow::Result<PathBuf> {
-    if root()?.join("charms").join(name).join("src/charm.py").exists() {
+    let root = root()?;
+    if ["charms", "tests/guests"]
+        .iter()
+        .any(|place| root.join(place).join(name).join("src/charm.py").exists())
+    {
         let (made, archive) =
             (guests()?.join(format!("{name}.charm")), directory.join(format!("{name}.charm")));
         fs::copy(&made, &archive)
             .with_context(|| format!("{}: not packed yet? run tools/python pack", made.display()))?;
         return Ok(archive);
     }
-    write(&root()?.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
+    write(&root.join("charms").join(name), &module(name)?, &directory.join(format!("{name}.charm")))
 }
 
 /// The module that `tools/guest` built of `charms/NAME`.

@@ -11,7 +11,6 @@ use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, inspect};
 use periapt_hook::{ContextError, HookContext, HookInputs, Limits};
 use periapt_host_api::{
     CharmDigest, ResourceName, Timestamp,
-    budget::BudgetSettings,
     charm::CharmMeta,
     commit::{EarlyEffect, HookEffects},
     view::ResourceView,
@@ -171,13 +170,13 @@ impl Play {
         let at = scene.now.unwrap_or_else(Timestamp::now);
         let (resources, contents) = resources(scene, charm.meta)?;
         let event = event::event(scene, charm.meta)?;
-        let settings = BudgetSettings::default();
+        let stage = Arc::new(Stage::new(scene, at, contents)?);
+        let view = view::view(scene, &event, charm, &resources, at)?;
+        let settings = view.budgets(scene.unit.application());
         let budgets = match event.task() {
             Some(_) => Budgets::of_action(&settings),
             None => Budgets::of_hook(&settings),
         };
-        let stage = Arc::new(Stage::new(scene, at, contents)?);
-        let view = view::view(scene, &event, charm, &resources, at)?;
         let inputs = HookInputs {
             limits: Limits::of_hook(&view, &scene.unit),
             view,

@@ -11,6 +11,7 @@ use periapt_host_api::{
     ApplicationName, EndpointName, ModelName, ModelUuid, RelationId, ResourceName, StorageId, Timestamp,
     UnitName,
     action::Parameters,
+    budget::{BudgetError, BudgetKey, BudgetSettings},
     charm::{CharmMeta, StorageMeta},
     network::{Bindings, HostInterface, Spaces},
     ports::PortRange,
@@ -96,12 +97,27 @@ pub struct Scene {
     /// Parameters of the action that the event runs, as the charm is told them.
     #[serde(default)]
     pub parameters: Parameters,
+    /// What the hook may use, as `model-config` takes it (`"hook-cpu-budget": "5s"`); the defaults stand for the rest.
+    #[serde(default)]
+    pub budgets: BTreeMap<BudgetKey, String>,
     /// The time that the hook sees; none: the host's.
     #[serde(default)]
     pub now: Option<Timestamp>,
     /// 64 hex digits, from which all of the hook's randomness comes; none: drawn anew.
     #[serde(default)]
     pub seed: Option<String>,
+}
+
+impl Scene {
+    /// What was said of budgets.
+    ///
+    /// # Errors
+    /// [`SceneError::Budget`]
+    pub(crate) fn budget_settings(&self) -> Result<BudgetSettings, SceneError> {
+        let mut settings = BudgetSettings::default();
+        self.budgets.iter().try_for_each(|(key, text)| settings.set(*key, text))?;
+        Ok(settings)
+    }
 }
 
 fn first() -> u32 {
@@ -265,6 +281,9 @@ pub enum SceneError {
         /// What is wrong.
         reason: String,
     },
+    /// A budget that none can be set to.
+    #[error("budgets: {0}")]
+    Budget(#[from] BudgetError),
     /// A seed that is none.
     #[error("the seed is not 64 hex digits")]
     Seed,

@@ -144,7 +144,7 @@ fn application(
         update_status_interval: None,
         status: scene.application_status.as_ref().map(|said| status(said, now)),
         exposed: false,
-        budgets: Default::default(),
+        budgets: scene.budget_settings()?,
         resources: resources.clone(),
     })
 }
