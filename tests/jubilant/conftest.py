@@ -22,6 +22,11 @@ DELAY = 0.1
 PATIENCE = 90.0
 
 
+def guests() -> pathlib.Path:
+    """Where the components of the repository's charms lie."""
+    return pathlib.Path(os.environ.get('PERIAPT_GUESTS', ROOT / 'target/guests'))
+
+
 class Juju(jubilant.Juju):
     """jubilant's client, which waits as this suite waits."""
 
@@ -57,7 +62,6 @@ def controller(binary: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope='session')
 def charm(binary: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., pathlib.Path]:
     """Packs charms of this repository: `charm('mysql')`, or another edition of one, `charm('mysql', 'next')`."""
-    guests = pathlib.Path(os.environ.get('PERIAPT_GUESTS', ROOT / 'target/guests'))
     place = tmp_path_factory.mktemp('charms')
 
     def packed(name: str, edition: str = '') -> pathlib.Path:
@@ -70,7 +74,7 @@ def charm(binary: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
                 text = (directory / 'charmcraft.yaml').read_text()
                 (copy / 'charmcraft.yaml').write_text(f'# {edition}\n{text}')
                 directory = copy
-            module = guests / f'{name.replace("-", "_")}.wasm'
+            module = guests() / f'{name.replace("-", "_")}.wasm'
             subprocess.run([binary, 'pack', directory, '--wasm', module, '-o', archive, '--quiet'], check=True)
         return archive
 

@@ -5,15 +5,17 @@ What is said that has no counterpart here (an operating system, an architecture,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import platform
+import subprocess
 import time
 
 import jubilant
 import pytest
 import pytest_jubilant
-from conftest import Juju
+from conftest import ROOT, Juju, guests
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,16 @@ ARCH = {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), platform.
 
 def shown(juju: Juju, *command: str) -> dict:
     return json.loads(juju.cli(*command, '--format', 'json'))
+
+
+def test_what_was_packed_is_told_to_programs(binary, charm, tmp_path):
+    archive = tmp_path / 'mysql.charm'
+    wasm = guests() / 'mysql.wasm'
+    command = [binary, 'pack', ROOT / 'charms/mysql', '--wasm', wasm, '-o', archive, '--format', 'json', '--quiet']
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, encoding='utf-8').stdout)
+    assert told['charms'] == [str(archive)] and told['name'] == 'mysql' and told['warnings'] == []
+    assert told['bytes'] == archive.stat().st_size
+    assert told['digest'] == hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
 @pytest.mark.juju_setup

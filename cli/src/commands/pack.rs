@@ -5,11 +5,14 @@ pub(crate) mod source;
 
 use std::{fs, path::PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use periapt_python::PackedPython;
+use serde::Serialize;
 
 use crate::{
     context::Context,
     error::{Explain as _, Result, with_source},
+    output::{Sink, to_json},
 };
 
 /// Make a charm's archive
@@ -26,7 +29,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   periapt pack ./my-charm
-  periapt pack charms/mysql --wasm target/guests/mysql.wasm -o mysql.charm")]
+  periapt pack charms/mysql --wasm target/guests/mysql.wasm -o mysql.charm
+  periapt pack --format json")]
 pub(crate) struct Pack {
     /// The charm's directory, with charmcraft.yaml
     #[arg(default_value = ".")]
@@ -37,16 +41,41 @@ pub(crate) struct Pack {
     /// The archive, if it is not to be NAME.charm here
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Tell on standard output, too, what was packed
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+/// In which form it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// JSON, on one line: `charms` as charmcraft names them, and what they are
+    Json,
+}
+
+/// What was packed, for programs.
+#[derive(Debug, Serialize)]
+struct Done {
+    /// The archive's path; a list, as charmcraft has it.
+    charms: [String; 1],
+    name: String,
+    digest: String,
+    bytes: usize,
+    warnings: Vec<String>,
 }
 
 impl Pack {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
-        let packed = match python::is_wanted(&self.directory, self.wasm.as_deref()) {
-            true => python::pack(&self.directory, context)?,
+        let (packed, warnings) = match python::is_wanted(&self.directory, self.wasm.as_deref()) {
+            true => {
+                let PackedPython { packed, warnings } = python::pack(&self.directory, context)?;
+                (packed, warnings)
+            }
             false => {
                 let code = source::of(&self.directory, self.wasm.as_deref(), context)?;
-                periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, code.built.files)
-                    .map_err(with_source)?
+                let files = code.built.files;
+                let packed = periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, files);
+                (packed.map_err(with_source)?, Vec::new())
             }
         };
         let name = &packed.inspected.meta.name;
@@ -58,7 +87,15 @@ impl Pack {
             packed.bytes.len(),
             packed.inspected.digest.short()
         ));
-        Ok(())
+        let Some(Format::Json) = self.format else { return Ok(()) };
+        let done = Done {
+            charms: [output.display().to_string()],
+            name: name.to_string(),
+            digest: packed.inspected.digest.to_string(),
+            bytes: packed.bytes.len(),
+            warnings: warnings.iter().map(ToString::to_string).collect(),
+        };
+        Sink::new(None, context.color)?.write(&to_json(&done)?)
     }
 }
 

@@ -153,7 +153,7 @@ async function component(program) {
 /** What the component depends on; TOOLS has its versions in its name. */
 function key(program) {
   const hash = createHash("sha256").update(program);
-  for (const name of ["world.wit", "deps/charm.wit", "deps/random.wit"]) {
+  for (const name of ["world.wit", "deps/charm.wit", "deps/filesystem.wit", "deps/random.wit"]) {
     hash.update(readFileSync(join(scratch, "wit", name)));
   }
   return hash.digest("hex");

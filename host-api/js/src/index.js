@@ -2,6 +2,7 @@
 export { RelationBag, OwnBag } from "./bag.js";
 export { handler, on } from "./charm.js";
 export { Refused } from "./error.js";
+export { listFiles, makeDirectory, readFile, readText, removeFile, writeFile } from "./files.js";
 export { log } from "./log.js";
 export { Relation } from "./relation.js";
 export { Secret } from "./secret.js";

@@ -120,6 +120,10 @@ export class Unit {
   storage(name) {
     return storage.list(name ?? null);
   }
+  /** The directory of a storage, by its id. */
+  storageLocation(id) {
+    return ask(`storage ${id}`, () => storage.get(id)).location;
+  }
   addStorage(name, count = 1) {
     ask(`storage ${name}`, () => storage.add(name, count));
   }

@@ -2,7 +2,20 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refused, active, blocked, log, on, tool } from "@periapt/charm";
+import {
+  Refused,
+  active,
+  blocked,
+  listFiles,
+  log,
+  makeDirectory,
+  on,
+  readFile,
+  readText,
+  removeFile,
+  tool,
+  writeFile,
+} from "@periapt/charm";
 import { Harness, HookFailed } from "@periapt/charm/testing";
 
 /** What the charm does at `update-status`; each test says. */
@@ -150,4 +163,30 @@ test("options, state, later events and hook tools are as the unit has them", () 
   });
   assert.deepEqual(unit.stored, { a: "1", b: "" });
   assert.equal(unit.pending[0].json, '{"n":1}');
+});
+
+test("files of resources, storage and /tmp are read and written", () => {
+  const page = { path: "/resources/page/page.txt", revision: 1, size: 6, sha256: "00" };
+  const unit = new Harness("app/0").resource("page", page).addFile(page.path, "h\u00e4llo").storage("data/0");
+  told(unit, (it) => {
+    const { path } = it.resource("page");
+    assert.equal(readText(path), "h\u00e4llo");
+    assert.equal(readFile(path).length, 6);
+    assert.throws(() => readFile("/srv/data/seen"), /^Error: cannot read \/srv\/data\/seen: no-entry$/);
+    makeDirectory("/srv/data");
+    assert.deepEqual(listFiles("/srv/data"), []);
+    assert.equal(it.storageLocation("data/0"), "/srv/data");
+    assert.throws(() => it.storageLocation("data/7"), Refused);
+    writeFile("/srv/data/seen", "once");
+    writeFile("/tmp/scratch", new Uint8Array([1, 2]));
+    assert.deepEqual([listFiles("/srv/data"), listFiles("/tmp")], [["seen"], ["scratch"]]);
+    assert.throws(() => readFile("/srv/data"), /is-directory/);
+  });
+  assert.equal(unit.file("/srv/data/seen"), "once");
+  told(unit, () => {
+    assert.throws(() => listFiles("/tmp"), /cannot list \/tmp: no-entry/);
+    removeFile("/srv/data/seen");
+    assert.throws(() => removeFile("/srv/data/seen"), /cannot remove/);
+  });
+  assert.equal(unit.file("/srv/data/seen"), undefined);
 });

@@ -173,10 +173,12 @@ export interface Unit {
   /** Those that this unit looks after. */
   readonly ownSecrets: Secret[];
 
-  /** The file of a resource. Code in JavaScript cannot open it: see `docs/languages.md`. */
+  /** The file of a resource; {@link readFile} reads it. */
   resource(name: string): { path: string; revision: number; size: number; sha256: string };
   /** The ids of the unit's storage, of one name or of all. */
   storage(name?: string): string[];
+  /** The directory of a storage, by its id. */
+  storageLocation(id: string): string;
   addStorage(name: string, count?: number): void;
 
   network(binding: string, relation?: Relation): NetworkInfo;
@@ -187,6 +189,20 @@ export interface Unit {
   cancel(id: number): void;
   readonly pending: { id: number; name: string; data: unknown; after: number | null }[];
 }
+
+/** The content of a file: of storage, of a resource, of the charm's own directory, or of /tmp. */
+export function readFile(path: string): Uint8Array;
+/** The same, as text. */
+export function readText(path: string): string;
+/**
+ * Writes a file, or puts it in another's place. What is written to storage stays, also if the hook fails; /tmp lasts as long as
+ * the hook.
+ */
+export function writeFile(path: string, content: string | Uint8Array): void;
+/** The names in a directory, sorted. */
+export function listFiles(path: string): string[];
+export function removeFile(path: string): void;
+export function makeDirectory(path: string): void;
 
 export type Condition = "leader" | { config: string } | { bag: RelationBag; key: string };
 

@@ -27,10 +27,15 @@ export class Harness {
   tools(
     answer: (name: string, args: string[], stdin: Uint8Array | null) => { code?: number; stdout?: string; stderr?: string },
   ): this;
-  /** Gives the unit storage by its id, such as `data/0`, without an event. */
-  storage(id: string): this;
+  /** Gives the unit storage by its id, such as `data/0`, without an event; in a directory, `/srv/data` unless said. */
+  storage(id: string, location?: string): this;
   /** Attaches a file as the content of a resource. */
   resource(name: string, file: { path: string; revision: number; size: number; sha256: string }): this;
+
+  /** Puts a file where the charm finds it: in storage, in the charm's directory, at a resource's path. */
+  addFile(path: string, content: string | Uint8Array): this;
+  /** The content of a file as text. Files below /tmp are empty at each hook's beginning. */
+  file(path: string): string | undefined;
 
   /** Grants the unit a secret of another application's, without an event; answers its URI. */
   grantSecret(content: Texts): string;

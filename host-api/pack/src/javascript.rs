@@ -35,10 +35,11 @@ const LOCK: &str = include_str!("../../js/pack/package-lock.json");
 /// What puts them to work.
 const BUILD: &str = include_str!("../../js/pack/build.mjs");
 
-/// The world of a charm in JavaScript: all of the contract, and chance.
-const WORLD: [File; 3] = [
+/// The world of a charm in JavaScript: all of the contract, files, and chance.
+const WORLD: [File; 4] = [
     ("world.wit", include_bytes!("../../js/pack/world.wit")),
     ("deps/charm.wit", CONTRACT.as_bytes()),
+    ("deps/filesystem.wit", include_bytes!("../../js/pack/filesystem.wit")),
     ("deps/random.wit", include_bytes!("../../js/pack/random.wit")),
 ];
 

@@ -9,6 +9,7 @@ mod error;
 mod finding;
 mod metadata;
 mod pack;
+mod parts;
 mod python;
 mod shim;
 mod tools;

@@ -11,6 +11,7 @@ use crate::{
     Finding, PythonError, Severity,
     component::Stage,
     metadata,
+    parts::Parts,
     python::Python,
     shim,
     tools::{COMPONENTIZE, Tools},
@@ -79,6 +80,14 @@ impl Packer {
         let directory = &fs::canonicalize(directory)
             .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
         let mut contents = Contents::of(directory)?;
+        let charmcraft =
+            contents.get("charmcraft.yaml").map(|text| String::from_utf8_lossy(text).into_owned());
+        let parts = Parts::of(charmcraft.as_deref().unwrap_or_default())?;
+        let (errors, mut told) = split(parts.findings.clone());
+        if !errors.is_empty() {
+            return Err(PythonError::CannotRun(errors));
+        }
+        parts.add_files(directory, &mut contents)?;
         metadata::split(&mut contents)?;
         for part in ["src", "lib"] {
             contents.add_part(directory, part)?;
@@ -101,12 +110,13 @@ impl Packer {
         let packing = Packing { python: &python, package: &package };
         at(Step::Dependencies);
         let venv = charm.join("venv");
-        packing.vendor(directory, &venv)?;
+        let required = requirements(directory, &parts, &below("requires"))?;
+        packing.vendor(required.as_deref().unwrap_or(directory), &venv)?;
         contents.add(&venv, "venv")?;
 
         at(Step::Sources);
-        let (errors, warnings) =
-            packing.check(&charm)?.into_iter().partition::<Vec<_>, _>(|it| it.severity == Severity::Error);
+        let (errors, warnings) = split(packing.check(&charm)?);
+        told.extend(warnings);
         if !errors.is_empty() {
             return Err(PythonError::CannotRun(errors));
         }
@@ -122,8 +132,37 @@ impl Packer {
         let component = below("charm.wasm");
         Stage { directory: stage.path() }.build(&python, &tool, &component)?;
         at(Step::Archive);
-        Ok(PackedPython { packed: contents.pack(&component)?, warnings })
+        Ok(PackedPython { packed: contents.pack(&component)?, warnings: told })
     }
+}
+
+/// What makes packing pointless, and what is only told.
+fn split(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
+    findings.into_iter().partition(|finding| finding.severity == Severity::Error)
+}
+
+/// Where parts ask for other requirements than there are by default: a directory with these in one file.
+fn requirements(directory: &Path, parts: &Parts, place: &Path) -> Result<Option<PathBuf>, PythonError> {
+    let default = "requirements.txt".to_owned();
+    let mut files = parts.requirements.clone();
+    if files.is_empty() && parts.packages.is_empty() {
+        return Ok(None);
+    }
+    if files.is_empty() && directory.join(&default).is_file() {
+        files.push(default.clone());
+    }
+    let mut text = String::new();
+    for file in files {
+        let path = directory.join(file);
+        let read = fs::read_to_string(&path).map_err(|source| PythonError::Io { path, source })?;
+        text.push_str(&read);
+        text.push('\n');
+    }
+    text.extend(parts.packages.iter().map(|package| format!("{package}\n")));
+    let path = place.join(default);
+    let written = fs::create_dir_all(place).and_then(|()| fs::write(&path, text));
+    written.map_err(|source| PythonError::Io { path, source })?;
+    Ok(Some(place.to_owned()))
 }
 
 fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {

@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use periapt_archive::{COMPONENT, Packed};
-use periapt_python::{Packer, PythonError, is_python_charm};
+use periapt_archive::COMPONENT;
+use periapt_python::{PackedPython, Packer, PythonError, is_python_charm};
 
 use crate::{
     context::Context,
@@ -19,7 +19,7 @@ pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
 }
 
 /// Packs one, and says what will not work in it.
-pub(super) fn pack(directory: &Path, context: &Context) -> Result<Packed> {
+pub(super) fn pack(directory: &Path, context: &Context) -> Result<PackedPython> {
     let packer = Packer::new(&DataDir::cache_from_environment()?);
     let bar = spinner();
     let packed = packer.pack(directory, &mut |step| match bar.is_hidden() {
@@ -33,7 +33,7 @@ pub(super) fn pack(directory: &Path, context: &Context) -> Result<Packed> {
     for warning in &packed.warnings {
         note(format_args!("WARNING {warning}"));
     }
-    Ok(packed.packed)
+    Ok(packed)
 }
 
 /// What is being done, as long as it is.

@@ -2,6 +2,7 @@
 export * as actions from "periapt:charm/actions@0.1.0";
 export * as config from "periapt:charm/config@0.1.0";
 export * as events from "periapt:charm/events@0.1.0";
+export * as files from "./files.js";
 export * as goalState from "periapt:charm/goal-state@0.1.0";
 export * as hookTools from "periapt:charm/hook-tools@0.1.0";
 export * as identity from "periapt:charm/identity@0.1.0";

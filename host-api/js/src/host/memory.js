@@ -10,6 +10,7 @@ const answered = (table) =>
 export const actions = answered(answers.actions);
 export const config = answered(answers.config);
 export const events = answered(answers.events);
+export const files = answered(answers.files);
 export const goalState = answered(answers.goalState);
 export const hookTools = answered(answers.hookTools);
 export const identity = answered(answers.identity);

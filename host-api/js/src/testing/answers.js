@@ -185,6 +185,10 @@ export const actions = {
 
 export const storage = {
   list: ({ storage }, name) => storage.filter((id) => name === null || id.split("/")[0] === name),
+  get({ storageLocations }, id) {
+    const location = storageLocations.get(id) ?? refuse("not-found", `storage "${id}" not found`);
+    return { kind: "filesystem", location };
+  },
   add({ durable }, name, count) {
     if (count === 0) refuse("invalid-argument", 'cannot parse count: count must be greater than zero, got "0"');
     durable.addedStorage.set(name, (durable.addedStorage.get(name) ?? 0) + count);
@@ -194,6 +198,34 @@ export const storage = {
 export const resources = {
   get: ({ resources }, name) =>
     resources.get(name) ?? refuse("not-found", `could not download resource: resource "${name}" not found`),
+};
+
+const unreadable = (what, path, code) => new Error(`cannot ${what} ${path}: ${code}`);
+const isDirectory = ({ files }, path) => [...files.keys()].some((file) => file.startsWith(`${path.replace(/\/+$/, "")}/`));
+
+/** Files in memory, with WASI's words for what goes wrong. */
+export const files = {
+  read(state, path) {
+    const content = state.files.get(path);
+    if (content === undefined) throw unreadable("read", path, isDirectory(state, path) ? "is-directory" : "no-entry");
+    return content;
+  },
+  write: (state, path, bytes) => void state.files.set(path, Uint8Array.from(bytes)),
+  list(state, path) {
+    const inside = `${path.replace(/\/+$/, "")}/`;
+    const below = [...state.files.keys()].filter((file) => file.startsWith(inside));
+    if (below.length === 0) throw unreadable("list", path, state.files.has(path) ? "not-directory" : "no-entry");
+    const names = below.map((file) => file.slice(inside.length).split("/")[0]).filter((name) => name !== "");
+    return [...new Set(names)].sort();
+  },
+  remove(state, path) {
+    if (!state.files.delete(path)) throw unreadable("remove", path, "no-entry");
+  },
+  /** An empty file of no name stands for a directory that holds nothing yet. */
+  makeDirectory(state, path) {
+    if (isDirectory(state, path) || state.files.has(path)) throw unreadable("make", path, "exist");
+    state.files.set(`${path}/`, new Uint8Array());
+  },
 };
 
 const address = ({ address }, which) => address ?? refuse("not-ready", `no ${which} address(es) found`);

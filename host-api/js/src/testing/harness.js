@@ -59,9 +59,10 @@ export class Harness {
     return this;
   }
 
-  /** Gives the unit storage by its id, such as `data/0`, without an event. */
-  storage(id) {
+  /** Gives the unit storage by its id, such as `data/0`, without an event; in a directory, `/srv/data` unless said. */
+  storage(id, location = `/srv/${id.split("/")[0]}`) {
     this.#state.storage.push(id);
+    this.#state.storageLocations.set(id, location);
     return this;
   }
 
@@ -69,6 +70,18 @@ export class Harness {
   resource(name, file) {
     this.#state.resources.set(name, file);
     return this;
+  }
+
+  /** Puts a file where the charm finds it: in storage, in the charm's directory, at a resource's path. */
+  addFile(path, content) {
+    this.#state.files.set(path, typeof content === "string" ? encode(content) : Uint8Array.from(content));
+    return this;
+  }
+
+  /** The content of a file as text; undefined if there is none. What hooks wrote below /tmp went with them. */
+  file(path) {
+    const content = this.#state.files.get(path);
+    return content === undefined ? undefined : decode(content);
   }
 
   /** Grants the unit a secret of another application's, without an event; answers its URI. */
@@ -103,6 +116,7 @@ export class Harness {
     const state = this.#state;
     const before = structuredClone(state.durable);
     state.portsBefore = before.ports;
+    for (const path of [...state.files.keys()].filter((path) => path.startsWith("/tmp/"))) state.files.delete(path);
     if (state.action !== null) state.action.running = tag === "action";
     const event = val === undefined ? { tag } : { tag, val };
     try {

@@ -7,7 +7,9 @@ export class State {
     this.address = "10.0.0.1";
     this.config = new Map();
     this.storage = [];
+    this.storageLocations = new Map();
     this.resources = new Map();
+    this.files = new Map();
     this.goal = { units: [], relations: [] };
     this.network = new Map();
     this.tool = (name) => ({ code: 1, stderr: `ERROR the harness has no answer for ${name}\n` });

@@ -1,0 +1,329 @@
+//! What `parts` of charmcraft.yaml ask for: which requirements are brought in, which files go along, and, by line, what is
+//! not done here. Nothing that a part says is run.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Component, Path},
+};
+
+use periapt_archive::Contents;
+use periapt_host_api::yaml;
+use serde_json::{Map, Value};
+
+use crate::{Finding, PythonError, Severity};
+
+/// Where parts stand.
+const FILE: &str = "charmcraft.yaml";
+
+/// The one program that a charm has here.
+const PROGRAM: &str = "src/charm.py";
+
+/// What builds packages, and is no dependency of a charm's.
+const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
+
+/// What parts ask for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Files of requirements in the place of requirements.txt; none: what there is by default.
+    pub(crate) requirements: Vec<String>,
+    /// Packages besides.
+    pub(crate) packages: Vec<String>,
+    /// Files and directories of the charm's that go along, and where they go.
+    files: Vec<(String, String)>,
+    /// What is not done, or cannot be.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Parts {
+    /// Reads them; a file without parts asks for nothing.
+    pub(crate) fn of(text: &str) -> Result<Self, PythonError> {
+        let mut parts = Self::default();
+        if text.trim().is_empty() {
+            return Ok(parts);
+        }
+        let whole: BTreeMap<String, Value> = yaml::parse(text)?;
+        for (name, part) in whole.get("parts").and_then(Value::as_object).into_iter().flatten() {
+            let empty = Map::new();
+            let part = part.as_object().unwrap_or(&empty);
+            let mut reader = Reader { text, name, part, parts: &mut parts };
+            reader.read();
+        }
+        Ok(parts)
+    }
+
+    /// Puts what goes along into an archive.
+    pub(crate) fn add_files(&self, directory: &Path, contents: &mut Contents) -> Result<(), PythonError> {
+        for (from, to) in &self.files {
+            let path = directory.join(from);
+            let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
+            let real = fs::canonicalize(&path).map_err(failed)?;
+            if !real.starts_with(directory) {
+                return Err(failed(io::Error::other("it leads out of the charm's directory")));
+            }
+            if real.is_file() {
+                contents.insert(to.clone(), fs::read(&real).map_err(failed)?);
+                continue;
+            }
+            for entry in fs::read_dir(&real).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let place = if to.is_empty() { name } else { format!("{to}/{name}") };
+                match entry.file_type().map_err(failed)? {
+                    kind if kind.is_dir() => contents.add(&entry.path(), &place)?,
+                    kind if kind.is_file() => {
+                        contents.insert(place, fs::read(entry.path()).map_err(failed)?);
+                    }
+                    _ => {
+                        return Err(failed(io::Error::other(format!(
+                            "{place} is neither file nor directory"
+                        ))));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One part, while it is read.
+struct Reader<'a> {
+    text: &'a str,
+    name: &'a str,
+    part: &'a Map<String, Value>,
+    parts: &'a mut Parts,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        let plugin = self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name).to_owned();
+        match plugin.as_str() {
+            "charm" => self.charm(),
+            "python" => {
+                self.requirements("python-requirements");
+                self.packages("python-packages");
+            }
+            "poetry" | "uv" => {
+                for key in ["poetry-with", "uv-extras", "uv-groups"] {
+                    if !self.strings(key).is_empty() {
+                        self.warn(
+                            key,
+                            "groups and extras are not brought in: name what is needed as a dependency",
+                        );
+                    }
+                }
+            }
+            "dump" => return self.dump(),
+            "nil" | "bundle" => {}
+            "reactive" => self.find("plugin", Severity::Error, "reactive charms run programs of a machine's"),
+            other => self.warn(
+                "plugin",
+                &format!("plugin {other} is not run here, and nothing that it makes is there"),
+            ),
+        }
+        for key in ["override-build", "override-prime", "override-pull", "override-stage"] {
+            self.warn_of(key, "scripts of parts are not run here");
+        }
+        for key in ["stage-packages", "stage-snaps"] {
+            self.warn_of(key, "a sandbox has no packages of an operating system");
+        }
+        self.warn_of("organize", "files stay where they are; the plugin dump can organize them");
+        self.along(".");
+    }
+
+    fn charm(&mut self) {
+        self.requirements("charm-requirements");
+        self.packages("charm-python-packages");
+        self.packages("charm-binary-python-packages");
+        let entrypoint = self.part.get("charm-entrypoint").and_then(Value::as_str);
+        if let Some(other) = entrypoint.filter(|entrypoint| *entrypoint != PROGRAM) {
+            let text = format!("{other} cannot be the charm's program, which is {PROGRAM}");
+            self.find("charm-entrypoint", Severity::Error, &text);
+        }
+    }
+
+    /// Files of a directory of the charm's.
+    fn dump(&mut self) {
+        let source = self.part.get("source").and_then(Value::as_str).unwrap_or(".").to_owned();
+        if self.part.contains_key("source-type") || source.contains("://") || !is_below(&source) {
+            self.warn("source", "only directories of the charm's own can be dumped: nothing is fetched");
+            return;
+        }
+        let organize = self.part.get("organize").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (from, to) in &organize {
+            match to.as_str().filter(|to| is_plain(from) && is_plain(to)) {
+                Some(to) => {
+                    self.parts.files.push((below(&source, from), to.trim_end_matches('/').to_owned()))
+                }
+                None => self.warn("organize", &format!("{from} is no plain path, and stays out")),
+            }
+        }
+        let named = self.part.contains_key("prime") || self.part.contains_key("stage");
+        match (named, source.trim_end_matches('/')) {
+            (true, source) => self.along(source),
+            (false, "." | "") if organize.is_empty() => self.warn(
+                "source",
+                "of the charm's whole directory src, lib, templates, files and assets go along: name others by `prime`",
+            ),
+            (false, source) if organize.is_empty() => self.parts.files.push((source.to_owned(), String::new())),
+            (false, _) => {}
+        }
+    }
+
+    /// What `prime` names, below a directory of the charm's.
+    fn along(&mut self, source: &str) {
+        for path in self.strings("prime") {
+            match is_plain(&path) {
+                true => {
+                    let place = path.trim_end_matches('/').to_owned();
+                    self.parts.files.push((below(source, &place), place));
+                }
+                false => {
+                    self.warn("prime", &format!("{path} is no plain path: patterns count for nothing here"))
+                }
+            }
+        }
+    }
+
+    fn requirements(&mut self, key: &str) {
+        for file in self.strings(key) {
+            match is_plain(&file) {
+                true => self.parts.requirements.push(file),
+                false => self.find(key, Severity::Error, &format!("{file} is no file of the charm's")),
+            }
+        }
+    }
+
+    fn packages(&mut self, key: &str) {
+        let packages = self.strings(key).into_iter().filter(|package| {
+            let name: String =
+                package.chars().take_while(|c| c.is_alphanumeric() || "-_.".contains(*c)).collect();
+            !BUILDERS.contains(&name.replace('_', "-").as_str())
+        });
+        self.parts.packages.extend(packages);
+    }
+
+    fn strings(&self, key: &str) -> Vec<String> {
+        let listed = self.part.get(key).and_then(Value::as_array).into_iter().flatten();
+        listed.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    fn warn_of(&mut self, key: &str, message: &str) {
+        if self.part.contains_key(key) {
+            self.warn(key, message);
+        }
+    }
+
+    fn warn(&mut self, key: &str, message: &str) {
+        self.find(key, Severity::Warning, message);
+    }
+
+    fn find(&mut self, key: &str, severity: Severity, message: &str) {
+        let message = format!("part {}, {key}: {message}", self.name);
+        let line = line_of(self.text, self.name, key);
+        self.parts.findings.push(Finding { file: FILE.to_owned(), line, severity, message });
+    }
+}
+
+/// Whether a path leads to something in the charm's directory.
+fn is_below(path: &str) -> bool {
+    let inner = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
+    !path.is_empty() && Path::new(path).components().all(inner)
+}
+
+/// Whether it does, and is no pattern and no exclusion.
+fn is_plain(path: &str) -> bool {
+    is_below(path) && !path.starts_with('-') && !path.contains(['*', '?', '[', '(', '$'])
+}
+
+fn below(source: &str, path: &str) -> String {
+    match source {
+        "." | "" => path.to_owned(),
+        source => format!("{source}/{path}"),
+    }
+}
+
+/// The line of a part's key, from 1; of the part, if the key has no line of its own.
+fn line_of(text: &str, part: &str, key: &str) -> u32 {
+    let is = |line: &str, name: &str| {
+        let rest = line
+            .trim_start()
+            .strip_prefix(name)
+            .or_else(|| line.trim_start().strip_prefix(&format!("{name:?}")));
+        rest.is_some_and(|rest| rest.trim_start().starts_with(':'))
+    };
+    let mut numbered =
+        (1..).zip(text.lines()).skip_while(|(_, line)| !is(line, "parts") || line.starts_with(' '));
+    let found = numbered.find(|(_, line)| is(line, part));
+    let Some((at, first)) = found else { return 1 };
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = numbered.take_while(|(_, line)| line.trim().is_empty() || indent(line) > indent(first));
+    own.into_iter().find(|(_, line)| is(line, key)).map_or(at, |(line, _)| line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(parts: &Parts) -> Vec<String> {
+        parts.findings.iter().map(|finding| format!("{:?} {finding}", finding.severity)).collect()
+    }
+
+    #[test]
+    fn a_charm_says_what_it_requires() {
+        let text = "name: c\nparts:\n  charm:\n    plugin: charm\n    source: .\n    charm-requirements: [a.txt, b.txt]\n    \
+                    charm-binary-python-packages: [setuptools, wheel==1, pydantic]\n    charm-entrypoint: src/charm.py\n    \
+                    build-packages: [libffi-dev]\n    prime: [extra/data.json]\n";
+        let parts = Parts::of(text).unwrap();
+        assert_eq!(parts.requirements, ["a.txt", "b.txt"]);
+        assert_eq!(parts.packages, ["pydantic"]);
+        assert_eq!(parts.files, [("extra/data.json".to_owned(), "extra/data.json".to_owned())]);
+        assert_eq!(found(&parts), [""; 0]);
+        assert_eq!(Parts::of("name: c\n").unwrap(), Parts::default());
+    }
+
+    #[test]
+    fn what_is_not_done_is_told_by_name_and_line() {
+        let text = "parts:\n  charm:\n    charm-entrypoint: main.py\n    override-build: |\n      make\n    prime:\n      - '*.txt'\n\n  \
+                    tool: {plugin: go}\n  old:\n    plugin: reactive\n  away:\n    plugin: dump\n    source: https://example.com/x\n";
+        assert_eq!(
+            found(&Parts::of(text).unwrap()),
+            [
+                "Warning charmcraft.yaml:14: part away, source: only directories of the charm's own can be dumped: nothing is fetched",
+                "Error charmcraft.yaml:3: part charm, charm-entrypoint: main.py cannot be the charm's program, which is src/charm.py",
+                "Warning charmcraft.yaml:4: part charm, override-build: scripts of parts are not run here",
+                "Warning charmcraft.yaml:6: part charm, prime: *.txt is no plain path: patterns count for nothing here",
+                "Error charmcraft.yaml:11: part old, plugin: reactive charms run programs of a machine's",
+                "Warning charmcraft.yaml:9: part tool, plugin: plugin go is not run here, and nothing that it makes is there",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_dump_brings_directories_and_files_of_the_charm_along() {
+        let text = "parts:\n  one: {plugin: dump, source: extra/}\n  two: {plugin: dump, source: ., prime: [LICENSE]}\n  \
+                    three:\n    plugin: dump\n    source: more\n    organize: {a.txt: b/a.txt}\n  out: {plugin: dump, source: ../x}\n";
+        let parts = Parts::of(text).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let charm = fs::canonicalize(place.path()).unwrap();
+        for (path, content) in
+            [("extra/sub/x", "1"), ("extra/y", "2"), ("LICENSE", "3"), ("more/a.txt", "4"), ("rest", "5")]
+        {
+            fs::create_dir_all(charm.join(path).parent().unwrap()).unwrap();
+            fs::write(charm.join(path), content).unwrap();
+        }
+        let mut contents = Contents::default();
+        parts.add_files(&charm, &mut contents).unwrap();
+        assert_eq!(
+            contents.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            ["LICENSE", "b/a.txt", "sub/x", "y"]
+        );
+        assert_eq!(parts.findings.len(), 1, "{:?}", parts.findings);
+
+        // A link leads nowhere else.
+        std::os::unix::fs::symlink("/etc", charm.join("etc")).unwrap();
+        let parts = Parts::of("parts: {charm: {prime: [etc/hostname]}}\n").unwrap();
+        let error = parts.add_files(&charm, &mut Contents::default()).unwrap_err().to_string();
+        assert!(error.contains("leads out of the charm's directory"), "{error}");
+    }
+}
