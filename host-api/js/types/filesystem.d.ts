@@ -11,9 +11,11 @@ declare module "wasi:filesystem/types@0.2.12" {
       flags: { read?: boolean; write?: boolean },
     ): Descriptor;
     unlinkFileAt(path: string): void;
+    [Symbol.dispose](): void;
   }
   export class DirectoryEntryStream {
     readDirectoryEntry(): { type: string; name: string } | null | undefined;
+    [Symbol.dispose](): void;
   }
 }
 

@@ -73,6 +73,68 @@ fn a_charm_in_typescript_is_packed_from_its_sources_and_does_its_work() -> anyho
     Ok(())
 }
 
+/// What a charm in JavaScript does with files: more handles than a hook has at a time, and none that leads out.
+const FILES: &str = r#"
+import { active, listFiles, log, makeDirectory, on, readFile, readText, removeFile, writeFile } from "@periapt/charm";
+
+on("config-changed", (unit) => {
+  const data = unit.storageLocation("data/0");
+  log.info("page", readText(unit.resource("page").path), "of", readText(`${data}/old`));
+  makeDirectory("/tmp/below");
+  writeFile("/tmp/below/large", "x".repeat(200_000));
+  for (let i = 0; i < 300; i += 1) writeFile(`${data}/seen`, `${i}`);
+  removeFile(`${data}/old`);
+  log.info(listFiles(data).join(), listFiles("/tmp").join(), readFile("/tmp/below/large").length);
+  for (const path of ["/tmp/none", "/etc/passwd", "/tmp/../etc/passwd", data]) {
+    try {
+      log.info(readText(path));
+    } catch (error) {
+      log.info(error.message);
+    }
+  }
+  unit.status = active();
+});
+"#;
+
+#[test]
+fn a_charm_in_javascript_reads_and_writes_files() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    let metadata = "name: filer\ntype: charm\nsummary: x\ndescription: x\nstorage: {data: {type: filesystem, location: /srv/data}}\n\
+                    resources: {page: {type: file, filename: page.txt}}\n";
+    let directory = written(&periapt, "filer", &[("charmcraft.yaml", metadata), ("src/charm.js", FILES)])?;
+    let archive = periapt.path().join("filer.charm");
+    periapt.ok(["pack".as_ref(), directory.as_os_str(), "-o".as_ref(), archive.as_os_str()])?;
+    let (page, disk) = (periapt.path().join("page.txt"), periapt.path().join("disk"));
+    fs::write(&page, "h\u{e4}llo")?;
+    fs::create_dir(&disk)?;
+    fs::write(disk.join("old"), "before")?;
+    let scene = json!({
+        "unit": "filer/0",
+        "event": {"hook": "config-changed"},
+        "resources": {"page": page},
+        "storages": [{"id": "data/0", "directory": disk}],
+    });
+    let file = periapt.path().join("scene.json");
+    fs::write(&file, scene.to_string())?;
+    let tried: serde_json::Value =
+        serde_json::from_str(&periapt.ok(["try-hook".as_ref(), archive.as_os_str(), file.as_os_str()])?)?;
+    let said = tried["early"].as_array().into_iter().flatten().filter_map(|it| it["log"]["message"].as_str());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        [
+            "page h\u{e4}llo of before",
+            "seen below 200000",
+            "cannot read /tmp/none: no-entry",
+            "cannot read /etc/passwd: no-entry",
+            "cannot read /tmp/../etc/passwd: not-permitted",
+            "cannot read /srv/data: is-directory",
+        ],
+        "{tried}"
+    );
+    assert_eq!(fs::read_to_string(disk.join("seen"))?, "299");
+    Ok(())
+}
+
 /// What a charm in JavaScript does at `config-changed`, by its option `mode`.
 const WAYS: &str = r#"
 import { on, blocked } from "@periapt/charm";

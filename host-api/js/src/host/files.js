@@ -4,10 +4,14 @@ import { getDirectories } from "wasi:filesystem/preopens@0.2.12";
 /** How much is read and written at once. */
 const CHUNK = 65536;
 
+/** The directories that are open, asked for once a hook: each answer would be handles of its own. */
+let directories;
+
 /** The opened directory that a path lies in, and the rest of the path. The innermost one counts: /tmp before /. */
 function located(path) {
   const inside = (at) => path === at || path.startsWith(at.endsWith("/") ? at : `${at}/`);
-  const found = getDirectories().filter(([, at]) => inside(at));
+  directories ??= getDirectories();
+  const found = directories.filter(([, at]) => inside(at));
   if (found.length === 0) throw "no-entry";
   const [directory, at] = found.reduce((one, other) => (other[1].length > one[1].length ? other : one));
   return [directory, path.slice(at.length).replace(/^\/+/, "") || "."];
@@ -16,6 +20,15 @@ function located(path) {
 function opened(path, how, flags) {
   const [directory, rest] = located(path);
   return directory.openAt({ symlinkFollow: true }, rest, how, flags);
+}
+
+/** Lets go of what was opened once it was used: a hook has a bounded number of handles. */
+function using(handle, use) {
+  try {
+    return use(handle);
+  } finally {
+    handle[Symbol.dispose]();
+  }
 }
 
 /** What a call answers; what it refuses is told as an error with WASI's word for it. */
@@ -30,46 +43,49 @@ function asked(what, path, call) {
 
 /** @returns {Uint8Array} */
 export function read(path) {
-  return asked("read", path, () => {
-    const file = opened(path, {}, { read: true });
-    const chunks = [];
-    let length = 0;
-    for (let end = false; !end; ) {
-      const [bytes, last] = file.read(CHUNK, length);
-      chunks.push(bytes);
-      length += bytes.length;
-      end = last || bytes.length === 0;
-    }
-    const whole = new Uint8Array(length);
-    let at = 0;
-    for (const bytes of chunks) {
-      whole.set(bytes, at);
-      at += bytes.length;
-    }
-    return whole;
-  });
+  const chunks = [];
+  let length = 0;
+  asked("read", path, () =>
+    using(opened(path, {}, { read: true }), (file) => {
+      for (let end = false; !end; ) {
+        const [bytes, last] = file.read(CHUNK, length);
+        chunks.push(bytes);
+        length += bytes.length;
+        end = last || bytes.length === 0;
+      }
+    }),
+  );
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const bytes of chunks) {
+    whole.set(bytes, at);
+    at += bytes.length;
+  }
+  return whole;
 }
 
 export function write(path, bytes) {
-  asked("write", path, () => {
-    const file = opened(path, { create: true, truncate: true }, { write: true });
-    for (let at = 0; at < bytes.length; ) {
-      at += file.write(bytes.subarray(at, at + CHUNK), at);
-    }
-  });
+  asked("write", path, () =>
+    using(opened(path, { create: true, truncate: true }, { write: true }), (file) => {
+      for (let at = 0; at < bytes.length; ) at += file.write(bytes.subarray(at, at + CHUNK), at);
+    }),
+  );
 }
 
 /** @returns {string[]} */
 export function list(path) {
-  return asked("list", path, () => {
-    const entries = opened(path, { directory: true }, { read: true }).readDirectory();
-    const names = [];
-    for (;;) {
-      const entry = entries.readDirectoryEntry();
-      if (entry === undefined || entry === null) return names.sort();
-      names.push(entry.name);
-    }
-  });
+  return asked("list", path, () =>
+    using(opened(path, { directory: true }, { read: true }), (directory) =>
+      using(directory.readDirectory(), (entries) => {
+        const names = [];
+        for (;;) {
+          const entry = entries.readDirectoryEntry();
+          if (entry === undefined || entry === null) return names.sort();
+          names.push(entry.name);
+        }
+      }),
+    ),
+  );
 }
 
 export function remove(path) {
