@@ -205,17 +205,39 @@ fn table(listing: &Listing) -> String {
 impl Shown {
     fn of(credential: Credential, secrets: bool) -> Self {
         let mut details = credential.attributes;
-        details.retain(|key, _| secrets || !is_secret(key));
+        details.retain(|key, _| secrets || PUBLIC.contains(&key.as_str()));
         Self { auth_type: credential.auth_type, details }
     }
 }
 
-/// Whether an attribute is not for everybody's eyes, as its name has it: Juju knows that of each kind of cloud.
-fn is_secret(key: &str) -> bool {
-    ["secret", "password", "token", "private", "client-key", "cert", "file"]
-        .iter()
-        .any(|word| key.contains(word))
-}
+/// The attributes that Juju shows of the clouds that it knows. Any other is shown on request alone: what a cloud calls its
+/// secrets nobody here knows (`pass-phrase`, `maas-oauth`, `Token`).
+const PUBLIC: [&str; 24] = [
+    "access-key",
+    "application-id",
+    "application-object-id",
+    "client-email",
+    "client-id",
+    "domain-name",
+    "endpoint",
+    "fingerprint",
+    "managed-identity",
+    "managed-subscription-id",
+    "project-domain-name",
+    "project-id",
+    "rbac-id",
+    "region",
+    "service-account",
+    "subscription-id",
+    "tenancy",
+    "tenant-id",
+    "tenant-name",
+    "user",
+    "user-domain-name",
+    "username",
+    "version",
+    "vmfolder",
+];
 
 impl AddCredential {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
@@ -382,7 +404,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("credentials.yaml");
         let cloud: CloudName = "aws".parse().unwrap();
-        let text = "credentials:\n  aws:\n    default-region: x\n    mine: {auth-type: access-key, access-key: a, secret-key: b}\n";
+        let text = "credentials:\n  aws:\n    default-region: x\n    mine: {auth-type: access-key, access-key: a, \
+                    secret-key: b, pass-phrase: c, Token: d, maas-oauth: e}\n";
         fs::write(&path, text).unwrap();
         let mut read_back = read(&path, &cloud).unwrap();
         assert_eq!(read_back.len(), 1);
@@ -390,7 +413,7 @@ mod tests {
         assert_eq!(mine.auth_type, "access-key");
         let keys = |secrets| Shown::of(mine.clone(), secrets).details.into_keys().collect::<Vec<_>>();
         assert_eq!(keys(false), ["access-key"]);
-        assert_eq!(keys(true), ["access-key", "secret-key"]);
+        assert_eq!(keys(true), ["Token", "access-key", "maas-oauth", "pass-phrase", "secret-key"]);
         let error = read(&path, &"gce".parse().unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("no credentials for cloud \"gce\" in file "), "{error}");
         fs::write(&path, "credentials: {aws: {mine: {a: b}}}").unwrap();
