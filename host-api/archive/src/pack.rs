@@ -3,13 +3,15 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Cursor, Write as _},
+    io::{Cursor, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-use crate::{AdaptError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, adapt, inspect};
+use crate::{
+    AdaptError, COMPONENT, InspectError, Inspected, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED, adapt, inspect,
+};
 
 /// Files of a charm's directory that go into its archive, beside the component.
 const FILES: [&str; 10] = [
@@ -48,6 +50,12 @@ pub enum PackError {
     /// A link to something that is not the charm's: whoever packs it would give it away.
     #[error("{} leads out of the charm's directory; only what lies in it goes into an archive", .0.display())]
     LeadsOut(PathBuf),
+    /// More files than an archive may have.
+    #[error("{} has more files than go into an archive: {MAX_ENTRIES} at most", .0.display())]
+    TooMany(PathBuf),
+    /// Larger files than an archive may have.
+    #[error("{} is too much: the files of an archive have {MAX_UNPACKED} bytes together at most", .0.display())]
+    TooMuch(PathBuf),
     /// The code cannot become a component.
     #[error("{}: {source}", path.display())]
     Adapt {
@@ -83,6 +91,8 @@ pub struct Packed {
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     files: BTreeMap<String, Vec<u8>>,
+    /// How many bytes were read from the charm's directory.
+    read: u64,
 }
 
 impl Contents {
@@ -95,7 +105,7 @@ impl Contents {
         for name in FILES {
             let path = directory.join(name);
             if is_within(directory, &path)? {
-                contents.insert(name, read(&path)?);
+                contents.take(name.to_owned(), &path)?;
             }
         }
         if contents.get("charmcraft.yaml").is_none() && contents.get("metadata.yaml").is_none() {
@@ -123,7 +133,7 @@ impl Contents {
     /// stays there.
     ///
     /// # Errors
-    /// What is neither a file nor a directory, and what cannot be read.
+    /// What is neither a file nor a directory, what cannot be read, and more than an archive takes.
     pub fn add(&mut self, directory: &Path, place: &str) -> Result<(), PackError> {
         let failed = |source| PackError::Read { path: directory.to_owned(), source };
         for entry in fs::read_dir(directory).map_err(failed)? {
@@ -138,11 +148,22 @@ impl Contents {
             if kind.is_dir() {
                 self.add(&path, &place)?;
             } else if kind.is_file() {
-                self.insert(place, read(&path)?);
+                self.take(place, &path)?;
             } else {
                 return Err(PackError::NotAFile(path));
             }
         }
+        Ok(())
+    }
+
+    /// Reads a file, as long as all together are no more than an archive takes.
+    fn take(&mut self, place: String, path: &Path) -> Result<(), PackError> {
+        if self.files.len() >= MAX_ENTRIES {
+            return Err(PackError::TooMany(path.parent().unwrap_or(path).to_owned()));
+        }
+        let content = read(path, MAX_UNPACKED.saturating_sub(self.read))?;
+        self.read = self.read.saturating_add(content.len() as u64);
+        self.insert(place, content);
         Ok(())
     }
 
@@ -171,7 +192,7 @@ impl Contents {
     /// # Errors
     /// [`PackError`]; what would be refused at deploy is refused here.
     pub fn pack(self, wasm: &Path) -> Result<Packed, PackError> {
-        self.pack_code(wasm, &read(wasm)?)
+        self.pack_code(wasm, &read(wasm, MAX_UNPACKED)?)
     }
 
     fn pack_code(mut self, name: &Path, wasm: &[u8]) -> Result<Packed, PackError> {
@@ -222,12 +243,24 @@ fn is_within(charm: &Path, path: &Path) -> Result<bool, PackError> {
     if real.starts_with(charm) { Ok(true) } else { Err(PackError::LeadsOut(path.to_owned())) }
 }
 
-/// A file's content; of a pipe or a device there may be no end.
-fn read(path: &Path) -> Result<Vec<u8>, PackError> {
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+/// Reads a file of at most so many bytes. Not what ends never, nor what waits for somebody who writes.
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, PackError> {
+    let failed = |source| PackError::Read { path: path.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
         return Err(PackError::NotAFile(path.to_owned()));
     }
-    fs::read(path).map_err(|source| PackError::Read { path: path.to_owned(), source })
+    if metadata.len() > most {
+        return Err(PackError::TooMuch(path.to_owned()));
+    }
+    let mut content = Vec::new();
+    // It may grow meanwhile.
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
+    match content.len() as u64 > most {
+        true => Err(PackError::TooMuch(path.to_owned())),
+        false => Ok(content),
+    }
 }
 
 /// Sorted by path, without times, owners or modes of the machine that packs.

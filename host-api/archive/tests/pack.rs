@@ -2,9 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::PathBuf,
+};
 
-use periapt_archive::{AdaptError, Archive, PackError, WorldError, adapt, check_component, inspect, pack};
+use periapt_archive::{
+    AdaptError, Archive, MAX_ENTRIES, MAX_UNPACKED, PackError, WorldError, adapt, check_component, inspect,
+    pack,
+};
 use tempfile::TempDir;
 use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{ManglingAndAbi, Resolve};
@@ -134,4 +141,47 @@ fn a_directory_that_is_no_charm_is_named() {
     fs::remove_file(charm.path("charmcraft.yaml")).unwrap();
     let error = charm.pack().unwrap_err().to_string();
     assert!(error.contains("is not a charm: it has neither charmcraft.yaml nor metadata.yaml"), "{error}");
+}
+
+#[test]
+fn what_a_link_leads_to_outside_of_the_charm_is_not_given_away() {
+    let secrets = TempDir::new().unwrap();
+    fs::write(secrets.path().join("id_ed25519"), "private").unwrap();
+    for (link, target) in [
+        ("README.md", secrets.path().join("id_ed25519")),
+        ("templates", secrets.path().to_owned()),
+        ("files", "/dev/..".into()),
+        ("icon.svg", "/dev/zero".into()),
+    ] {
+        let charm = Charm::new(&charm_module());
+        symlink(target, charm.path(link)).unwrap();
+        let error = charm.pack().unwrap_err();
+        assert!(matches!(&error, PackError::LeadsOut(path) if path.ends_with(link)), "{error}");
+    }
+    // Within the charm it is another name of the same.
+    let charm = Charm::new(&charm_module());
+    charm.write("docs/readme.md", b"read me");
+    symlink("docs/readme.md", charm.path("README.md")).unwrap();
+    let packed = charm.pack().unwrap();
+    assert_eq!(Archive::read(&packed.bytes).unwrap().file("README.md"), Some(b"read me".as_slice()));
+}
+
+#[test]
+fn what_is_no_file_and_what_is_too_much_is_refused_before_it_is_read() {
+    let charm = Charm::new(&charm_module());
+    let _socket = UnixListener::bind(charm.path("config.yaml")).unwrap();
+    assert!(matches!(charm.pack(), Err(PackError::NotAFile(_))));
+
+    let charm = Charm::new(&charm_module());
+    charm.write("files/large", b"");
+    fs::File::create(charm.path("files/large")).unwrap().set_len(MAX_UNPACKED).unwrap();
+    let error = charm.pack().unwrap_err();
+    assert!(matches!(&error, PackError::TooMuch(path) if path.ends_with("large")), "{error}");
+
+    let charm = Charm::new(&charm_module());
+    fs::create_dir(charm.path("files")).unwrap();
+    for number in 0..MAX_ENTRIES {
+        fs::File::create(charm.path(&format!("files/{number}"))).unwrap();
+    }
+    assert!(matches!(charm.pack(), Err(PackError::TooMany(_))));
 }
