@@ -6,7 +6,7 @@ use crate::{Found, List, Promise, Row};
 
 const HEAD: &str = "# Conformance
 
-What charms can observe, row by row, and which test shows it. A test, or a case of a hook tool's table, shows a row when its name begins with the row's id, wherever it stands; [testing.md](testing.md) says how to add one.
+What charms can observe, row by row, and which test shows it. A test, or a case of a hook tool's table, shows a row when its name begins with the row's id, wherever it stands; [testing.md](testing.md) says how to add one. [rules.md](rules.md) goes by the rules of the hook model.
 
 This page is generated: `cargo run -p periapt-conformance` writes it anew, and a test says when it is behind.
 ";
@@ -36,9 +36,13 @@ fn shown_by(row: &Row, found: &[Found]) -> String {
     if found.is_empty() && row.differs.is_none() {
         lines.push("not yet".to_owned());
     }
-    lines
-        .extend(found.iter().map(|test| format!("[{}](../{}) `{}`", room(&test.file), test.file, test.name)));
+    lines.extend(found.iter().map(link));
     lines.join("<br>")
+}
+
+/// A test, with the way to it.
+pub(crate) fn link(test: &Found) -> String {
+    format!("[{}](../{}) `{}`", room(&test.file), test.file, test.name)
 }
 
 /// A file in two words: the crate's directory and the file.
@@ -48,7 +52,7 @@ fn room(file: &str) -> String {
     format!("{}/{stem}", crate_directory.unwrap_or("tests"))
 }
 
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 

@@ -20,24 +20,48 @@ pub struct Found {
     pub name: String,
 }
 
-/// The tests of all Rust files of a repository, and the cases of its tables, whose names begin with rows' ids, by id.
+impl Found {
+    /// Whether it is the test of a name, or the case of `TOOL: CASE`.
+    pub(crate) fn is_meant(&self, what: &str) -> bool {
+        let file = Path::new(&self.file);
+        match what.split_once(": ") {
+            Some((tool, case)) => {
+                is_table(file) && file.file_stem().is_some_and(|stem| stem == tool) && self.name == case
+            }
+            None => !is_table(file) && self.name == what,
+        }
+    }
+}
+
+/// The tests of all Rust files of a repository, and the cases of its tables.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn tests(root: &Path) -> Result<BTreeMap<String, Vec<Found>>> {
-    let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+pub fn tests(root: &Path) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
     for path in sources(root)? {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
         let names = if is_table(&path) { cases_of(&text) } else { tests_of(&text) };
-        for name in names {
-            for id in ids(name) {
-                let test = Found { file: file.clone(), name: name.to_owned() };
-                found.entry(id).or_default().push(test);
-            }
-        }
+        found.extend(names.into_iter().map(|name| Found { file: file.clone(), name: name.to_owned() }));
     }
     Ok(found)
+}
+
+/// Those whose names begin with rows' ids, by id.
+pub fn by_row(tests: &[Found]) -> BTreeMap<String, Vec<Found>> {
+    let mut found: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    for test in tests {
+        for id in rows_of(&test.name) {
+            found.entry(id).or_default().push(test.clone());
+        }
+    }
+    found
+}
+
+/// Whether a text is a row's id.
+pub(crate) fn is_row(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'A'..=b'Q' | b'X', b'0'..=b'9', b'0'..=b'9'])
 }
 
 /// Whether a file is a table of hook tools, not code.
@@ -94,10 +118,9 @@ fn cases_of(text: &str) -> Vec<&str> {
 }
 
 /// The ids with which a name begins: `f13_f16_suspension_...` shows two rows.
-fn ids(name: &str) -> Vec<String> {
-    let parts = name.split(['_', ' ']);
-    let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'q' | b'x', b'0'..=b'9', b'0'..=b'9']);
-    parts.take_while(is_id).map(str::to_uppercase).collect()
+pub(crate) fn rows_of(name: &str) -> Vec<String> {
+    let parts = name.split(['_', ' ']).take_while(|part| part.bytes().all(|byte| !byte.is_ascii_uppercase()));
+    parts.map(str::to_uppercase).take_while(|part| is_row(part)).collect()
 }
 
 #[cfg(test)]
@@ -106,10 +129,10 @@ mod tests {
 
     #[test]
     fn a_name_shows_the_rows_that_it_begins_with() {
-        assert_eq!(ids("f13_f16_suspension_and_f14"), ["F13", "F16"]);
-        assert_eq!(ids("h01 a case of a table"), ["H01"]);
-        assert_eq!(ids("r23_of_a_rule"), Vec::<String>::new(), "rules are no rows");
-        assert_eq!(ids("waits_for_a01"), Vec::<String>::new());
+        assert_eq!(rows_of("f13_f16_suspension_and_f14"), ["F13", "F16"]);
+        assert_eq!(rows_of("h01 a case of a table"), ["H01"]);
+        assert_eq!(rows_of("r23_of_a_rule"), Vec::<String>::new(), "rules are no rows");
+        assert_eq!(rows_of("waits_for_a01"), Vec::<String>::new());
     }
 
     #[test]

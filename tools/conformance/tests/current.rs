@@ -1,24 +1,71 @@
 //! The page in the repository is that of the code, and what the list promises is kept.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
-use periapt_conformance::{List, PAGE, Promise, page, tests};
+use periapt_conformance::{List, PAGE, Promise, RULES_PAGE, Rules, by_row, page, tests};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-#[test]
-fn the_page_in_the_repository_is_that_of_the_code() {
-    let page = page(&List::read(&root()).unwrap(), &tests(&root()).unwrap());
-    let kept = std::fs::read_to_string(root().join(PAGE)).unwrap_or_default();
+fn assert_current(place: &str, page: &str) {
+    let kept = std::fs::read_to_string(root().join(place)).unwrap_or_default();
     let differs = page.lines().zip(kept.lines()).find(|(now, kept)| now != kept);
     assert!(page == kept, "run `cargo run -p periapt-conformance`; first difference: {differs:?}");
 }
 
 #[test]
+fn the_pages_in_the_repository_are_those_of_the_code() {
+    assert_current(PAGE, &page(&List::read(&root()).unwrap(), &by_row(&tests(&root()).unwrap())));
+    assert_current(RULES_PAGE, &Rules::read(&root()).unwrap().page(&tests(&root()).unwrap()).unwrap());
+}
+
+#[test]
+fn every_rule_is_shown_or_says_what_is_done_instead() {
+    let (rules, tests) = (Rules::read(&root()).unwrap(), tests(&root()).unwrap());
+    let bare: Vec<_> = rules
+        .all()
+        .filter(|rule| rule.instead.is_none() && rule.shown_by(&tests).unwrap().is_empty())
+        .map(|rule| &rule.id)
+        .collect();
+    assert!(bare.is_empty(), "nothing shows these rules: {bare:?}");
+}
+
+/// How many rules the hook model has of each letter.
+const RULES: &[(&str, usize)] = &[
+    ("U", 48),
+    ("R", 42),
+    ("C", 9),
+    ("E", 3),
+    ("T", 9),
+    ("S", 10),
+    ("M", 15),
+    ("L", 8),
+    ("P", 6),
+    ("F", 4),
+    ("D", 7),
+    ("ST", 5),
+    ("W", 6),
+    ("A", 6),
+    ("UP", 2),
+];
+
+#[test]
+fn no_rule_of_the_hook_model_is_left_out() {
+    let rules = Rules::read(&root()).unwrap();
+    let there: BTreeSet<_> = rules.all().map(|rule| rule.id.clone()).collect();
+    let all = RULES
+        .iter()
+        .flat_map(|(letters, count)| (1..=*count).map(move |number| format!("{letters}-{number}")));
+    assert_eq!(there, all.collect());
+}
+
+#[test]
 fn every_row_that_is_promised_has_a_test() {
-    let (list, tests) = (List::read(&root()).unwrap(), tests(&root()).unwrap());
+    let (list, tests) = (List::read(&root()).unwrap(), by_row(&tests(&root()).unwrap()));
     let promised = list.rows().filter(|row| row.promise() == Promise::Test);
     let missing: Vec<_> = promised.filter(|row| !tests.contains_key(&row.id)).map(|row| &row.id).collect();
     assert!(missing.is_empty(), "no test begins with these ids: {missing:?}");
@@ -27,14 +74,14 @@ fn every_row_that_is_promised_has_a_test() {
 
 #[test]
 fn every_test_that_is_named_like_a_row_names_one_of_the_list() {
-    let (list, tests) = (List::read(&root()).unwrap(), tests(&root()).unwrap());
+    let (list, tests) = (List::read(&root()).unwrap(), by_row(&tests(&root()).unwrap()));
     let unknown: Vec<_> = tests.iter().filter(|(id, _)| list.rows().all(|row| row.id != **id)).collect();
     assert!(unknown.is_empty(), "the list has no such rows: {unknown:?}");
 }
 
 #[test]
 fn a_row_that_has_a_test_is_open_no_longer() {
-    let (list, tests) = (List::read(&root()).unwrap(), tests(&root()).unwrap());
+    let (list, tests) = (List::read(&root()).unwrap(), by_row(&tests(&root()).unwrap()));
     let open = list.rows().filter(|row| row.promise() == Promise::None);
     let shown: Vec<_> = open.filter(|row| tests.contains_key(&row.id)).map(|row| &row.id).collect();
     assert!(shown.is_empty(), "take `open: true` from these rows, so that their tests stay: {shown:?}");

@@ -1,6 +1,6 @@
 //! N, and what actions have in other sections: `hook-model.md` 1.13, 5.10, C-8.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use periapt_host_api::{
     TaskId,
@@ -96,6 +96,51 @@ fn n01_actions_that_were_queued_before_start_run_in_order_after_it() {
     }
     let (first, last) = (task(&lab, ids[0]), task(&lab, ids[2]));
     assert!(first.enqueued <= first.started.unwrap() && first.completed <= last.started);
+}
+
+/// All that a unit can be told of at once.
+const BUSY: &str = "
+name: busy
+requires:
+  db: {interface: sql}
+storage:
+  data: {type: filesystem, multiple: {range: 0-1}, location: /srv/data}
+config:
+  options:
+    colour: {type: string, default: red}
+actions:
+  ping: {}
+";
+
+#[test]
+fn u21_secrets_and_actions_come_first_and_storage_before_settings_and_relations() {
+    let mut lab = lab();
+    lab.deploy("a", &charm(BUSY), 1).unwrap();
+    lab.deploy("b", &charm(REMOTE), 1).unwrap();
+    lab.script("a/0", "install", does("secret-add --rotate hourly password=one")).unwrap();
+    lab.run_until_idle().unwrap();
+    let before = runs(&lab, "a/0").len();
+    lab.hold("a/0").unwrap();
+    lab.integrate("a:db", "b:db").unwrap();
+    lab.configure("a", &[("colour", "blue")]).unwrap();
+    let storage = [("data".parse().unwrap(), "1".parse().unwrap())].into();
+    lab.command(&Command::AddStorage { unit: "a/0".parse().unwrap(), storage }).unwrap();
+    ping(&mut lab);
+    lab.advance(Duration::from_secs(3_700)).unwrap();
+    lab.release("a/0").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(
+        runs(&lab, "a/0")[before..],
+        [
+            "db-relation-created",
+            "secret-rotate",
+            "ping",
+            "data-storage-attached",
+            "config-changed",
+            "db-relation-joined b/0",
+            "db-relation-changed b/0",
+        ]
+    );
 }
 
 #[test]
