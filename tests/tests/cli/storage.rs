@@ -78,3 +78,31 @@ fn what_a_hook_writes_to_storage_is_there_after_an_upgrade_and_a_restart_of_the_
     periapt.json_until(&["storage"], |storage| storage["storage"].is_null())?;
     Ok(())
 }
+
+#[test]
+fn an_agent_makes_no_more_storage_than_it_may_and_goes_on_when_there_is_room() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    let controllers = periapt.json(["controllers"])?;
+    let url = controllers["controllers"]["local"]["api-endpoints"][0].as_str().context("no URL")?;
+    let run = ["agent", "run", "--controller", url, "--name", "small", "--data", "small"];
+    let mut small = periapt.spawn(run.into_iter().chain(["--storage-limit", "15M"]))?;
+    assert_eq!(small.first_line()?, "ready small");
+    let script = "script=start: status active";
+    let place = ["--storage", "scratch=1,10M", "--to", "agent=small"];
+    periapt.deploy("probe", ["--config", script].into_iter().chain(place))?;
+    periapt.wait_for(["unit", "probe/0"])?;
+    periapt.ok(["add-unit", "probe", "--to", "agent=small"])?;
+    let of = |storage: &serde_json::Value, what: &str| {
+        storage["storage"]["scratch/1"]["status"][what].as_str().unwrap_or_default().to_owned()
+    };
+    let waiting = periapt.json_until(&["storage"], |storage| !of(storage, "message").is_empty())?;
+    assert_eq!(of(&waiting, "current"), "pending", "{waiting}");
+    assert!(of(&waiting, "message").starts_with("no room for 10MiB: 10MiB of the 15MiB"), "{waiting}");
+
+    periapt.ok(["remove-unit", "probe/0", "--no-prompt", "--destroy-storage"])?;
+    periapt.wait_for(["unit", "probe/1"])?;
+    let storage = periapt.json(["storage"])?;
+    assert_eq!((of(&storage, "current"), of(&storage, "message")), ("attached".to_owned(), String::new()));
+    assert_eq!(small.end("TERM")?, Some(0));
+    Ok(())
+}
