@@ -1,92 +1,38 @@
 //! What operators ask of a model: each change of state is one command, evaluated by the single writer.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
-};
+mod answer;
+mod caller;
+mod controller;
+mod deploy;
+mod selector;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    answer::{
+        AgentSummary, Answer, CharmUploaded, CommandResult, CommandResults, Commands, ControllerInfo,
+        ModelSummary, ResourceUploaded,
+    },
+    caller::Caller,
+    controller::ControllerCommand,
+    deploy::{Deploy, Exposure, RefreshWith},
+    selector::{EndpointSelector, RelationSelector, SecretSelector},
+};
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, ModelName, ModelUuid,
-    NameError, RelationId, ResourceName, SpaceName, StorageId, TagName, TaskId, Timestamp, UnitName,
-    UserName,
-    action::{EnqueueOperation, EnqueuedOperation, TaskStatus},
-    cloud::Keep,
+    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, RelationId, ResourceName,
+    SpaceName, StorageId, TaskId, UnitName,
+    action::EnqueueOperation,
     constraints::Constraints,
     network::{Bindings, Subnet},
     offer::OfferUrl,
-    problem::Refusal,
-    relation::Endpoint,
     resource::ResourceUpload,
-    secret::{Confidential, SecretData, SecretId, SecretRevision, SecretUri},
+    secret::{Confidential, SecretData, SecretId, SecretRevision},
     ssh_key::SshKey,
     storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
-
-/// Who asks. An argument of every command from the first day.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Caller {
-    /// A person, or a program that acts for one.
-    User(UserName),
-    /// An agent's keeper, for itself.
-    Agent(AgentName),
-    /// The runner of one model, as its agent's keeper stamps it.
-    Runner {
-        /// The agent.
-        agent: AgentName,
-        /// The runner's model.
-        model: ModelUuid,
-    },
-    /// One of the controller's own workers.
-    Worker,
-}
-
-/// A command to the controller that is about no existing model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ControllerCommand {
-    /// Makes a model.
-    AddModel {
-        /// Its name, unique among the owner's models.
-        name: ModelName,
-        /// What is set from the start, by key, as text.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        config: BTreeMap<String, String>,
-    },
-    /// Changes what holds in all models that do not set it themselves; values as text.
-    SetModelDefaults {
-        /// By key.
-        #[serde(default)]
-        set: BTreeMap<String, String>,
-        /// Keys that go back to their defaults.
-        #[serde(default)]
-        reset: Vec<String>,
-    },
-    /// Destroys a model and all in it.
-    DestroyModel {
-        /// Which.
-        model: ModelUuid,
-        /// Do not wait for units to wind up.
-        #[serde(default)]
-        force: Option<Force>,
-        /// What becomes of storage; to be said if there is any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        storage: Option<StorageEnd>,
-    },
-    /// Keeps or forgets what has no effect.
-    Keep(Keep),
-}
-
-impl ControllerCommand {
-    /// Makes a model that sets nothing.
-    pub fn add_model(name: ModelName) -> Self {
-        Self::AddModel { name, config: BTreeMap::new() }
-    }
-}
 
 /// Removal that does not wait for the thing's own agent for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -120,81 +66,6 @@ pub enum ResolveMode {
     Retry,
     /// Take it as done.
     NoRetry,
-}
-
-/// An endpoint as a person names it: `APPLICATION` or `APPLICATION:ENDPOINT`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct EndpointSelector {
-    /// The application.
-    pub application: ApplicationName,
-    /// The endpoint; none: whichever fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<EndpointName>,
-}
-
-impl FromStr for EndpointSelector {
-    type Err = NameError;
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let (application, endpoint) = match text.split_once(':') {
-            Some((application, endpoint)) => (application, Some(endpoint)),
-            None => (text, None),
-        };
-        Ok(Self {
-            application: ApplicationName::new(application)?,
-            endpoint: endpoint.map(EndpointName::new).transpose()?,
-        })
-    }
-}
-
-/// `APPLICATION` or `APPLICATION:ENDPOINT`.
-impl fmt::Display for EndpointSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.endpoint {
-            Some(endpoint) => write!(f, "{}:{endpoint}", self.application),
-            None => self.application.fmt(f),
-        }
-    }
-}
-
-/// Which relation is meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RelationSelector {
-    /// By number.
-    Id(RelationId),
-    /// By its ends.
-    Endpoints(EndpointSelector, EndpointSelector),
-}
-
-/// A secret as a person names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SecretSelector {
-    /// By its id.
-    Id(SecretId),
-    /// By its name, of a secret of the model's users.
-    Name(String),
-}
-
-/// What reads as an id or a URI is one; anything else is a name.
-impl From<&str> for SecretSelector {
-    fn from(text: &str) -> Self {
-        match text.parse::<SecretUri>() {
-            Ok(uri) => Self::Id(uri.id),
-            Err(_) => Self::Name(text.to_owned()),
-        }
-    }
-}
-
-/// The id or the name.
-impl fmt::Display for SecretSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id(id) => id.fmt(f),
-            Self::Name(name) => name.fmt(f),
-        }
-    }
 }
 
 /// A command of an operator to one model.
@@ -547,290 +418,4 @@ pub enum Command {
         #[serde(default)]
         reset: Vec<String>,
     },
-}
-
-/// What `deploy` makes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Deploy {
-    /// An uploaded charm.
-    pub charm: CharmDigest,
-    /// The application's name; none: the charm's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub application: Option<ApplicationName>,
-    /// How many units; 0 for subordinates.
-    pub units: u32,
-    /// Settings as text, read by the options' types.
-    #[serde(default)]
-    pub config: BTreeMap<String, String>,
-    /// Where the first units go.
-    #[serde(default)]
-    pub placement: Vec<Placement>,
-    /// What storage each unit gets, where it is to be other than the charm declares.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub storage: StorageDirectives,
-    /// Detached storage that the unit takes over; only of one unit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attach_storage: Vec<StorageId>,
-    /// On which agents units are placed, and the memory of hooks.
-    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
-    pub constraints: Constraints,
-    /// Whether the application is trusted.
-    #[serde(default)]
-    pub trust: bool,
-    /// The spaces that its endpoints are bound to.
-    #[serde(default, skip_serializing_if = "Bindings::is_empty")]
-    pub bindings: Bindings,
-    /// The first content of its resources; the others have none until it is attached.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<ResourceName, ResourceUpload>,
-}
-
-/// What of an application is changed with its charm: all of it or nothing, before any unit sees the new one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct RefreshWith {
-    /// Settings as text, read by the new charm's options.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub config: BTreeMap<String, String>,
-    /// What storage units get from now on, where it is to be other than the new charm declares.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub storage: StorageDirectives,
-    /// Content of resources.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub resources: BTreeMap<ResourceName, ResourceUpload>,
-    /// Trust the application from now on.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub trust: bool,
-}
-
-impl RefreshWith {
-    /// Whether the charm alone is changed.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Whom the ports of an exposed endpoint are for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct Exposure {
-    /// Addresses; if there are neither these nor spaces: everybody.
-    pub cidrs: BTreeSet<Subnet>,
-    /// All in these spaces, as they change.
-    pub spaces: BTreeSet<SpaceName>,
-}
-
-/// What a command did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// There is nothing to tell.
-    Done,
-    /// A model was made.
-    Model {
-        /// For ever.
-        uuid: ModelUuid,
-    },
-    /// An application was made.
-    Application {
-        /// Its name.
-        name: ApplicationName,
-        /// Its first units.
-        units: Vec<UnitName>,
-    },
-    /// Units were added.
-    Units {
-        /// Their names.
-        units: Vec<UnitName>,
-    },
-    /// Storage was added.
-    Storage {
-        /// The new instances.
-        storage: Vec<StorageId>,
-    },
-    /// A resource has the content that was attached.
-    Resource {
-        /// Which revision that is.
-        revision: u64,
-        /// Whether it is a new one: the same content again is none.
-        fresh: bool,
-    },
-    /// A relation was made.
-    Relation {
-        /// Its number.
-        id: RelationId,
-        /// Its ends.
-        endpoints: Vec<Endpoint>,
-    },
-    /// Endpoints are offered.
-    Offer {
-        /// How other models name the offer.
-        url: OfferUrl,
-    },
-    /// An offer is known in this model.
-    Consumed {
-        /// By this name.
-        application: ApplicationName,
-        /// Which.
-        url: OfferUrl,
-    },
-    /// An action will run.
-    Operation(EnqueuedOperation),
-    /// A task was cancelled, or is being stopped.
-    Task {
-        /// Which.
-        id: TaskId,
-        /// Cancelled or aborting.
-        status: TaskStatus,
-    },
-    /// A secret was made, or is there.
-    Secret {
-        /// Its id.
-        id: SecretId,
-    },
-    /// Something is on its way out, or gone.
-    Removal {
-        /// Whether it is gone already.
-        gone: bool,
-        /// What it waits for else.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        waits_for: Vec<String>,
-    },
-}
-
-/// The result of one command in a bulk call: as many and in the same order as the commands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CommandResult<T> {
-    /// It happened.
-    Ok(T),
-    /// Nothing of it happened.
-    Error(Refusal),
-}
-
-impl<T> From<Result<T, Refusal>> for CommandResult<T> {
-    fn from(result: Result<T, Refusal>) -> Self {
-        match result {
-            Ok(answer) => Self::Ok(answer),
-            Err(refusal) => Self::Error(refusal),
-        }
-    }
-}
-
-impl<T> From<CommandResult<T>> for Result<T, Refusal> {
-    fn from(result: CommandResult<T>) -> Self {
-        match result {
-            CommandResult::Ok(answer) => Ok(answer),
-            CommandResult::Error(refusal) => Err(refusal),
-        }
-    }
-}
-
-/// `POST /v1/models/MODEL/commands`: each stands by itself; one that is refused does not stop the rest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Commands<C> {
-    /// In order.
-    pub commands: Vec<C>,
-}
-
-/// The answer to [`Commands`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct CommandResults<T> {
-    /// One for each command, in the same order.
-    pub results: Vec<CommandResult<T>>,
-    /// The revision at which all of this can be read.
-    pub revision: crate::Revision,
-}
-
-/// A model in a list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct ModelSummary {
-    /// For ever.
-    pub uuid: ModelUuid,
-    /// Name.
-    pub name: ModelName,
-    /// Who made it.
-    pub owner: UserName,
-    /// Life.
-    pub life: crate::status::Life,
-    /// Since when it is as alive as it is.
-    pub life_since: Timestamp,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// Applications in it.
-    pub applications: u32,
-    /// Units in it.
-    pub units: u32,
-    /// Machines in it.
-    pub machines: u32,
-}
-
-/// An agent in a list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct AgentSummary {
-    /// Name.
-    pub name: AgentName,
-    /// Whether it is connected.
-    pub alive: bool,
-    /// Addresses, the preferred first.
-    pub addresses: Vec<String>,
-    /// Where its host stands; may be empty.
-    #[serde(default)]
-    pub availability_zone: String,
-    /// Words by which units are placed on it.
-    #[serde(default)]
-    pub tags: BTreeSet<TagName>,
-    /// Its version.
-    pub version: String,
-    /// Machines that it hosts, over all models.
-    pub machines: u32,
-    /// Units that it runs, over all models.
-    pub units: u32,
-    /// When it was last heard of.
-    pub last_seen: Option<Timestamp>,
-}
-
-/// `GET /v1/controller`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct ControllerInfo {
-    /// The controller's name.
-    pub name: String,
-    /// For ever.
-    pub uuid: uuid::Uuid,
-    /// Periapt's version.
-    pub version: String,
-    /// The engine that hooks run in, and its version.
-    pub engine: String,
-    /// The store.
-    pub store: crate::StoreId,
-    /// Where it is.
-    pub revision: crate::Revision,
-    /// Whether writes are accepted now.
-    pub writable: bool,
-}
-
-/// The answer to an upload of a charm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct CharmUploaded {
-    /// By this it is deployed.
-    pub digest: CharmDigest,
-    /// What it declares.
-    pub meta: crate::charm::CharmMeta,
-}
-
-/// The answer to an upload of a resource's content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct ResourceUploaded {
-    /// By this it is attached.
-    pub digest: CharmDigest,
-    /// Bytes that came.
-    pub size: u64,
 }

@@ -1,11 +1,9 @@
 //! Every route of the API, once: router and OpenAPI document are made from this table.
 
-use std::convert::Infallible;
+mod operation;
+mod query;
 
-use axum::{
-    Router,
-    routing::{MethodFilter, MethodRouter, on},
-};
+use axum::Router;
 use http::Method;
 use periapt_host_api::{
     action::{OperationDetails, TaskDetails, TaskNews},
@@ -30,181 +28,19 @@ use periapt_host_api::{
     usage::ModelUsage,
     view::FrameLine,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+pub(crate) use self::operation::{Content, Operation, Parameter, Route};
+use self::{
+    operation::{json, lines},
+    query::{
+        JOURNAL_QUERY, LOG_QUERY, OFFERS_QUERY, OPERATIONS_QUERY, REFRESH_QUERY, SECRETS_QUERY,
+        STATUS_HISTORY_QUERY, TASK_QUERY, WATCH_QUERY,
+    },
+};
 use crate::{
     api::{actions, agents, charms, controller, failure, models, offers, records, resources, secrets},
     engine::Engine,
 };
-
-/// What a request or an answer holds.
-#[derive(Clone, Copy)]
-pub(crate) enum Content {
-    /// Nothing.
-    Empty,
-    /// One value.
-    Json(fn(&mut SchemaGenerator) -> Schema),
-    /// Values, one a line.
-    Lines(fn(&mut SchemaGenerator) -> Schema),
-    /// A charm's archive.
-    Archive,
-    /// A file.
-    Bytes,
-}
-
-/// A key of a query.
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    /// `string`, `integer`, `boolean`, or `array` of strings.
-    pub(crate) kind: &'static str,
-    pub(crate) description: &'static str,
-}
-
-/// One method on one path.
-pub(crate) struct Operation {
-    pub(crate) method: Method,
-    pub(crate) id: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) query: &'static [Parameter],
-    pub(crate) request: Content,
-    pub(crate) answer: Content,
-}
-
-/// A path with all that can be done on it.
-pub(crate) struct Route {
-    pub(crate) path: &'static str,
-    pub(crate) operations: Vec<Operation>,
-    handlers: MethodRouter<Engine, Infallible>,
-}
-
-impl Route {
-    fn new(path: &'static str) -> Self {
-        Self { path, operations: Vec::new(), handlers: MethodRouter::new() }
-    }
-
-    fn on<H, T>(mut self, operation: Operation, handler: H) -> Self
-    where
-        H: axum::handler::Handler<T, Engine>,
-        T: 'static,
-    {
-        if let Ok(filter) = MethodFilter::try_from(operation.method.clone()) {
-            self.handlers = self.handlers.merge(on(filter, handler));
-        }
-        self.operations.push(operation);
-        self
-    }
-}
-
-impl Operation {
-    fn new(method: Method, id: &'static str, summary: &'static str, answer: Content) -> Self {
-        Self { method, id, summary, query: &[], request: Content::Empty, answer }
-    }
-
-    fn get(id: &'static str, summary: &'static str, answer: Content) -> Self {
-        Self::new(Method::GET, id, summary, answer)
-    }
-
-    fn request(mut self, request: Content) -> Self {
-        self.request = request;
-        self
-    }
-
-    fn query(mut self, query: &'static [Parameter]) -> Self {
-        self.query = query;
-        self
-    }
-}
-
-fn json<T: JsonSchema>() -> Content {
-    Content::Json(|generator| generator.subschema_for::<T>())
-}
-
-fn lines<T: JsonSchema>() -> Content {
-    Content::Lines(|generator| generator.subschema_for::<T>())
-}
-
-const LOG_QUERY: &[Parameter] = &[
-    Parameter {
-        name: "tail",
-        kind: "integer",
-        description: "how many of the newest lines; 10 unless replay",
-    },
-    Parameter { name: "replay", kind: "boolean", description: "all lines that are there" },
-    Parameter { name: "follow", kind: "boolean", description: "go on with new lines as they come" },
-    Parameter {
-        name: "include",
-        kind: "array",
-        description: "only of these units, applications or entities (`unit-mysql-*`)",
-    },
-    Parameter { name: "level", kind: "string", description: "only this important or more" },
-];
-
-const WATCH_QUERY: &[Parameter] = &[
-    Parameter { name: "store", kind: "string", description: "the store of the frame applied last" },
-    Parameter { name: "revision", kind: "integer", description: "the revision of the frame applied last" },
-];
-
-const STATUS_HISTORY_QUERY: &[Parameter] = &[
-    Parameter {
-        name: "entity",
-        kind: "string",
-        description: "A unit's, an application's or a machine's name.",
-    },
-    Parameter {
-        name: "type",
-        kind: "string",
-        description: "unit (the default), juju-unit, workload, application or machine.",
-    },
-    Parameter { name: "tail", kind: "integer", description: "At most this many, the newest." },
-    Parameter { name: "since", kind: "string", description: "None that is older than this time (RFC 3339)." },
-];
-
-const JOURNAL_QUERY: &[Parameter] = &[
-    Parameter { name: "unit", kind: "string", description: "of this unit alone" },
-    Parameter {
-        name: "seq",
-        kind: "integer",
-        description: "only the unit's runs that started from this seq",
-    },
-    Parameter { name: "calls", kind: "boolean", description: "with the unit's host calls" },
-    Parameter {
-        name: "secrets",
-        kind: "boolean",
-        description: "with seeds and secret answers; for the model's administrators",
-    },
-    Parameter { name: "after", kind: "string", description: "where the page before ended" },
-];
-
-const OPERATIONS_QUERY: &[Parameter] = &[
-    Parameter { name: "action", kind: "array", description: "only of these actions" },
-    Parameter { name: "application", kind: "array", description: "only on units of these applications" },
-    Parameter { name: "unit", kind: "array", description: "only on these units" },
-    Parameter { name: "status", kind: "array", description: "only in these states" },
-    Parameter { name: "limit", kind: "integer", description: "how many at most; 50 unless said" },
-    Parameter { name: "offset", kind: "integer", description: "after so many that match" },
-];
-
-const TASK_QUERY: &[Parameter] =
-    &[Parameter { name: "after", kind: "string", description: "where the page before ended" }];
-
-const OFFERS_QUERY: &[Parameter] = &[
-    Parameter { name: "url", kind: "string", description: "this one alone: [USER/]MODEL.OFFER" },
-    Parameter { name: "owner", kind: "string", description: "only of this user's models" },
-    Parameter { name: "model", kind: "string", description: "only of models of this name" },
-    Parameter { name: "offer", kind: "string", description: "only offers of this name" },
-    Parameter { name: "interface", kind: "string", description: "only with an endpoint of this interface" },
-];
-
-const REFRESH_QUERY: &[Parameter] = &[
-    Parameter { name: "charm", kind: "string", description: "the digest of an uploaded charm" },
-    Parameter { name: "force", kind: "boolean", description: "as the command's" },
-];
-
-const SECRETS_QUERY: &[Parameter] = &[
-    Parameter { name: "secret", kind: "string", description: "this one alone, by name, id or URI" },
-    Parameter { name: "reveal", kind: "boolean", description: "with its content" },
-    Parameter { name: "revision", kind: "integer", description: "the content of this revision" },
-];
 
 /// The API.
 pub(crate) fn table() -> Vec<Route> {

@@ -1,0 +1,95 @@
+//! What a route is made of.
+
+use std::convert::Infallible;
+
+use axum::routing::{MethodFilter, MethodRouter, on};
+use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::engine::Engine;
+
+/// What a request or an answer holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// Nothing.
+    Empty,
+    /// One value.
+    Json(fn(&mut SchemaGenerator) -> Schema),
+    /// Values, one a line.
+    Lines(fn(&mut SchemaGenerator) -> Schema),
+    /// A charm's archive.
+    Archive,
+    /// A file.
+    Bytes,
+}
+
+/// A key of a query.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// `string`, `integer`, `boolean`, or `array` of strings.
+    pub(crate) kind: &'static str,
+    pub(crate) description: &'static str,
+}
+
+/// One method on one path.
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) query: &'static [Parameter],
+    pub(crate) request: Content,
+    pub(crate) answer: Content,
+}
+
+/// A path with all that can be done on it.
+pub(crate) struct Route {
+    pub(crate) path: &'static str,
+    pub(crate) operations: Vec<Operation>,
+    pub(super) handlers: MethodRouter<Engine, Infallible>,
+}
+
+impl Route {
+    pub(super) fn new(path: &'static str) -> Self {
+        Self { path, operations: Vec::new(), handlers: MethodRouter::new() }
+    }
+
+    pub(super) fn on<H, T>(mut self, operation: Operation, handler: H) -> Self
+    where
+        H: axum::handler::Handler<T, Engine>,
+        T: 'static,
+    {
+        if let Ok(filter) = MethodFilter::try_from(operation.method.clone()) {
+            self.handlers = self.handlers.merge(on(filter, handler));
+        }
+        self.operations.push(operation);
+        self
+    }
+}
+
+impl Operation {
+    pub(super) fn new(method: Method, id: &'static str, summary: &'static str, answer: Content) -> Self {
+        Self { method, id, summary, query: &[], request: Content::Empty, answer }
+    }
+
+    pub(super) fn get(id: &'static str, summary: &'static str, answer: Content) -> Self {
+        Self::new(Method::GET, id, summary, answer)
+    }
+
+    pub(super) fn request(mut self, request: Content) -> Self {
+        self.request = request;
+        self
+    }
+
+    pub(super) fn query(mut self, query: &'static [Parameter]) -> Self {
+        self.query = query;
+        self
+    }
+}
+
+pub(super) fn json<T: JsonSchema>() -> Content {
+    Content::Json(|generator| generator.subschema_for::<T>())
+}
+
+pub(super) fn lines<T: JsonSchema>() -> Content {
+    Content::Lines(|generator| generator.subschema_for::<T>())
+}
