@@ -85,7 +85,7 @@ impl CloudDefinition {
 
     /// How many bytes it takes as JSON.
     pub fn bytes(&self) -> usize {
-        serde_json::to_vec(&self.0).map_or(usize::MAX, |text| text.len())
+        crate::size::of_json(&self.0)
     }
 }
 

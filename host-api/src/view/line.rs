@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, ViewEntity, ViewKey};
-use crate::{Revision, StoreId};
+use crate::{Revision, StoreId, size};
 
 /// One line of a watch: a frame, or a part of one. A frame is applied when all its lines have come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,8 +97,8 @@ struct Cut {
 impl Cut {
     /// The line that an entry or a key goes into.
     fn line_for(&mut self, item: &impl Serialize) -> &mut FrameLine {
-        // What could not be written at all is found by who writes the line.
-        let bytes = serde_json::to_vec(item).map_or(0, |text| text.len().saturating_add(1));
+        // With the comma. What could not be written at all has a line alone, and is found by who writes it.
+        let bytes = size::of_json(item).saturating_add(1);
         if self.bytes > 0 && self.bytes.saturating_add(bytes) > self.most {
             self.full.push(std::mem::replace(&mut self.line, self.empty.clone()));
             self.bytes = 0;

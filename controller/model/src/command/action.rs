@@ -14,6 +14,7 @@ use periapt_host_api::{
     name::MAX_NAME_LENGTH,
     problem::ErrorCode,
     schema::Effort,
+    size,
     status::Life,
 };
 
@@ -103,7 +104,7 @@ fn check_request(request: &EnqueueOperation) -> Result<(), Refusal> {
             "the name of an execution group takes 1 to {MAX_NAME_LENGTH} bytes, not {bytes}"
         )));
     }
-    let bytes = serde_json::to_vec(&request.parameters).map_or(usize::MAX, |bytes| bytes.len());
+    let bytes = size::of_json(&request.parameters);
     if bytes > MAX_PARAMETER_BYTES {
         return quota(format!(
             "the parameters are {bytes} bytes long, at most {MAX_PARAMETER_BYTES} are allowed"

@@ -4,6 +4,7 @@ use periapt_host_api::{
     CloudName, CredentialName, ErrorCode, Refusal,
     cloud::{CloudDefinition, Keep, Kept},
     command::Answer,
+    size,
     ssh_key::SshKey,
 };
 
@@ -29,7 +30,7 @@ pub(crate) fn keep(root: &Root, keep: &Keep) -> Result<(Changes, Answer), Refusa
         Keep::AddCredential { cloud, name, auth_type } => add_credential(kept, cloud, name, auth_type)?,
         Keep::RemoveCredential { cloud, name } => remove_credential(kept, cloud, name)?,
     }
-    let bytes = serde_json::to_vec(&controller.kept).map_or(usize::MAX, |text| text.len());
+    let bytes = size::of_json(&controller.kept);
     if bytes > MAX_BYTES {
         let text = format!("clouds and credentials would take {bytes} bytes, at most {MAX_BYTES} are kept");
         return Err(Refusal::new(ErrorCode::QuotaExceeded, text));

@@ -4,6 +4,7 @@ use periapt_host_api::{
     ErrorCode, Refusal,
     commit::{EarlyEffect, EarlyItem},
     logs::{LogLevel, LogLine},
+    size,
     status::{AgentStatus, StatusInfo},
 };
 
@@ -52,7 +53,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
                 return;
             }
             let mut next = StatusInfo::new(*status, cut(message, MAX_MESSAGE), at);
-            if serde_json::to_vec(data).is_ok_and(|bytes| bytes.len() <= MAX_DATA) {
+            if size::of_json(data) <= MAX_DATA {
                 next.data = data.clone();
             }
             if !tx.set_agent_status(unit, next) {
