@@ -11,7 +11,7 @@ use crate::{
     Finding, PythonError, Severity,
     component::Stage,
     metadata,
-    parts::Parts,
+    parts::{self, Parts},
     python::Python,
     shim,
     tools::{COMPONENTIZE, Tools},
@@ -153,7 +153,7 @@ fn requirements(directory: &Path, parts: &Parts, place: &Path) -> Result<Option<
     }
     let mut text = String::new();
     for file in files {
-        let path = directory.join(file);
+        let path = parts::within(directory, &file)?;
         let read = fs::read_to_string(&path).map_err(|source| PythonError::Io { path, source })?;
         text.push_str(&read);
         text.push('\n');
@@ -172,4 +172,32 @@ fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {
         made.and_then(|()| fs::write(&path, content)).map_err(|source| PythonError::Io { path, source })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_of_parts_are_one_file_and_none_from_elsewhere() {
+        let place = tempfile::tempdir().unwrap();
+        let charm = fs::canonicalize(place.path()).unwrap();
+        fs::write(charm.join("requirements.txt"), "ops").unwrap();
+        fs::write(charm.join("more.txt"), "jinja2\n").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", charm.join("away.txt")).unwrap();
+        let of = |parts: &str| {
+            let parts = Parts::of(parts).unwrap();
+            let made = requirements(&charm, &parts, &charm.join("stage"))?;
+            Ok::<_, PythonError>(
+                made.map(|place| fs::read_to_string(place.join("requirements.txt")).unwrap()),
+            )
+        };
+        assert_eq!(of("parts: {charm: {source: .}}").unwrap(), None);
+        let packages = of("parts: {charm: {charm-python-packages: [pyyaml]}}").unwrap();
+        assert_eq!(packages.as_deref(), Some("ops\npyyaml\n"));
+        let files = of("parts: {charm: {charm-requirements: [more.txt]}}").unwrap();
+        assert_eq!(files.as_deref(), Some("jinja2\n\n"));
+        let error = of("parts: {charm: {charm-requirements: [away.txt]}}").unwrap_err().to_string();
+        assert!(error.contains("leads out of the charm's directory"), "{error}");
+    }
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use periapt_archive::Contents;
@@ -57,10 +57,7 @@ impl Parts {
         for (from, to) in &self.files {
             let path = directory.join(from);
             let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
-            let real = fs::canonicalize(&path).map_err(failed)?;
-            if !real.starts_with(directory) {
-                return Err(failed(io::Error::other("it leads out of the charm's directory")));
-            }
+            let real = within(directory, from)?;
             if real.is_file() {
                 contents.insert(to.clone(), fs::read(&real).map_err(failed)?);
                 continue;
@@ -83,6 +80,17 @@ impl Parts {
             }
         }
         Ok(())
+    }
+}
+
+/// Where a path of a charm's leads, which is nowhere out of its directory.
+pub(crate) fn within(directory: &Path, path: &str) -> Result<PathBuf, PythonError> {
+    let path = directory.join(path);
+    let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
+    let real = fs::canonicalize(&path).map_err(failed)?;
+    match real.starts_with(directory) {
+        true => Ok(real),
+        false => Err(failed(io::Error::other("it leads out of the charm's directory"))),
     }
 }
 
