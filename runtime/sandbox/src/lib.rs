@@ -35,5 +35,5 @@ pub use functions::{FunctionCounts, Functions};
 pub use options::{Budgets, Options};
 pub use random::Seed;
 pub use run::{HookReport, Outcome, RunInputs};
-pub use sandbox::{BuildError, CompileError, Loaded, Prepared, Sandbox};
+pub use sandbox::{BuildError, CompileError, Held, Loaded, Prepared, Sandbox};
 pub use services::{BoxFuture, HookServices};

@@ -111,6 +111,16 @@ impl Sandbox {
         Ok(Prepared { charm, files })
     }
 
+    /// What its pool holds at this time.
+    pub fn held(&self) -> Held {
+        let metrics = self.shared.engine.pooling_allocator_metrics();
+        metrics.map_or_else(Held::default, |metrics| Held {
+            instances: metrics.core_instances(),
+            slots: metrics.unused_warm_memories(),
+            bytes: metrics.unused_memory_bytes_resident() as u64,
+        })
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.shared.engine
     }
@@ -122,6 +132,17 @@ impl Sandbox {
     pub(crate) fn options(&self) -> &Options {
         &self.shared.options
     }
+}
+
+/// What a sandbox's pool holds. A unit without a hook in flight has no part in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Instances, all of them of hooks in flight.
+    pub instances: u64,
+    /// Memories of hooks that have ended, kept for the next hook of the same component, whichever unit's that is.
+    pub slots: u32,
+    /// Bytes that stay resident in these ([`Options::resident_bytes`] each at most).
+    pub bytes: u64,
 }
 
 /// Says nothing of what is inside.

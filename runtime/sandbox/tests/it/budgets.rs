@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use periapt_host_api::event::Event;
-use periapt_sandbox::{Budgets, Busy, HookErrorKind, Options, Outcome, Sandbox};
+use periapt_sandbox::{Budgets, Busy, Held, HookErrorKind, Options, Outcome, Sandbox};
 
 use crate::world::{Hook, World, component, prepared};
 
@@ -25,6 +25,29 @@ async fn a_full_pool_is_no_failure_of_the_hook() {
     drop(first);
     let third = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
     assert_eq!(third.report.outcome, Outcome::Handled);
+}
+
+#[tokio::test]
+async fn units_that_have_nothing_to_do_hold_nothing() {
+    let resident_bytes = 1 << 20;
+    let options = Options { hooks_in_flight: 4, resident_bytes, ..Options::default() };
+    let sandbox = Sandbox::new(options).unwrap();
+    let loaded = sandbox.compile_in_process(&component("hostile")).unwrap();
+    let prepared = sandbox.prepare(&loaded, None).unwrap();
+    assert_eq!(sandbox.held(), Held::default());
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        let ran = Hook::new(Event::Start).run_in(&sandbox, &prepared, YAML).await.unwrap();
+        assert_eq!(ran.report.outcome, Outcome::Handled);
+        held.push(sandbox.held());
+    }
+    let Held { instances, slots, bytes } = held[0];
+    assert_eq!(instances, 0, "an instance ends with its hook");
+    assert!(slots > 0 && bytes <= u64::from(slots) * resident_bytes, "{bytes} in {slots}");
+    // Each hook found the slot of the one before, whatever unit it was for.
+    assert!(held.iter().all(|held| (held.instances, held.slots) == (0, slots)), "{held:?}");
+    drop((prepared, loaded));
+    assert_eq!(sandbox.held().bytes, 0, "without its component nothing is kept");
 }
 
 /// Polls a future until it waits for something that only time or the world brings.
