@@ -7,6 +7,7 @@
 mod component;
 mod error;
 mod finding;
+mod kept;
 mod metadata;
 mod pack;
 mod parts;

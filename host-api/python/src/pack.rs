@@ -10,6 +10,7 @@ use periapt_archive::{Contents, Packed};
 use crate::{
     Finding, PythonError, Severity,
     component::Stage,
+    kept::{self, Kept},
     metadata,
     parts::{self, Parts},
     python::Python,
@@ -64,12 +65,13 @@ pub struct PackedPython {
 #[derive(Debug, Clone)]
 pub struct Packer {
     tools: Tools,
+    kept: Kept,
 }
 
 impl Packer {
     /// Keeps its tools in a cache.
     pub fn new(cache: &Path) -> Self {
-        Self { tools: Tools::new(cache) }
+        Self { tools: Tools::new(cache), kept: Kept::new(cache) }
     }
 
     /// Packs a charm's directory. `at` is told of each step when it begins.
@@ -121,18 +123,37 @@ impl Packer {
             return Err(PythonError::CannotRun(errors));
         }
 
+        let digest = kept::digest_of(stage.path()).map_err(failed(stage.path()))?;
+        let component = match self.kept.of(digest) {
+            Some(component) => component,
+            None => {
+                let component = below("charm.wasm");
+                self.build(&python, stage.path(), &component, at)?;
+                // Without it the next packing builds another one.
+                self.kept.keep(digest, &component).map_err(failed(&component))?;
+                component
+            }
+        };
+        at(Step::Archive);
+        Ok(PackedPython { packed: contents.pack(&component)?, warnings: told })
+    }
+
+    fn build(
+        &self,
+        python: &Python,
+        stage: &Path,
+        component: &Path,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<(), PythonError> {
         let tool = match self.tools.present() {
             Some(tool) => tool,
             None => {
                 at(Step::Tools);
-                self.tools.fetch(&python)?
+                self.tools.fetch(python)?
             }
         };
         at(Step::Component);
-        let component = below("charm.wasm");
-        Stage { directory: stage.path() }.build(&python, &tool, &component)?;
-        at(Step::Archive);
-        Ok(PackedPython { packed: contents.pack(&component)?, warnings: told })
+        Stage { directory: stage }.build(python, &tool, component)
     }
 }
 

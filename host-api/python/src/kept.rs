@@ -1,0 +1,146 @@
+//! Components that were built on this machine, by what they were built from.
+//!
+//! The tool draws the interpreter's hash seed and reads the clock while it builds, and takes neither from outside. So the
+//! same sources would be another charm with each packing; as the component is kept, they are the same one.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use periapt_host_api::CharmDigest;
+
+use crate::tools::COMPONENTIZE;
+
+/// How many are kept, of 32 MB each: those of whoever works on a few charms at a time.
+const MOST: usize = 4;
+
+/// Where they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    directory: PathBuf,
+}
+
+impl Kept {
+    pub(crate) fn new(cache: &Path) -> Self {
+        Self { directory: cache.join("python/components") }
+    }
+
+    /// The component that was built of a stage, if it is there.
+    pub(crate) fn of(&self, stage: CharmDigest) -> Option<PathBuf> {
+        Some(self.place(stage)).filter(|place| place.is_file())
+    }
+
+    /// Keeps a component; the oldest go where there are too many. It appears when it is complete.
+    pub(crate) fn keep(&self, stage: CharmDigest, component: &Path) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        let mut beside = tempfile::NamedTempFile::new_in(&self.directory)?;
+        io::copy(&mut fs::File::open(component)?, &mut beside)?;
+        beside.persist(self.place(stage))?;
+        let mut kept: Vec<(SystemTime, PathBuf)> = fs::read_dir(&self.directory)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok((entry.metadata()?.modified()?, entry.path()))
+            })
+            .collect::<io::Result<_>>()?;
+        kept.sort();
+        for (_, oldest) in kept.iter().rev().skip(MOST) {
+            fs::remove_file(oldest)?;
+        }
+        Ok(())
+    }
+
+    fn place(&self, stage: CharmDigest) -> PathBuf {
+        self.directory.join(format!("{stage}.wasm"))
+    }
+}
+
+/// What all files of a stage are, and the tool: what a component is built from.
+pub(crate) fn digest_of(stage: &Path) -> io::Result<CharmDigest> {
+    let mut text = Vec::new();
+    let mut add = |part: &[u8]| {
+        text.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        text.extend_from_slice(part);
+    };
+    add(COMPONENTIZE.as_bytes());
+    for path in files_of(stage)? {
+        add(path.strip_prefix(stage).unwrap_or(&path).as_os_str().as_encoded_bytes());
+        add(&fs::read(&path)?);
+    }
+    Ok(CharmDigest::of(&text))
+}
+
+/// All files below a directory, sorted; what Python compiles of them on the way is none of them.
+fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut waiting) = (Vec::new(), vec![directory.to_owned()]);
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true if entry.file_name() == "__pycache__" => {}
+                true => waiting.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage of files with their contents.
+    fn stage(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let stage = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = stage.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        stage
+    }
+
+    #[test]
+    fn the_same_files_are_the_same_wherever_and_whenever_they_were_written() {
+        let digest = |files: &[(&str, &str)]| digest_of(stage(files).path()).unwrap();
+        let one = digest(&[("charm/a.py", "1"), ("charm/b/c.py", "2")]);
+        assert_eq!(one, digest(&[("charm/b/c.py", "2"), ("charm/a.py", "1")]));
+        assert_eq!(
+            one,
+            digest(&[("charm/a.py", "1"), ("charm/b/c.py", "2"), ("charm/b/__pycache__/c.pyc", "x")])
+        );
+        for other in [
+            vec![("charm/a.py", "1")],
+            vec![("charm/a.py", "1"), ("charm/b/c.py", "3")],
+            vec![("charm/a.py", "1"), ("charm/b/d.py", "2")],
+            vec![("charm/a.py", "1charm/b/c.py2")],
+        ] {
+            assert_ne!(one, digest(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_built_is_found_again_and_the_oldest_go() {
+        let cache = tempfile::tempdir().unwrap();
+        let kept = Kept::new(cache.path());
+        let component = cache.path().join("charm.wasm");
+        let digests: Vec<_> = (0..=MOST).map(|number| CharmDigest::of(&[number as u8])).collect();
+        for (number, digest) in digests.iter().enumerate() {
+            assert_eq!(kept.of(*digest), None);
+            fs::write(&component, format!("built {number}")).unwrap();
+            kept.keep(*digest, &component).unwrap();
+            let place = kept.of(*digest).unwrap();
+            assert_eq!(fs::read_to_string(&place).unwrap(), format!("built {number}"));
+            // Files of one moment have no order.
+            let then = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
+            fs::File::options().append(true).open(&place).unwrap().set_modified(then).unwrap();
+        }
+        fs::write(&component, "again").unwrap();
+        kept.keep(digests[MOST], &component).unwrap();
+        assert_eq!(kept.of(digests[0]), None);
+        assert!(digests[1..].iter().all(|digest| kept.of(*digest).is_some()));
+    }
+}
