@@ -1,6 +1,6 @@
 //! Bundles: a whole model's applications and relations in one YAML document, as Juju writes them.
 //!
-//! Reading ([`Bundle::read`]), laying overlays over it, comparing it with a model ([`plan`]) and writing one from a
+//! Reading ([`Bundle::read`]), laying overlays over it, comparing it with a model ([`plan`](fn@plan)) and writing one from a
 //! model ([`export`](fn@export)) are pure; who deploys a bundle does the steps of its plan, in order.
 
 mod export;
