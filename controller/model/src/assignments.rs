@@ -9,7 +9,8 @@ use periapt_host_api::{
 
 use crate::root::{ModelState, Root};
 
-/// The models with units on an agent, or with storage that it has to delete, also of those that are gone, and the charms that these run or are to run.
+/// The models with units on an agent, or with storage that it has to delete, also of those that are gone, and the charms
+/// that these run or are to run.
 pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     let models = root.models_and_remains();
     let models = models.filter_map(|(uuid, state)| Some((*uuid, assignment(state, agent)?))).collect();
