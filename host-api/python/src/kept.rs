@@ -6,7 +6,6 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use periapt_host_api::CharmDigest;
@@ -38,21 +37,31 @@ impl Kept {
         let mut beside = tempfile::NamedTempFile::new_in(&self.directory)?;
         io::copy(&mut fs::File::open(component)?, &mut beside)?;
         beside.persist(self.place(stage))?;
-        let mut kept: Vec<(SystemTime, PathBuf)> = fs::read_dir(&self.directory)?
-            .map(|entry| {
-                let entry = entry?;
-                Ok((entry.metadata()?.modified()?, entry.path()))
-            })
-            .collect::<io::Result<_>>()?;
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            // What others are writing has another name.
+            if path.extension().is_some_and(|extension| extension == "wasm") {
+                kept.extend(unless_gone(path.metadata().and_then(|meta| meta.modified()))?.zip(Some(path)));
+            }
+        }
         kept.sort();
         for (_, oldest) in kept.iter().rev().skip(MOST) {
-            fs::remove_file(oldest)?;
+            unless_gone(fs::remove_file(oldest))?;
         }
         Ok(())
     }
 
     fn place(&self, stage: CharmDigest) -> PathBuf {
         self.directory.join(format!("{stage}.wasm"))
+    }
+}
+
+/// Another packing may have taken the oldest away meanwhile.
+fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }
 
@@ -90,6 +99,8 @@ fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     /// A stage of files with their contents.
@@ -131,6 +142,9 @@ mod tests {
         for (number, digest) in digests.iter().enumerate() {
             assert_eq!(kept.of(*digest), None);
             fs::write(&component, format!("built {number}")).unwrap();
+            // As another packing that is under way writes its own.
+            fs::create_dir_all(&kept.directory).unwrap();
+            fs::write(kept.directory.join(format!(".tmp{number}")), "half").unwrap();
             kept.keep(*digest, &component).unwrap();
             let place = kept.of(*digest).unwrap();
             assert_eq!(fs::read_to_string(&place).unwrap(), format!("built {number}"));
@@ -142,5 +156,6 @@ mod tests {
         kept.keep(digests[MOST], &component).unwrap();
         assert_eq!(kept.of(digests[0]), None);
         assert!(digests[1..].iter().all(|digest| kept.of(*digest).is_some()));
+        assert_eq!(fs::read_dir(&kept.directory).unwrap().count(), MOST + digests.len());
     }
 }
