@@ -108,8 +108,9 @@ def test_a_tool_that_fails_is_a_task_error(juju: Juju):
 
 
 def test_what_a_sandbox_cannot_run_is_said(juju: Juju):
-    with pytest.raises(ValueError, match='probe/42'):
-        juju.exec('config-get', unit='probe/42')
+    for command in ('config-get', 'echo foo'):
+        with pytest.raises(ValueError, match='probe/42'):
+            juju.exec(command, unit='probe/42')
     for call, text in [
         (lambda: juju.exec('echo foo', unit='probe/0'), 'there is no shell in a sandbox'),
         (lambda: juju.exec('config-get', machine=0), 'exec --machine is not here'),

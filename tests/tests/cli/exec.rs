@@ -66,6 +66,16 @@ fn a_code_that_is_not_0_is_told_and_what_takes_a_shell_is_refused() -> anyhow::R
         let said = periapt.refused(["exec", "-u", "probe/0", command])?;
         assert!(said.contains(error), "{said}");
     }
+    // Of a unit that is not there it is told what Juju tells, whatever was to be run: jubilant goes by that.
+    for (unit, error) in [
+        ("probe/42", "failed to schedule any tasks:\nunit \"probe/42\" not found"),
+        ("none/leader", "failed to schedule any tasks:\napplication \"none\" not found"),
+    ] {
+        let said = periapt.run(["exec", "-u", unit, "--format", "json", "--", "echo foo"])?;
+        assert!(said.code == Some(0) && said.stdout.is_empty() && said.stderr.contains(error), "{said:?}");
+    }
+    let said = periapt.refused(["exec", "-u", "probe/42", "-u", "probe/0", "echo foo"])?;
+    assert!(said.contains("\"echo\" is no hook tool"), "{said}");
     let said = periapt.refused(["exec", "leader-get"])?;
     assert!(said.contains("You must specify a target"), "{said}");
     assert!(periapt.json(["operations"])?.get("3").is_none(), "nothing was asked for");

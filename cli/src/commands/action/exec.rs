@@ -11,8 +11,10 @@ use periapt_host_api::{
 
 use super::run::{FollowArgs, Manner};
 use crate::{
+    commands::status::all_units,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
+    output::note,
 };
 
 /// Run a hook tool on units, in a hook context of each
@@ -71,12 +73,6 @@ pub(crate) struct Exec {
 
 impl Exec {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let request =
-            ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)?;
-        if !periapt_hook::is_hook_tool(request.tool()) {
-            let text = format!("there is no shell in a sandbox: {:?} is no hook tool", request.tool());
-            return Err(Failure::new(text).with_hint(TOOLS));
-        }
         if self.unit.is_empty() && self.application.is_empty() && !self.all {
             return Err(Failure::new(
                 "You must specify a target, either through --all, --application or --unit",
@@ -84,11 +80,26 @@ impl Exec {
         }
         let model = context.model(&self.model)?;
         let receivers = self.receivers(&model).await?;
+        let request = match self.request() {
+            Ok(request) => request,
+            Err(refused) => return nowhere(&model, &receivers).await?.map_or(Err(refused), told),
+        };
         let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
         let execution_group = self.execution_group.filter(|group| !group.is_empty());
         let turns = Turns { parallel: Some(self.parallel), execution_group };
         let request = EnqueueOperation { action, receivers, parameters, turns };
         self.follow.carry_out(context, &model, request, Manner::Exec).await
+    }
+
+    /// What is to be run, if a hook tool is.
+    fn request(&self) -> Result<ExecRequest> {
+        let request =
+            ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)?;
+        if !periapt_hook::is_hook_tool(request.tool()) {
+            let text = format!("there is no shell in a sandbox: {:?} is no hook tool", request.tool());
+            return Err(Failure::new(text).with_hint(TOOLS));
+        }
+        Ok(request)
     }
 
     /// The units that are named, and those of the applications that are.
@@ -114,6 +125,28 @@ impl Exec {
             false => Ok(receivers),
         }
     }
+}
+
+/// Why none of the units could run anything, if none is there: Juju finds that out before it reads a command, and programs
+/// that drive it go by what it says of units.
+async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<Vec<String>>> {
+    let status = model.client().status(&model.selector).await?;
+    let units = all_units(&status)?;
+    let missing = receivers.iter().filter_map(|receiver| match receiver {
+        ActionReceiver::Unit(unit) if !units.contains(unit) => Some(format!("unit {unit:?} not found")),
+        ActionReceiver::Leader(name) if !status.applications.contains_key(name.as_str()) => {
+            Some(format!("application {name:?} not found"))
+        }
+        _ => None,
+    });
+    let missing: Vec<String> = missing.collect();
+    Ok((missing.len() == receivers.len()).then_some(missing))
+}
+
+/// Tells that nothing was scheduled. Juju's exit code is 0.
+fn told(reasons: Vec<String>) -> Result<()> {
+    note(format_args!("Operation failed to schedule any tasks:\n{}", reasons.join("\n")));
+    Ok(())
 }
 
 /// Where the tools are listed.
