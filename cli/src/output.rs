@@ -4,11 +4,13 @@ mod format;
 mod sink;
 mod style;
 mod table;
+mod times;
 
 pub(crate) use format::{Format, OutputArgs, to_json, to_yaml};
 pub(crate) use sink::{Sink, note};
 pub(crate) use style::{ColorChoice, Tone, painted, tone_of_status};
 pub(crate) use table::Table;
+pub(crate) use times::Times;
 
 use jiff::Timestamp;
 

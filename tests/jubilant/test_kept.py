@@ -25,7 +25,7 @@ def test_a_cloud_is_kept_changed_and_forgotten(juju: Juju, place: dict, tmp_path
 
     juju.add_cloud('mystack', definition('mystack', 'https://one:5000/v3'), **place)
     assert 'https://one:5000/v3' in shown()
-    cloud = json.loads(shown('--format', 'json'))
+    [cloud] = json.loads(shown('--format', 'json'))
     assert (cloud['name'], cloud['type'], cloud['auth-types']) == ('mystack', 'openstack', ['userpass'])
     with pytest.raises(jubilant.CLIError) as error:
         juju.add_cloud('mystack', definition('mystack', 'https://two:5000/v3'), **place)
@@ -65,7 +65,7 @@ def test_credentials_are_kept_and_what_is_secret_of_them_stays_with_the_client(j
     kept = json.loads(listed)['controller-credentials']['aws']['cloud-credentials']['cred1']
     assert kept == {'auth-type': 'access-key'}
     shown = json.loads(juju.cli('show-credential', 'aws', 'cred1', '--format', 'json', include_model=False))
-    assert shown['client-credentials']['aws']['cloud-credentials']['cred1']['auth-type'] == 'access-key'
+    assert shown['client-credentials']['aws']['cred1']['content']['auth-type'] == 'access-key'
     juju.cli('remove-credential', 'aws', 'cred1', '--client', '--controller', 'local', include_model=False)
     assert json.loads(juju.cli('credentials', '--format', 'json', include_model=False)) == {}
 

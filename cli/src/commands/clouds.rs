@@ -1,6 +1,8 @@
 //! `clouds`, `show-cloud`, `add-cloud`, `update-cloud`, `remove-cloud`: what Juju's clients say of clouds is kept, by this
 //! client or by a controller, and has no effect. Units run on agents.
 
+mod shown;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -17,15 +19,19 @@ use periapt_host_api::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::shown::{Cloud, Known, Place};
 use crate::{
     context::Context,
     data::{ClientData, ControllerName},
     error::{Explain as _, Failure, Result, with_source},
-    output::{OutputArgs, Table},
+    output::{OutputArgs, Sink},
 };
 
 /// The one cloud that units run in, as statuses call it.
-const OWN: &str = "periapt";
+pub(crate) const OWN: &str = "periapt";
+
+/// Its one region.
+pub(crate) const REGION: &str = "default";
 
 /// What stands for it on a command line: statuses' name, and Juju's for the machine that one works on.
 pub(crate) const HERE: [&str; 2] = [OWN, "localhost"];
@@ -132,48 +138,28 @@ struct File {
     clouds: BTreeMap<CloudName, Map<String, Value>>,
 }
 
-/// A cloud with who says so.
-struct Known {
-    defined: &'static str,
-    definition: Map<String, Value>,
-}
-
 impl Clouds {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let shown: BTreeMap<_, _> = known(context, &self.place)
-            .await?
-            .into_iter()
-            .map(|(name, cloud)| (name, cloud.shown()))
-            .collect();
-        self.output.print(context.color, &shown, |shown| {
-            let mut table = Table::new(["Cloud", "Regions", "Default", "Type", "Description"]).right(1);
-            for (name, cloud) in shown {
-                let text = |key: &str| cloud.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-                let regions = cloud.get("regions").and_then(Value::as_object);
-                let first = regions.and_then(|regions| regions.keys().next().cloned()).unwrap_or_default();
-                let count = regions.map_or(0, Map::len);
-                table.row([
-                    name.as_str().into(),
-                    count.to_string().into(),
-                    first.into(),
-                    text("type").into(),
-                    text("description").into(),
-                ]);
-            }
-            table.render()
-        })
+        let known = known(context, &self.place).await?;
+        let (controllers, clients) = known.iter().partition(|known| known.place == Place::Controller);
+        let table = shown::table(controllers, clients);
+        // What the controller says of a cloud wins over what this client says.
+        let by_name: BTreeMap<String, Cloud> =
+            known.into_iter().rev().map(|known| (known.name, known.cloud)).collect();
+        self.output.print(context.color, &by_name, |_| table)
     }
 }
 
 impl ShowCloud {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let cloud = known(context, &self.place).await?.remove(self.name.as_str()).ok_or_else(|| {
-            Failure::new(format!("cloud \"{}\" not found", self.name))
-                .with_hint("`periapt clouds` lists them")
-        })?;
-        let mut shown = Map::from_iter([("name".to_owned(), self.name.as_str().into())]);
-        shown.extend(cloud.shown());
-        self.output.or_yaml().print(context.color, &shown, |_| String::new())
+        let mut found = known(context, &self.place).await?;
+        found.retain(|known| known.name == self.name.as_str());
+        if found.is_empty() {
+            return Err(unknown(&self.name));
+        }
+        let controller = self.place.controller.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text = shown::one(self.output.format, found, &controller)?;
+        Sink::new(self.output.output.as_deref(), context.color)?.write(&text)
     }
 }
 
@@ -259,38 +245,42 @@ impl RemoveCloud {
     }
 }
 
-impl Known {
-    /// As Juju prints it.
-    fn shown(self) -> Map<String, Value> {
-        let mut shown = Map::from_iter([("defined".to_owned(), self.defined.into())]);
-        shown.extend(self.definition);
-        shown
+/// What is known at a place, and the one cloud that there is: first what the controller says, if it is asked.
+async fn known(context: &Context, place: &PlaceArgs) -> Result<Vec<Known>> {
+    let mut known = Vec::new();
+    if let Some(controller) = &place.controller {
+        let kept = context.controller(Some(controller))?.client.kept().await?.clouds;
+        known.extend(all(Place::Controller, kept, &BTreeMap::new()));
     }
+    if place.of_client() {
+        let data = ClientData::read(&context.data)?;
+        let counts = data.credentials.iter().map(|(cloud, credentials)| (cloud.clone(), credentials.len()));
+        known.extend(all(Place::Client, data.clouds, &counts.collect()));
+    }
+    Ok(known)
 }
 
-/// What is known at a place, and the one cloud that there is.
-async fn known(context: &Context, place: &PlaceArgs) -> Result<BTreeMap<String, Known>> {
+/// The clouds of a place, in order of their names.
+fn all(
+    place: Place,
+    kept: BTreeMap<CloudName, CloudDefinition>,
+    credentials: &BTreeMap<CloudName, usize>,
+) -> Vec<Known> {
     let own = json!({
         "type": OWN,
         "description": "Agents, which are processes on hosts of yours",
         "auth-types": ["empty"],
-        "regions": {"default": {}},
+        "regions": {REGION: {}},
     });
-    let own = Known { defined: "built-in", definition: own.as_object().cloned().unwrap_or_default() };
-    let mut clouds = BTreeMap::from([(OWN.to_owned(), own)]);
-    let mut add =
-        |defined, of_place: BTreeMap<CloudName, CloudDefinition>| {
-            clouds.extend(of_place.into_iter().map(|(name, definition)| {
-                (name.to_string(), Known { defined, definition: definition.into() })
-            }));
-        };
-    if let Some(controller) = &place.controller {
-        add("controller", context.controller(Some(controller))?.client.kept().await?.clouds);
-    }
-    if place.of_client() {
-        add("local", ClientData::read(&context.data)?.clouds);
-    }
-    Ok(clouds)
+    let own = Cloud::new("built-in", own.as_object().cloned().unwrap_or_default());
+    let mut clouds = vec![Known { place, name: OWN.to_owned(), cloud: own }];
+    clouds.extend(kept.into_iter().map(|(name, definition)| {
+        let count = credentials.get(&name).copied().unwrap_or_default();
+        let cloud = Cloud::new(place.defines(), definition.into()).with_credentials(count);
+        Known { place, name: name.to_string(), cloud }
+    }));
+    clouds.sort_by(|one, other| one.name.cmp(&other.name));
+    clouds
 }
 
 fn unknown(name: &CloudName) -> Failure {

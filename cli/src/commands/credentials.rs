@@ -1,6 +1,8 @@
 //! `credentials`, `add-credential`, `remove-credential`: kept for Juju's clients, and of no effect. A controller is told
 //! that there is one and how it authenticates; what is secret of it stays with this client.
 
+mod shown;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -9,8 +11,9 @@ use std::{
 
 use clap::Args;
 use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use self::shown::{Listing, OfCloud, Shown};
 use super::{
     clouds::{HERE, PlaceArgs},
     settings,
@@ -19,7 +22,7 @@ use crate::{
     context::{Context, Controller},
     data::{ClientData, Credential},
     error::{Explain as _, Failure, Result},
-    output::{OutputArgs, Table},
+    output::OutputArgs,
 };
 
 /// List credentials for clouds
@@ -108,34 +111,10 @@ struct File {
     credentials: BTreeMap<CloudName, BTreeMap<String, serde_json::Value>>,
 }
 
-/// As Juju prints it.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Listing {
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    controller_credentials: BTreeMap<String, OfCloud>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    client_credentials: BTreeMap<String, OfCloud>,
-}
-
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct OfCloud {
-    cloud_credentials: BTreeMap<String, Shown>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Shown {
-    auth_type: String,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    details: BTreeMap<String, String>,
-}
-
 impl Credentials {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
-        self.output.print(context.color, &listing, table)
+        self.output.print(context.color, &listing, Listing::table)
     }
 }
 
@@ -143,17 +122,12 @@ impl ShowCredential {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
         if let (Some(cloud), Some(name)) = (&self.cloud, &self.name) {
-            for places in [&mut listing.controller_credentials, &mut listing.client_credentials] {
-                for of_cloud in places.values_mut() {
-                    of_cloud.cloud_credentials.retain(|shown, _| shown.as_str() == name.as_str());
-                }
-                places.retain(|_, of_cloud| !of_cloud.cloud_credentials.is_empty());
-            }
-            if listing.controller_credentials.is_empty() && listing.client_credentials.is_empty() {
+            listing.retain(name);
+            if listing.is_empty() {
                 return Err(unknown(cloud, name));
             }
         }
-        self.output.or_yaml().print(context.color, &listing, table)
+        self.output.or_yaml().print(context.color, &listing.in_detail(), |_| String::new())
     }
 }
 
@@ -187,19 +161,6 @@ async fn listing(
         }
     }
     Ok(listing)
-}
-
-fn table(listing: &Listing) -> String {
-    let mut table = Table::new(["Where", "Cloud", "Credentials"]);
-    for (place, clouds) in
-        [("controller", &listing.controller_credentials), ("client", &listing.client_credentials)]
-    {
-        for (cloud, credentials) in clouds {
-            let names: Vec<_> = credentials.cloud_credentials.keys().cloned().collect();
-            table.row([place.into(), cloud.into(), names.join(", ").into()]);
-        }
-    }
-    table.render()
 }
 
 impl Shown {

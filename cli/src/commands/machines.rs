@@ -1,7 +1,10 @@
 //! `machines` and `remove-machine`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use periapt_host_api::{MachineId, command::Command};
+use periapt_host_api::{MachineId, command::Command, status::MachineStatus};
+use serde::Serialize;
 
 use super::{
     removal::{DryRunArg, ForceArgs},
@@ -11,14 +14,14 @@ use super::{
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::OutputArgs,
+    output::{OutputArgs, Times},
     prompt::PromptArg,
 };
 
 /// List a model's machines
 #[derive(Debug, Args)]
 pub(crate) struct Machines {
-    /// Show times in UTC, as they always are
+    /// Times as 2026-01-02 15:04:05Z
     #[arg(long)]
     utc: bool,
     #[command(flatten)]
@@ -47,11 +50,20 @@ pub(crate) struct RemoveMachine {
     model: ModelArg,
 }
 
+/// Machines as Juju prints them: with their model.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listing {
+    pub(crate) model: String,
+    pub(crate) machines: BTreeMap<String, MachineStatus>,
+}
+
 impl Machines {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let machines = model.client().machines(&model.selector).await?;
-        self.output.print(context.color, &machines, |machines| tabular::machines(machines).render())
+        let status = model.client().status(&model.selector).await?;
+        let listing = Listing { model: status.model.name, machines: status.machines };
+        let tree = Times::of_utc(self.utc).written(&listing)?;
+        self.output.print(context.color, &tree, |_| tabular::machines(&listing.machines).render())
     }
 }
 

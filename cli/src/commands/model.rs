@@ -1,5 +1,7 @@
 //! `add-model`, `models`, `destroy-model`.
 
+mod listed;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -8,11 +10,10 @@ use periapt_host_api::{
     CredentialName, ErrorCode, ModelName, ModelUuid, UserName,
     api::ModelSelector,
     command::{Answer, ControllerCommand, ModelSummary},
-    status::Life,
 };
-use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
+use self::listed::{Listing, Uuids};
 use super::{
     clouds, credentials,
     removal::{ForceArgs, StorageEndArgs},
@@ -22,7 +23,7 @@ use crate::{
     context::{Context, ControllerArg, ModelArg, ModelRef},
     duration,
     error::{Explain as _, Failure, Result},
-    output::{OutputArgs, Table, Tone, to_the_second},
+    output::OutputArgs,
     prompt::PromptArg,
 };
 
@@ -135,13 +136,6 @@ pub(crate) async fn by_name(client: &Client) -> Result<Vec<ModelSummary>> {
     Ok(models)
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Listing {
-    models: Vec<ModelSummary>,
-    current_model: Option<ModelName>,
-}
-
 impl Models {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
@@ -150,36 +144,11 @@ impl Models {
         if models.is_empty() {
             context.say("no models yet: `periapt add-model NAME` makes one");
         }
-        let listing = Listing { models, current_model: controller.entry.current_model.clone() };
-        self.output.print(context.color, &listing, |listing| {
-            format!("Controller: {}\n\n{}", controller.name, table(listing, self.uuid))
-        })
+        let info = controller.client.controller().await?;
+        let listing = Listing::of(models, &controller, &info);
+        let uuids = if self.uuid { Uuids::Shown } else { Uuids::LeftOut };
+        self.output.print(context.color, &listing, |listing| listing.table(uuids))
     }
-}
-
-fn table(listing: &Listing, uuids: bool) -> String {
-    let mut heading = vec!["Model", "Owner", "Status", "Machines", "Applications", "Units", "Created"];
-    heading.extend(uuids.then_some("UUID"));
-    let mut table = Table::new(heading).right(3).right(4).right(5);
-    for model in &listing.models {
-        let current = listing.current_model.as_ref() == Some(&model.name);
-        let status = match model.life {
-            Life::Alive => ("available", Tone::Good),
-            Life::Dying | Life::Dead => ("destroying", Tone::Busy),
-        };
-        let mut row = vec![
-            format!("{}{}", model.name, if current { "*" } else { "" }).into(),
-            model.owner.as_str().into(),
-            status.into(),
-            model.machines.into(),
-            model.applications.into(),
-            model.units.into(),
-            to_the_second(model.created_at).into(),
-        ];
-        row.extend(uuids.then(|| model.uuid.to_string().into()));
-        table.row(row);
-    }
-    table.render()
 }
 
 impl DestroyModel {

@@ -1,20 +1,18 @@
 //! `spaces`, `show-space`, `subnets`, `add-space`, `move-to-space`, `rename-space`, `remove-space`, `bind`.
 
-use std::collections::BTreeMap;
+mod shown;
 
 use clap::Args;
 use periapt_host_api::{
     ApplicationName, SpaceName,
-    api::SpaceList,
     command::Command,
     network::{Bindings, Subnet},
 };
-use serde::Serialize;
 
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table},
+    output::OutputArgs,
 };
 
 /// List spaces and their subnets
@@ -101,26 +99,6 @@ pub(crate) struct ShowSpace {
     model: ModelArg,
 }
 
-/// As Juju prints it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Shown {
-    space: ShownSpace,
-    applications: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct ShownSpace {
-    name: String,
-    subnets: Vec<ShownSubnet>,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownSubnet {
-    cidr: String,
-}
-
 /// Remove a space that nothing is bound to
 #[derive(Debug, Args)]
 pub(crate) struct RemoveSpace {
@@ -167,60 +145,25 @@ pub(crate) fn bindings(words: &[String]) -> Result<Bindings> {
     Ok(bindings)
 }
 
-#[derive(Debug, Serialize)]
-struct SubnetRow {
-    space: String,
-}
-
 impl Spaces {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let mut spaces = model.client().spaces(&model.selector).await?;
-        if self.short {
-            spaces.spaces.values_mut().for_each(|subnets| subnets.clear());
+        let spaces = model.client().spaces(&model.selector).await?;
+        match self.short {
+            true => self.output.print(context.color, &shown::Names::of(&spaces), shown::Names::table),
+            false => self.output.print(context.color, &shown::Listing::of(&spaces), shown::Listing::table),
         }
-        self.output.print(context.color, &spaces, table)
     }
 }
 
 impl Subnets {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let spaces = model.client().spaces(&model.selector).await?.spaces;
-        let wanted =
-            spaces.into_iter().filter(|(name, _)| self.space.as_ref().is_none_or(|only| only == name));
-        let rows: BTreeMap<String, SubnetRow> = wanted
-            .flat_map(|(space, subnets)| {
-                let space = space.to_string();
-                subnets
-                    .into_iter()
-                    .map(move |subnet| (subnet.to_string(), SubnetRow { space: space.clone() }))
-            })
-            .collect();
-        let rows = BTreeMap::from([("subnets", rows)]);
-        self.output.print(context.color, &rows, |rows| {
-            let mut table = Table::new(["CIDR", "Space"]);
-            for (cidr, row) in rows.values().flatten() {
-                table.row([cidr.into(), (&row.space).into()]);
-            }
-            table.render()
-        })
+        let spaces = model.client().spaces(&model.selector).await?;
+        let shown = shown::Subnets::of(&spaces, self.space.as_ref());
+        // Juju has no table of this: its default form is YAML.
+        self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
-}
-
-/// As Juju draws it: a space's name stands beside its first subnet.
-fn table(list: &SpaceList) -> String {
-    let mut table = Table::new(["Name", "Subnets"]);
-    for (name, subnets) in &list.spaces {
-        let mut name = name.to_string();
-        if subnets.is_empty() {
-            table.row([name.clone().into(), "".into()]);
-        }
-        for subnet in subnets {
-            table.row([std::mem::take(&mut name).into(), subnet.to_string().into()]);
-        }
-    }
-    table.render()
 }
 
 impl AddSpace {
@@ -259,16 +202,7 @@ impl ShowSpace {
                 .with_hint("`periapt spaces` lists them")
         })?;
         let status = model.client().status(&model.selector).await?;
-        let bound = status.applications.into_iter().filter(|(_, application)| {
-            application.endpoint_bindings.values().any(|space| *space == self.name.as_str())
-        });
-        let shown = Shown {
-            space: ShownSpace {
-                name: self.name.to_string(),
-                subnets: subnets.iter().map(|subnet| ShownSubnet { cidr: subnet.to_string() }).collect(),
-            },
-            applications: bound.map(|(name, _)| name).collect(),
-        };
+        let shown = shown::Space::of(&self.name, subnets, &status);
         self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
 }

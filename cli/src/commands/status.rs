@@ -22,7 +22,7 @@ use crate::{
     context::{Context, ModelArg},
     duration,
     error::Result,
-    output::{Sink, to_json, to_yaml},
+    output::{Sink, Times, to_json, to_yaml},
 };
 
 /// Show a model's applications, units, machines and relations
@@ -49,7 +49,7 @@ pub(crate) struct Status {
     /// Show storage, too
     #[arg(long)]
     storage: bool,
-    /// Show times in UTC, as they always are
+    /// Times as 2026-01-02 15:04:05Z
     #[arg(long)]
     utc: bool,
     /// Taken for Juju's sake: a controller that does not answer is told at once
@@ -108,8 +108,8 @@ impl Status {
                 let sections: Vec<_> = relations.into_iter().chain(storage).collect();
                 Ok(tabular::render(&status, &sections))
             }
-            Format::Json => to_json(&status),
-            Format::Yaml => to_yaml(&status),
+            Format::Json => to_json(&Times::of_utc(self.utc).written(&status)?),
+            Format::Yaml => to_yaml(&Times::of_utc(self.utc).written(&status)?),
             Format::Oneline => Ok(oneline::render(&status)),
             Format::Summary => Ok(summary::render(&status)),
         }

@@ -1,15 +1,18 @@
 //! `storage`, `show-storage`, `add-storage`, `attach-storage`, `detach-storage`, `remove-storage`.
 
+mod shown;
+
 use std::collections::BTreeMap;
 
 use clap::Args;
 use periapt_host_api::{
     StorageId, StorageName, UnitName,
     command::{Answer, Command},
-    status::{CombinedStorage, StorageInfo},
-    storage::{DEFAULT_POOL, StorageDirective, StorageDirectives, StorageEnd, mebibytes},
+    status::StorageInfo,
+    storage::{DEFAULT_POOL, StorageDirective, StorageDirectives, StorageEnd},
 };
 
+pub(crate) use self::shown::tabular;
 use super::{
     removal::{ForceArgs, report},
     units::said,
@@ -17,15 +20,15 @@ use super::{
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{Format, OutputArgs, Table, tone_of_status},
+    output::{Format, OutputArgs, Table, Times},
     prompt::PromptArg,
 };
 
 /// List a model's storage
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
-    /// Taken for Juju's sake: all storage is a filesystem
-    #[arg(long, hide = true)]
+    /// What storage lies in, alone
+    #[arg(long)]
     filesystem: bool,
     #[command(flatten)]
     output: OutputArgs,
@@ -127,12 +130,22 @@ pub(crate) struct RemoveStorage {
 impl Storage {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let storage = model.client().storage(&model.selector).await?;
-        if storage.storage.is_empty() && self.output.format == Format::Tabular {
+        let mut storage = model.client().storage(&model.selector).await?;
+        if self.filesystem {
+            storage.storage.clear();
+        }
+        if storage.storage.is_empty()
+            && storage.filesystems.is_empty()
+            && self.output.format == Format::Tabular
+        {
             context.say(format_args!("No storage to display."));
             return Ok(());
         }
-        self.output.print(context.color, &storage, |storage| tabular(storage).render())
+        let tree = Times::ForPeople.written(&storage)?;
+        self.output.print(context.color, &tree, |_| match self.filesystem {
+            true => shown::filesystems(&storage).render(),
+            false => tabular(&storage).render(),
+        })
     }
 }
 
@@ -167,7 +180,8 @@ impl ShowStorage {
             let info = info.ok_or_else(|| Failure::new(format!("storage \"{id}\" not found")))?;
             shown.insert(id, info);
         }
-        self.output.or_yaml().print(context.color, &shown, |_| String::new())
+        let tree = Times::ForPeople.written(&shown)?;
+        self.output.or_yaml().print(context.color, &tree, |_| String::new())
     }
 }
 
@@ -244,26 +258,6 @@ impl RemoveStorage {
             .commands(commands, |index, answer| said(context, "storage", &self.storage, index, &answer))
             .await
     }
-}
-
-/// The table of `storage`, and of `status --storage`.
-pub(crate) fn tabular(storage: &CombinedStorage) -> Table {
-    let mut table = Table::new(["Unit", "Storage ID", "Type", "Pool", "Size", "Status", "Message"]);
-    for (id, info) in &storage.storage {
-        let place = storage.filesystems.values().find(|place| place.storage == *id);
-        let units = info.attachments.iter().flat_map(|attachments| attachments.units.keys());
-        let unit = units.cloned().collect::<Vec<_>>().join(",");
-        table.row([
-            unit.into(),
-            id.clone().into(),
-            info.kind.clone().into(),
-            place.map(|place| place.pool.clone()).unwrap_or_default().into(),
-            place.map(|place| mebibytes(place.size)).unwrap_or_default().into(),
-            (info.status.current.as_str(), tone_of_status(&info.status.current)).into(),
-            info.status.message.clone().into(),
-        ]);
-    }
-    table
 }
 
 /// `NAME=DIRECTIVE`.

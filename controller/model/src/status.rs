@@ -6,8 +6,8 @@ use periapt_host_api::{
     CharmDigest, ModelUuid, Timestamp,
     agent::Register,
     status::{
-        AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, StatusHistoryEntry,
-        StatusInfo, StatusKind, StatusText, WorkloadStatus, derive_application_status,
+        AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, NetworkInterface,
+        StatusHistoryEntry, StatusInfo, StatusKind, StatusText, WorkloadStatus, derive_application_status,
     },
 };
 
@@ -58,7 +58,7 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
             .filter(|relation| relation.life != Life::Dead)
             .map(|found| relation::status(state, found))
             .collect(),
-        storage: state.storages().next().map(|_| storage::combined(state)),
+        storage: Some(storage::combined(state)),
         controller: ControllerStatus {
             timestamp: context.now,
             engine: context.engine.clone(),
@@ -114,11 +114,33 @@ fn machine(root: &Root, state: &ModelState, machine: &Machine, context: &StatusC
             since: Some(machine.created_at),
             ..StatusText::default()
         },
+        modification_status: StatusText {
+            current: "idle".to_owned(),
+            since: Some(machine.created_at),
+            ..StatusText::default()
+        },
         base: Default::default(),
+        network_interfaces: host.map(|host| network_interfaces(state, host)).unwrap_or_default(),
         life: life_text(machine.life),
         hardware: host.map(hardware).unwrap_or_default(),
         ingress_rules: ingress_rules(state, &machine.id),
     }
+}
+
+/// The interfaces of a host, each with the space that its first address is in.
+fn network_interfaces(state: &ModelState, host: &Register) -> BTreeMap<String, NetworkInterface> {
+    let spaces = &state.model().spaces;
+    let shown = host.interfaces.iter().map(|interface| {
+        let space = interface.addresses.first().map(|first| spaces.of(first.address).to_owned());
+        let shown = NetworkInterface {
+            ip_addresses: interface.addresses.iter().map(|at| at.address.to_string()).collect(),
+            mac_address: interface.mac.clone(),
+            space: space.unwrap_or_default(),
+            is_up: true,
+        };
+        (interface.name.clone(), shown)
+    });
+    shown.collect()
 }
 
 /// `cores=4 availability-zone=z1`, as far as the agent knows.

@@ -27,7 +27,7 @@ pub struct FullStatus {
     /// In order of their ids; shown by `--relations`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationStatus>,
-    /// Storage; left out if there is none.
+    /// Storage; with nothing in it if there is none, as Juju says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<CombinedStorage>,
     /// The controller.
@@ -91,8 +91,14 @@ pub struct MachineStatus {
     pub instance_id: String,
     /// The instance's status.
     pub machine_status: StatusText,
+    /// Always `idle`: Juju says here how the profiles of a container are applied, and there are none.
+    #[serde(default)]
+    pub modification_status: StatusText,
     /// The base that charms see.
     pub base: Base,
+    /// Of its host, by name; none: not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub network_interfaces: BTreeMap<String, NetworkInterface>,
     /// Life, if not alive.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
@@ -102,6 +108,21 @@ pub struct MachineStatus {
     /// What its firewall is to let in: ranges of ports, and from where.
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress_rules: IngressRules,
+}
+
+/// An interface of a machine's host that others may reach.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct NetworkInterface {
+    /// Its addresses.
+    pub ip_addresses: Vec<String>,
+    /// Six bytes as hex; may be empty.
+    pub mac_address: String,
+    /// The space of its first address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub space: String,
+    /// Whether it is up: agents tell of no others.
+    pub is_up: bool,
 }
 
 /// Where a charm runs: the sandbox.

@@ -45,7 +45,7 @@ fn a_failing_sync_is_told_and_what_it_failed_on_is_not_seen() -> anyhow::Result<
     assert!(status.contains("Input/output error"), "the problem is seen in the status: {status}");
     let models = |listing: serde_json::Value| -> Vec<String> {
         let models = listing["models"].as_array().cloned().unwrap_or_default();
-        models.iter().map(|model| model["name"].as_str().unwrap_or_default().to_owned()).collect()
+        models.iter().map(|model| model["short-name"].as_str().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(models(periapt.json(["models"])?), ["before"]);
 

@@ -7,7 +7,7 @@ use periapt_tests::{Installation, signal};
 fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     let controllers = periapt.json(["controllers"])?;
-    let url = controllers["controllers"]["local"]["api-endpoints"][0].as_str().context("no URL")?;
+    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
     let run = ["agent", "run", "--controller", url, "--name", "second", "--data", "second"];
     let mut second = periapt.spawn(run)?;
     assert_eq!(second.first_line()?, "ready second");

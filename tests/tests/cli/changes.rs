@@ -96,7 +96,7 @@ fn a_machine_is_removed_when_it_is_empty_or_by_force() -> anyhow::Result<()> {
     periapt.wait_for(["model"])?;
     let error = periapt.refused(["remove-machine", "0", "--no-prompt"])?;
     assert!(error.contains("mysql/0"), "{error}");
-    assert_eq!(periapt.json(["machines"])?["0"]["instance-id"], "first");
+    assert_eq!(periapt.json(["machines"])?["machines"]["0"]["instance-id"], "first");
     periapt.ok(["remove-machine", "0", "--no-prompt", "--force"])?;
     periapt.wait_for(["unit", "mysql/0", "--gone"])?;
     Ok(())
@@ -163,15 +163,20 @@ fn a_model_is_shown_as_juju_shows_it_by_any_of_its_names() -> anyhow::Result<()>
     assert!(periapt.refused(["show-model", "nobody/test"])?.contains("model nobody/test not found"));
 
     let controller = periapt.json(["show-controller"])?;
-    assert_eq!(controller["local"]["current-model"], "test", "{controller}");
-    assert_eq!(controller["local"]["models"][format!("{owner}/test")]["unit-count"], 1, "{controller}");
+    assert_eq!(controller["local"]["current-model"], format!("{owner}/test"), "{controller}");
+    assert_eq!(controller["local"]["models"]["test"]["unit-count"], 1, "{controller}");
     assert_eq!(periapt.json(["show-machine"])?, serde_json::json!({"model": "test", "machines": {}}));
     assert!(periapt.refused(["show-machine", "7"])?.contains("machine 7 not found"));
     periapt.ok(["add-space", "internal", "192.0.2.0/24"])?;
     periapt.ok(["bind", "wordpress", "db=internal"])?;
     periapt.ok(["rename-space", "internal", "backend"])?;
     let space = serde_json::json!({
-        "space": {"name": "backend", "subnets": [{"cidr": "192.0.2.0/24"}]}, "applications": ["wordpress"],
+        "space": {
+            "id": "backend", "name": "backend",
+            "subnets": [{"cidr": "192.0.2.0/24", "vlan-tag": 0, "zones": []}],
+        },
+        "applications": ["wordpress"],
+        "machine-count": 0,
     });
     assert_eq!(periapt.json(["show-space", "backend"])?, space);
     assert!(periapt.refused(["show-space", "internal"])?.contains("space \"internal\" not found"));

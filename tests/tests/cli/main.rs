@@ -23,6 +23,7 @@ mod resources;
 mod rotation;
 mod secrets;
 mod settling;
+mod shapes;
 mod standstill;
 mod storage;
 mod trying;

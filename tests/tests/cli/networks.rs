@@ -5,7 +5,8 @@ use periapt_tests::Installation;
 /// Addresses of the installation's host that are told of; a host without any has only itself to talk to.
 fn first_subnet(periapt: &Installation) -> anyhow::Result<Option<String>> {
     let spaces = periapt.json(["spaces"])?;
-    Ok(spaces.pointer("/spaces/alpha/0").and_then(|subnet| subnet.as_str()).map(str::to_owned))
+    let subnets = spaces.pointer("/spaces/0/subnets").and_then(|subnets| subnets.as_object());
+    Ok(subnets.and_then(|subnets| subnets.keys().next().cloned()))
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn what_is_exposed_is_what_the_machines_firewall_is_to_let_in() -> anyhow::Resul
     periapt.deploy("probe", ["--config", "script=install: open-port 80/tcp\n*: status active fine"])?;
     periapt.wait_for(["model"])?;
     let rules = || -> anyhow::Result<serde_json::Value> {
-        Ok(periapt.json(["machines"])?["0"]["ingress-rules"]["80/tcp"].clone())
+        Ok(periapt.json(["machines"])?["machines"]["0"]["ingress-rules"]["80/tcp"].clone())
     };
     assert!(rules()?.is_null(), "nobody asked for it");
     periapt.ok(["expose", "probe"])?;

@@ -52,7 +52,7 @@ impl Going {
     /// Goes on where the installation's controller `local` stopped.
     fn on(periapt: &Installation, by: Duration) -> anyhow::Result<Self> {
         let listing = periapt.json(["controllers"])?;
-        let endpoint = text(&listing, "/controllers/local/api-endpoints/0")?;
+        let endpoint = text(&listing, "/controllers/local/url")?;
         let address: SocketAddr = endpoint.trim_start_matches("http://").parse()?;
         signal(periapt.controller_process("local")?, "TERM")?;
         let directory = periapt.path().join("data/controllers/local/controller");

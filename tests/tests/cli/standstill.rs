@@ -73,7 +73,7 @@ fn an_agent_that_stood_still_goes_on_and_leads_beside_nobody() -> anyhow::Result
     let long = seconds > 60;
     let periapt = Installation::bootstrapped()?;
     let listing = periapt.json(["controllers"])?;
-    let url = listing.pointer("/controllers/local/api-endpoints/0").and_then(Value::as_str);
+    let url = listing.pointer("/controllers/local/url").and_then(Value::as_str);
     let arguments =
         ["agent", "run", "--controller", url.context("no URL")?, "--name", "second", "--data", "second"];
     let mut second: Running = periapt.spawn(arguments)?;

@@ -17,6 +17,9 @@ use crate::{
     output::{Format, OutputArgs, Table},
 };
 
+/// The most tasks of an operation that are named in the table.
+const SHOWN_TASKS: usize = 5;
+
 /// A wait without end.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
@@ -127,18 +130,21 @@ impl ShowOperation {
 }
 
 fn table(operations: &[OperationDetails]) -> String {
-    let mut table = Table::new(["ID", "Status", "Started", "Finished", "Task IDs", "Summary"]);
+    let heading = ["ID", "Status", "Started", "Finished", "Task IDs", "Summary"];
+    let mut table = Table::new(heading).right(0);
     let time = |time: Option<jiff::Timestamp>| {
         time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S").to_string()).unwrap_or_default()
     };
     for operation in operations {
-        let tasks: Vec<String> = operation.tasks.iter().map(|task| task.id.to_string()).collect();
+        let shown = operation.tasks.iter().take(SHOWN_TASKS).map(|task| task.id.to_string());
+        let tasks = shown.collect::<Vec<_>>().join(",");
+        let more = if operation.tasks.len() > SHOWN_TASKS { "..." } else { "" };
         table.row([
             operation.id.to_string().into(),
             operation.status.as_str().into(),
             time(operation.started()).into(),
             time(operation.completed()).into(),
-            tasks.join(",").into(),
+            format!("{tasks}{more}").into(),
             operation.summary.clone().into(),
         ]);
     }

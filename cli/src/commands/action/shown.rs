@@ -51,6 +51,16 @@ struct Timing {
     started: Option<String>,
 }
 
+/// The same in operations: there Juju's fields are in order of time, and with tasks in order of their names.
+#[derive(Debug, Clone, Serialize)]
+struct Times {
+    enqueued: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed: Option<String>,
+}
+
 /// An operation in the listing of `operations`.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Operation {
@@ -60,7 +70,7 @@ pub(super) struct Operation {
     fail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<Action>,
-    timing: Timing,
+    timing: Times,
     tasks: BTreeMap<String, OperationTask>,
 }
 
@@ -74,7 +84,7 @@ struct Action {
 struct OperationTask {
     host: String,
     status: TaskStatus,
-    timing: Timing,
+    timing: Times,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     log: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -109,6 +119,11 @@ impl Timing {
             started: task.started.map(time),
         }
     }
+
+    fn in_order_of_time(self) -> Times {
+        let Self { completed, enqueued, started } = self;
+        Times { enqueued, started, completed }
+    }
 }
 
 impl From<&TaskDetails> for Task {
@@ -131,7 +146,7 @@ impl From<&OperationDetails> for Operation {
             let shown = OperationTask {
                 host: task.unit.to_string(),
                 status: task.status,
-                timing: Timing::of(task),
+                timing: Timing::of(task).in_order_of_time(),
                 log: log(&task.log),
                 message: task.message.clone(),
                 results: results(task),
@@ -146,10 +161,10 @@ impl From<&OperationDetails> for Operation {
                 .tasks
                 .first()
                 .map(|task| Action { name: task.action.clone(), parameters: task.parameters.clone() }),
-            timing: Timing {
-                completed: operation.completed().map(time),
+            timing: Times {
                 enqueued: Some(time(operation.enqueued)),
                 started: operation.started().map(time),
+                completed: operation.completed().map(time),
             },
             tasks: tasks.collect(),
         }

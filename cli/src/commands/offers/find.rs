@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{OfferRef, reference::with_store};
 use crate::{
+    commands::users::USER,
     context::{Context, Controller, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
@@ -108,6 +109,23 @@ struct Found {
     description: String,
     access: OfferAccess,
     endpoints: BTreeMap<EndpointName, RemoteEndpoint>,
+    users: Consumers,
+}
+
+/// Who may consume an offer, by name.
+pub(super) type Consumers = BTreeMap<&'static str, Consumer>;
+
+/// A user who may consume an offer, as Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Consumer {
+    display_name: &'static str,
+    access: OfferAccess,
+}
+
+/// The one user that there is, with the access that whoever asks has.
+pub(super) fn consumers(access: OfferAccess) -> Consumers {
+    BTreeMap::from([(USER, Consumer { display_name: USER, access })])
 }
 
 impl FindOffers {
@@ -168,7 +186,15 @@ async fn one(controller: &Controller, url: &OfferUrl) -> Result<OfferDetails> {
 
 fn shown(controller: &Controller, offer: OfferDetails) -> (String, Found) {
     let url = with_store(controller, &offer.url);
-    (url, Found { description: offer.description, access: offer.access, endpoints: offer.endpoints })
+    (
+        url,
+        Found {
+            description: offer.description,
+            access: offer.access,
+            endpoints: offer.endpoints,
+            users: consumers(offer.access),
+        },
+    )
 }
 
 fn without_store<'a>(store: &str, url: &'a str) -> &'a str {
@@ -238,6 +264,7 @@ mod tests {
             description: "a database".into(),
             access: OfferAccess::Admin,
             endpoints: [("db".parse().unwrap(), endpoint)].into(),
+            users: consumers(OfferAccess::Admin),
         };
         BTreeMap::from([("local:admin/prod.mysql".to_owned(), found)])
     }

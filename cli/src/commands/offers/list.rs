@@ -10,7 +10,10 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use super::reference::store;
+use super::{
+    find::{Consumers, consumers},
+    reference::store,
+};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
@@ -78,6 +81,7 @@ struct Listed {
     endpoints: BTreeMap<EndpointName, RemoteEndpoint>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     connections: Vec<OfferConnection>,
+    users: Consumers,
 }
 
 type Listing = BTreeMap<ApplicationName, Listed>;
@@ -120,6 +124,7 @@ fn listed(store: &str, offer: OfferDetails) -> (ApplicationName, Listed) {
         offer_url: offer.url.to_string(),
         endpoints: offer.endpoints,
         connections,
+        users: consumers(offer.access),
     };
     (offer.name, listed)
 }

@@ -6,7 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    commands::model::by_name,
+    commands::{
+        clouds::{OWN, REGION},
+        controllers::server,
+        model::by_name,
+        users::USER,
+    },
     context::{Context, ControllerArg},
     data::ControllerName,
     error::Result,
@@ -39,10 +44,16 @@ struct Shown {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Details {
+    /// Juju calls it so in YAML, and `uuid` in JSON: both are in both.
     controller_uuid: String,
+    uuid: String,
     api_endpoints: [String; 1],
     cloud: &'static str,
+    region: &'static str,
     agent_version: String,
+    /// There is none as long as there is no TLS; Juju's clients want the field.
+    ca_cert: &'static str,
+    url: String,
     engine: String,
     writable: bool,
 }
@@ -50,8 +61,12 @@ struct Details {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ShownModel {
+    /// `model-uuid` in Juju's YAML, `uuid` in its JSON.
     model_uuid: String,
+    uuid: String,
+    #[serde(skip_serializing_if = "is_zero")]
     machine_count: u32,
+    #[serde(skip_serializing_if = "is_zero")]
     unit_count: u32,
 }
 
@@ -74,26 +89,36 @@ impl ShowController {
             let models = by_name(&controller.client).await?.into_iter().map(|model| {
                 let counts = ShownModel {
                     model_uuid: model.uuid.to_string(),
+                    uuid: model.uuid.to_string(),
                     machine_count: model.machines,
                     unit_count: model.units,
                 };
-                (format!("{}/{}", model.owner, model.name), counts)
+                (model.name.to_string(), counts)
             });
             let one = Shown {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
-                    api_endpoints: [controller.entry.url],
-                    cloud: "periapt",
+                    uuid: info.uuid.to_string(),
+                    api_endpoints: [server(&controller.entry.url).to_owned()],
+                    cloud: OWN,
+                    region: REGION,
                     agent_version: info.version,
+                    ca_cert: "",
+                    url: controller.entry.url,
                     engine: info.engine,
                     writable: info.writable,
                 },
                 models: models.collect(),
-                current_model: controller.entry.current_model.map(|model| model.to_string()),
-                account: Account { user: "admin", access: "superuser" },
+                current_model: controller.entry.current_model.map(|model| format!("{USER}/{model}")),
+                account: Account { user: USER, access: "superuser" },
             };
             shown.insert(controller.name, one);
         }
         self.output.or_yaml().print(context.color, &shown, |_| String::new())
     }
+}
+
+/// Juju says nothing of what there is none of.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -1,15 +1,13 @@
 //! `show-machine`
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use periapt_host_api::{MachineId, status::MachineStatus};
-use serde::Serialize;
+use periapt_host_api::MachineId;
 
 use crate::{
+    commands::machines::Listing,
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::OutputArgs,
+    output::{OutputArgs, Times},
 };
 
 /// Show all that is known of machines
@@ -18,19 +16,13 @@ use crate::{
 pub(crate) struct ShowMachine {
     /// The machines' numbers; none: all
     machines: Vec<MachineId>,
-    /// Show times in UTC, as they always are
+    /// Times as 2026-01-02 15:04:05Z
     #[arg(long)]
     utc: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     model: ModelArg,
-}
-
-#[derive(Debug, Serialize)]
-struct Shown {
-    model: String,
-    machines: BTreeMap<String, MachineStatus>,
 }
 
 impl ShowMachine {
@@ -45,7 +37,8 @@ impl ShowMachine {
         if !wanted.is_empty() {
             status.machines.retain(|number, _| wanted.contains(number));
         }
-        let shown = Shown { model: status.model.name, machines: status.machines };
-        self.output.or_yaml().print(context.color, &shown, |_| String::new())
+        let shown = Listing { model: status.model.name, machines: status.machines };
+        let tree = Times::of_utc(self.utc).written(&shown)?;
+        self.output.or_yaml().print(context.color, &tree, |_| String::new())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::status::{
-    ApplicationStatus, FullStatus, MachineStatus, RelationStatus, StatusText, UnitStatus,
+    ApplicationStatus, FullStatus, MachineStatus, ModelStatus, RelationStatus, StatusText, UnitStatus,
 };
 
 use crate::{
@@ -56,7 +56,7 @@ fn model(status: &FullStatus) -> Table {
     let cells = [
         (&model.name).into(),
         (&model.controller).into(),
-        (&model.cloud).into(),
+        cloud_and_region(model).into(),
         (&model.version).into(),
         time.into(),
     ];
@@ -71,6 +71,14 @@ fn model(status: &FullStatus) -> Table {
     let [name, controller, cloud, version, time] = cells;
     table.row([name, controller, cloud, version, time, notes.into()]);
     table
+}
+
+/// `CLOUD/REGION`, or the cloud alone.
+fn cloud_and_region(model: &ModelStatus) -> String {
+    match model.region.as_str() {
+        "" => model.cloud.clone(),
+        region => format!("{}/{region}", model.cloud),
+    }
 }
 
 fn consumed(status: &FullStatus) -> Table {
@@ -250,6 +258,8 @@ fn availability_zone(machine: &MachineStatus) -> &str {
 fn relations(relations: &[RelationStatus]) -> Table {
     let heading = ["Integration provider", "Requirer", "Interface", "Type", "Message"];
     let mut table = Table::new(heading);
+    let mut relations: Vec<_> = relations.iter().collect();
+    relations.sort_by(|one, other| (&one.provider, &one.requirer).cmp(&(&other.provider, &other.requirer)));
     for relation in relations {
         let text = match relation.status.as_str() {
             "joined" => "",

@@ -1,0 +1,260 @@
+//! What listings print, field by field: Juju's names, kinds and nesting in JSON, its order in YAML, its columns in tables.
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::Installation;
+use serde_json::Value;
+
+/// Commands with a place in what they print as JSON, and the fields there, each with its kind, in the order that they have in
+/// YAML. More fields may be there.
+const FIELDS: &[(&str, &str, &str)] = &[
+    (
+        "controllers",
+        "/controllers/local",
+        "current-model:text user:text access:text recent-server:text controller-uuid:text uuid:text \
+         api-endpoints:list ca-cert:text cloud:text region:text agent-version:text model-count:number \
+         machine-count:number",
+    ),
+    ("controllers", "", "controllers:map current-controller:text"),
+    (
+        "show-controller",
+        "/local/details",
+        "controller-uuid:text uuid:text api-endpoints:list cloud:text region:text agent-version:text ca-cert:text",
+    ),
+    ("show-controller", "/local", "details:map models:map current-model:text account:map"),
+    (
+        "show-controller",
+        "/local/models/test",
+        "model-uuid:text uuid:text machine-count:number unit-count:number",
+    ),
+    (
+        "models",
+        "/models/0",
+        "name:text short-name:text model-uuid:text model-type:text controller-uuid:text controller-name:text \
+         is-controller:truth owner:text cloud:text region:text type:text life:text status:map access:text \
+         last-connection:text agent-version:text",
+    ),
+    ("models", "", "models:list current-model:text"),
+    (
+        "show-model",
+        "/test",
+        "name:text short-name:text model-uuid:text model-type:text controller-uuid:text controller-name:text \
+         is-controller:truth owner:text cloud:text region:text type:text life:text status:map users:map \
+         machines:map agent-version:text",
+    ),
+    ("show-model", "/test/users/admin", "display-name:text access:text last-connection:text"),
+    ("operations", "/1", "summary:text status:text action:map timing:map tasks:map"),
+    ("show-operation 1", "/timing", "enqueued:text started:text completed:text"),
+    ("show-operation 1", "/tasks/2", "host:text status:text timing:map log:list results:map"),
+    ("show-task 2", "", "id:text log:list results:map status:text timing:map unit:text"),
+    ("show-task 2", "/timing", "completed:text enqueued:text started:text"),
+    ("spaces", "/spaces/0", "id:text name:text subnets:map"),
+    ("spaces --short", "", "spaces:list"),
+    ("show-space lan", "", "space:map applications:list machine-count:number"),
+    ("show-space lan", "/space/subnets/0", "cidr:text vlan-tag:number zones:list"),
+    ("subnets", "/subnets/192.0.2.0~124", "type:text status:text space:text zones:list"),
+    ("storage", "/storage/scratch~10", "kind:text life:text status:map persistent:truth attachments:map"),
+    ("storage", "/storage/scratch~10/attachments/units/probe~10", "machine:text location:text life:text"),
+    ("storage", "/storage/scratch~10/status", "current:text since:since"),
+    ("storage --filesystem", "", "filesystems:map"),
+    (
+        "storage --filesystem",
+        "/filesystems/0",
+        "provider-id:text storage:text attachments:map pool:text size:number life:text status:map",
+    ),
+    (
+        "show-storage scratch/0",
+        "/scratch~10",
+        "kind:text life:text status:map persistent:truth attachments:map",
+    ),
+    ("storage-pools", "/rootfs", "provider:text"),
+    (
+        "offers",
+        "/hosted",
+        "application:text store:text charm:text offer-url:text endpoints:map connections:list users:map",
+    ),
+    (
+        "offers",
+        "/hosted/connections/0",
+        "source-model-uuid:text username:text relation-id:number endpoint:text status:map",
+    ),
+    ("find-offers", "/local:admin~1test.hosted", "access:text endpoints:map users:map"),
+    (
+        "show-offer admin/test.hosted",
+        "/local:admin~1test.hosted",
+        "description:text access:text endpoints:map users:map",
+    ),
+    (
+        "show-offer admin/test.hosted",
+        "/local:admin~1test.hosted/users/admin",
+        "display-name:text access:text",
+    ),
+    ("show-offer admin/test.hosted", "/local:admin~1test.hosted/endpoints/db", "interface:text role:text"),
+    (
+        "resources probe",
+        "/resources/0",
+        "resourceid:text applicationId:text name:text type:text path:text description:text revision:text \
+         fingerprint:text size:number origin:text used:truth timestamp:text username:text",
+    ),
+    ("machines", "", "model:text machines:map"),
+    (
+        "show-machine 0",
+        "/machines/0",
+        "juju-status:map hostname:text dns-name:text ip-addresses:list instance-id:text machine-status:map \
+         modification-status:map base:map hardware:text",
+    ),
+    ("machines", "/machines/0/modification-status", "current:text since:since"),
+    ("clouds", "/mine", "defined:text type:text auth-types:list credential-count:number regions:map"),
+    (
+        "show-cloud mine",
+        "/0",
+        "name:text summary:text defined:text type:text auth-types:list credential-count:number regions:map",
+    ),
+    ("credentials", "/client-credentials/mine/cloud-credentials/key", "auth-type:text details:map"),
+    ("show-credential mine key", "/client-credentials/mine/key/content", "auth-type:text username:text"),
+    (
+        "show-unit probe/0",
+        "/probe~10",
+        "machine:text public-address:text charm:text leader:truth life:text relation-info:list",
+    ),
+    (
+        "show-unit probe/0",
+        "/probe~10/relation-info/0",
+        "relation-id:number endpoint:text related-endpoint:text application-data:map local-unit:map \
+         related-units:map",
+    ),
+    ("whoami", "", "controller:text model:text user:text"),
+    ("actions probe", "", "act:text greet:text"),
+    ("actions probe --schema", "/greet", "description:text properties:map title:text type:text"),
+    ("config probe", "", "application:text application-config:map charm:text settings:map"),
+    ("config probe", "/settings/count", "default:truth description:text source:text type:text value:truth"),
+    ("model-defaults", "/firewall-mode", "default:text"),
+    ("show-status-log probe/0", "/0", "status:text since:text type:text"),
+    ("status", "", "model:map machines:map applications:map offers:map storage:map controller:map"),
+    (
+        "status",
+        "/model",
+        "name:text type:text controller:text cloud:text region:text version:text model-status:map",
+    ),
+    ("status", "/model/model-status", "current:text since:since"),
+    ("status", "/applications/probe/units/probe~10/workload-status", "current:text since:since"),
+    ("status", "/controller", "timestamp:text"),
+    ("status", "/offers/hosted", "application:text charm:text total-connected-count:number endpoints:map"),
+];
+
+/// Commands with the heads of the columns that they draw.
+const COLUMNS: &[(&str, &str)] = &[
+    ("controllers", "Controller  Model  User  Access  Cloud/Region  Models  Nodes  HA  Version  Status"),
+    ("models", "Model  Cloud/Region  Type  Status  Machines  Units  Access  Last connection"),
+    ("operations", "ID  Status  Started  Finished  Task IDs  Summary"),
+    ("spaces", "Name  Space ID  Subnets"),
+    ("spaces --short", "Space"),
+    ("storage", "Unit  Storage ID  Type  Pool  Size  Status  Message"),
+    ("storage --filesystem", "Machine  Unit  Storage ID  ID  Provider ID  Mountpoint"),
+    ("storage-pools", "Name  Provider  Attributes"),
+    ("offers", "Offer  User  Relation ID  Status  Endpoint  Interface  Role  Ingress subnets"),
+    ("offers --format summary", "Offer  Application  Charm  Connected  Store  URL"),
+    ("find-offers", "Store  URL  Access  Interfaces"),
+    ("show-offer admin/test.hosted", "Store  URL  Access  Description"),
+    ("secrets", "ID  Name  Owner  Rotation  Revision  Last updated"),
+    ("resources probe", "Resource  Supplied by  Revision"),
+    ("machines", "Machine  State  Address"),
+    ("clouds", "Cloud  Regions  Default  Type  Credentials  Source  Description"),
+    ("credentials", "Cloud  Credentials"),
+    ("actions probe", "Action  Description"),
+    ("model-config", "Attribute  From  Value"),
+    ("model-defaults", "Attribute  Default  Controller"),
+    ("show-status-log probe/0", "Time  Type  Status"),
+    ("status", "Model  Controller  Cloud/Region  Version  Timestamp"),
+    ("status --relations", "Integration provider  Requirer"),
+    ("status --format summary", "Running on subnets:"),
+    ("users", "Name  Display name  Access"),
+];
+
+/// Two models with something of everything, at rest.
+fn furnished() -> anyhow::Result<Installation> {
+    let periapt = Installation::bootstrapped()?;
+    let write = |name: &str, text: &str| std::fs::write(periapt.path().join(name), text);
+    write("data.txt", "some")?;
+    write("cloud.yaml", "clouds: {mine: {type: openstack, auth-types: [userpass], regions: {dev: {}}}}\n")?;
+    write("keys.yaml", "credentials: {mine: {key: {auth-type: userpass, username: u, password: p}}}\n")?;
+    periapt.ok(["add-space", "lan", "192.0.2.0/24"])?;
+    let script = "script=*: status active fine";
+    periapt
+        .deploy("probe", ["--config", script, "--resource", "data=data.txt", "--storage", "scratch=1,10M"])?;
+    periapt.ok(["offer", "probe:db", "hosted"])?;
+    periapt.ok(["add-secret", "pw", "pass=word"])?;
+    periapt.ok(["add-cloud", "mine", "--client", "-f", "cloud.yaml"])?;
+    periapt.ok(["add-credential", "mine", "--client", "-f", "keys.yaml"])?;
+    periapt.ok(["add-model", "other"])?;
+    periapt.deploy("probe", ["--config", script])?;
+    periapt.ok(["consume", "admin/test.hosted", "db"])?;
+    periapt.ok(["integrate", "probe:sink", "db"])?;
+    periapt.wait_for(["model"])?;
+    periapt.ok(["switch", "test"])?;
+    periapt.wait_for(["model"])?;
+    periapt.ok(["run", "probe/0", "greet"])?;
+    periapt.json_until(&["offers"], |offers| {
+        offers.pointer("/hosted/connections/0/status/current").is_some_and(|status| status == "joined")
+    })?;
+    Ok(periapt)
+}
+
+/// Whether a value is of a kind.
+fn is(value: &Value, kind: &str) -> bool {
+    match kind {
+        "text" => value.is_string(),
+        "number" => value.is_u64(),
+        "truth" => value.is_boolean(),
+        "list" => value.is_array(),
+        "map" => value.is_object(),
+        // `02 Jan 2026 15:04:05Z`
+        "since" => value.as_str().is_some_and(|text| {
+            text.len() == 21 && text.ends_with('Z') && text.split(' ').count() == 4 && !text.contains('-')
+        }),
+        _ => false,
+    }
+}
+
+/// The fields of a text of YAML, wherever they are, in their order.
+fn fields(yaml: &str) -> Vec<&str> {
+    let lines = yaml.lines().map(|line| line.trim_start().trim_start_matches("- "));
+    lines.filter_map(|line| line.split_once(':')).map(|(field, _)| field.trim_matches('"')).collect()
+}
+
+/// What stands in a line of a table: columns are two spaces apart at least.
+fn columns(line: &str) -> impl Iterator<Item = &str> {
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
+}
+
+#[test]
+fn listings_have_jujus_fields_in_jujus_order_and_jujus_columns() -> anyhow::Result<()> {
+    let periapt = furnished()?;
+    let mut wrong = Vec::new();
+    for (command, at, wanted) in FIELDS {
+        let json = periapt.json(command.split(' '))?;
+        let place = json.pointer(at).unwrap_or(&Value::Null);
+        for field in wanted.split_whitespace() {
+            let (name, kind) = field.split_once(':').context("a field has a kind")?;
+            if !is(&place[name], kind) {
+                wrong.push(format!("{command}: {at}/{name} is no {kind}: {}", place[name]));
+            }
+        }
+        let yaml = periapt.ok(command.split(' ').chain(["--format", "yaml"]))?;
+        let mut found = fields(&yaml).into_iter();
+        for name in wanted.split_whitespace().filter_map(|field| field.split(':').next()) {
+            if !found.any(|field| field == name) {
+                wrong.push(format!("{command}: {name} is not in its place in\n{yaml}"));
+                break;
+            }
+        }
+    }
+    for (command, heading) in COLUMNS {
+        let text = periapt.ok(command.split(' '))?;
+        let heading: Vec<_> = columns(heading).collect();
+        if !text.lines().any(|line| columns(line).take(heading.len()).eq(heading.iter().copied())) {
+            wrong.push(format!("{command}: no columns {heading:?} in\n{text}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
