@@ -44,6 +44,9 @@ enum Choice {
     Js,
     /// With its SDK
     C,
+    /// With its SDK
+    #[value(alias = "golang")]
+    Go,
 }
 
 impl Init {
@@ -53,6 +56,7 @@ impl Init {
             Choice::Python => Template::Python,
             Choice::Js => Template::JavaScript,
             Choice::C => Template::C,
+            Choice::Go => Template::Go,
         };
         let name = match self.name {
             Some(name) => name,

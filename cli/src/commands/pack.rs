@@ -24,7 +24,7 @@ use crate::{
 /// A charm with src/charm.js or src/charm.ts is built by esbuild and componentize-qjs, which this machine's Node.js runs; one with
 /// src/charm.py, on the ops framework, with its libraries in lib and what requirements.txt or pyproject.toml ask for, by
 /// componentize-py, which takes python3 with pip; one with src/charm.c by this machine's clang or Zig; one with Cargo.toml by its
-/// cargo. The tools of a language that are not this machine's own are fetched once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
+/// cargo; one with go.mod by its Go. The tools of a language that are not this machine's own are fetched once, into $PERIAPT_CACHE (by default ~/.cache/periapt).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

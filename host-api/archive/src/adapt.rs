@@ -19,6 +19,11 @@ pub enum AdaptError {
         "the module is a command (it exports `_start`); build a library: `crate-type = [\"cdylib\"]`, `-mexec-model=reactor`"
     )]
     Command,
+    /// A module that no hook can be given to.
+    #[error(
+        "the module has no handler: it exports no function `handle` of `periapt:charm/handler`, which a language's SDK does for whoever uses it"
+    )]
+    NoHandler,
     /// The encoder's word.
     #[error("the module cannot be made a component: {0}")]
     Encode(String),
@@ -35,6 +40,16 @@ fn describes_its_world(bytes: &[u8]) -> bool {
     const SECTION: &[u8] = b"component-type";
     // The name alone: a module that has it elsewhere says what is missing when it is encoded.
     bytes.windows(SECTION.len()).any(|window| window == SECTION)
+}
+
+/// The function by which a module lends memory to the adapter.
+const ADAPTERS_REALLOC: &[u8] = b"cabi_realloc_adapter";
+
+/// Whether a module lends the adapter memory of its own. Go's must: its runtime takes all memory behind its own for its heap,
+/// also what somebody else has grown.
+fn lends_memory(bytes: &[u8]) -> bool {
+    // The name alone: a module that has it elsewhere has `cabi_realloc`, or is given memory as if it lent none.
+    bytes.windows(ADAPTERS_REALLOC.len()).any(|window| window == ADAPTERS_REALLOC)
 }
 
 /// Turns a core module (WASI preview 1 or none) into a component. It was built with a WIT world, whose description it holds; one
@@ -62,15 +77,17 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
             .validate(true)
             .module(&module)?
             .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER)?
-            // Go's runtime owns its memory and takes no allocations from an adapter.
-            .realloc_via_memory_grow(true)
+            // Else the adapter's stack is not taken from `cabi_realloc`, which may need what is not initialized yet.
+            .realloc_via_memory_grow(!lends_memory(bytes))
             .encode()
     };
     let component = encode().map_err(|error| {
         let text = format!("{error:#}");
-        match text.contains("_start") {
-            true => AdaptError::Command,
-            false => AdaptError::Encode(text),
+        let lacks = |what: &str| text.contains("failed to find export") && text.contains(what);
+        match text {
+            _ if text.contains("_start") => AdaptError::Command,
+            _ if lacks("`periapt:charm/handler@") => AdaptError::NoHandler,
+            text => AdaptError::Encode(text),
         }
     })?;
     // What was encoded must be readable by those who check it next.

@@ -80,6 +80,40 @@ pub(crate) const C_HARNESS: &[File] = files!("../../c/":
     "testing/periapt_test.h"
 );
 
+/// The SDK for Go, with its harness.
+pub(crate) const GO_SDK: &[File] = files!("../../go/":
+    "README.md"
+    "action.go"
+    "charm.go"
+    "component.go"
+    "config.go"
+    "doc.go"
+    "error.go"
+    "event.go"
+    "go.mod"
+    "internal/component/event.go"
+    "internal/component/handle.go"
+    "internal/component/host.go"
+    "internal/component/imports.go"
+    "internal/component/lower.go"
+    "internal/component/memory.go"
+    "internal/contract/error.go"
+    "internal/contract/event.go"
+    "internal/contract/host.go"
+    "internal/contract/ports.go"
+    "periapttest/hooks.go"
+    "periapttest/host.go"
+    "periapttest/ports.go"
+    "periapttest/relations.go"
+    "periapttest/secrets.go"
+    "periapttest/unit.go"
+    "ports.go"
+    "relation.go"
+    "secret.go"
+    "state.go"
+    "unit.go"
+);
+
 /// What charms in JavaScript are tested and written with, beside the SDK.
 pub(crate) const JAVASCRIPT_HARNESS: &[File] = files!("../../js/":
     "README.md"
@@ -135,6 +169,8 @@ pub(crate) const NEW_CHARM: &[File] = files!("../templates/": "charmcraft.yaml")
 /// What a new charm has in one language. (Files that would mean something in this repository have other names here.)
 pub(crate) const NEW_IN_C: &[File] =
     files!("../templates/c/": "Makefile" "README.md" "gitignore" "src/charm.c" "tests/charm_test.c");
+pub(crate) const NEW_IN_GO: &[File] =
+    files!("../templates/go/": "README.md" "charm.go" "charm_test.go" "gitignore" "go.mod.in");
 pub(crate) const NEW_IN_JAVASCRIPT: &[File] = files!("../templates/javascript/": "README.md" "gitignore" "package.json" "src/charm.js" "test/charm.test.js");
 pub(crate) const NEW_IN_PYTHON: &[File] = files!("../templates/python/":
     "README.md"
@@ -192,6 +228,7 @@ mod tests {
             "tsconfig.sources.json",
         ];
         assert_eq!(names(&[JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]), below("../js", &not_shipped));
+        assert_eq!(names(&[GO_SDK]), below("../go", &[]));
         assert_eq!(names(&[RUST_SDK]), below("../sdk", &[".gitattributes", "Cargo.toml", "tests"]));
     }
 

@@ -9,6 +9,8 @@ use crate::BuildError;
 pub enum Language {
     /// C.
     C,
+    /// Go.
+    Go,
     /// JavaScript or TypeScript.
     JavaScript,
     /// Rust.
@@ -17,12 +19,13 @@ pub enum Language {
 
 impl Language {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::C, Self::JavaScript, Self::Rust];
+    pub const ALL: [Self; 4] = [Self::C, Self::Go, Self::JavaScript, Self::Rust];
 
     /// The files by which a charm's directory shows its language: any one of them.
     pub fn marks(self) -> &'static [&'static str] {
         match self {
             Self::C => &["src/charm.c"],
+            Self::Go => &["go.mod"],
             Self::JavaScript => &["src/charm.ts", "src/charm.js", "src/charm.mjs"],
             Self::Rust => &["Cargo.toml"],
         }
@@ -57,6 +60,7 @@ impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::C => "C",
+            Self::Go => "Go",
             Self::JavaScript => "JavaScript",
             Self::Rust => "Rust",
         })

@@ -8,6 +8,7 @@ mod c;
 mod command;
 mod embedded;
 mod error;
+mod go;
 mod javascript;
 mod language;
 mod rust;
@@ -37,6 +38,7 @@ pub struct Built {
 pub fn build(directory: &Path, language: Language, workshop: &Workshop) -> Result<Built, BuildError> {
     match language {
         Language::C => c::build(directory, workshop),
+        Language::Go => go::build(directory, workshop),
         Language::JavaScript => javascript::build(directory, workshop),
         Language::Rust => rust::build(directory, workshop),
     }

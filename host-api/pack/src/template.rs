@@ -5,8 +5,8 @@ use std::{fs, io, path::Path};
 use crate::{
     BuildError,
     embedded::{
-        self, C_HARNESS, C_SDK, File, JAVASCRIPT_HARNESS, JAVASCRIPT_SDK, NEW_CHARM, NEW_IN_C,
-        NEW_IN_JAVASCRIPT, NEW_IN_PYTHON, NEW_IN_RUST, RUST_SDK,
+        self, C_HARNESS, C_SDK, File, GO_SDK, JAVASCRIPT_HARNESS, JAVASCRIPT_SDK, NEW_CHARM, NEW_IN_C,
+        NEW_IN_GO, NEW_IN_JAVASCRIPT, NEW_IN_PYTHON, NEW_IN_RUST, RUST_SDK,
     },
 };
 
@@ -18,6 +18,8 @@ const NAME: &str = "{name}";
 pub enum Template {
     /// With the SDK for C, tested by `make test`.
     C,
+    /// With the SDK for Go, tested by `go test`.
+    Go,
     /// With the SDK for JavaScript, tested by `npm test`.
     JavaScript,
     /// On the `ops` framework, tested by pytest.
@@ -31,6 +33,7 @@ impl Template {
     fn parts(self) -> (&'static [File], [&'static [File]; 2]) {
         match self {
             Self::C => (NEW_IN_C, [C_SDK, C_HARNESS]),
+            Self::Go => (NEW_IN_GO, [GO_SDK, &[]]),
             Self::JavaScript => (NEW_IN_JAVASCRIPT, [JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]),
             Self::Python => (NEW_IN_PYTHON, [&[], &[]]),
             Self::Rust => (NEW_IN_RUST, [RUST_SDK, &[]]),
@@ -41,6 +44,7 @@ impl Template {
     pub fn tested_by(self) -> &'static str {
         match self {
             Self::C => "make test",
+            Self::Go => "go test",
             Self::JavaScript => "npm install && npm test",
             Self::Python => "pip install -r requirements-dev.txt && pytest",
             Self::Rust => "cargo test",
@@ -116,7 +120,8 @@ fn open_to_others(directory: &Path) -> Result<(), BuildError> {
 mod tests {
     use super::*;
 
-    const ALL: [Template; 4] = [Template::C, Template::JavaScript, Template::Python, Template::Rust];
+    const ALL: [Template; 5] =
+        [Template::C, Template::Go, Template::JavaScript, Template::Python, Template::Rust];
 
     #[test]
     fn a_new_charm_has_its_name_everywhere_and_its_languages_files() {

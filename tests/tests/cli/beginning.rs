@@ -5,16 +5,29 @@ use std::{path::Path, process::Command};
 use anyhow::ensure;
 use periapt_tests::Installation;
 
-use crate::text;
+use crate::{
+    go::{quiet, toolchain},
+    text,
+};
 
 /// Makes a charm, lets `test` run its own tests, packs and deploys it, and sees it at work.
 fn begins(language: &str, test: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    begins_with(language, &[], test)
+}
+
+/// The same with variables of the environment for packing.
+fn begins_with(
+    language: &str,
+    variables: &[(&str, &Path)],
+    test: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     let said = periapt.run(["init", "--language", language, "my-charm"])?;
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let directory = periapt.path().join("my-charm");
     test(&directory)?;
-    periapt.ok(["pack", "./my-charm"])?;
+    let packed = periapt.command(["pack", "./my-charm"]).envs(variables.iter().copied()).output()?;
+    ensure!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
     periapt.ok(["deploy", "./my-charm.charm", "--config", "greeting=Ahoy"])?;
     periapt.wait_for(["application", "my-charm", "--status", "active", "--message", "says Ahoy"])?;
     let shown = periapt.json(["run", "my-charm/0", "greet", "whom=you"])?;
@@ -43,6 +56,17 @@ fn a_new_charm_in_javascript_is_tested_packed_and_active() -> anyhow::Result<()>
 #[test]
 fn a_new_charm_in_c_is_tested_packed_and_active() -> anyhow::Result<()> {
     begins("c", |directory| run(directory, "make", &["test"]))
+}
+
+#[test]
+fn a_new_charm_in_go_is_tested_packed_and_active() -> anyhow::Result<()> {
+    let Some(go) = toolchain()? else { return Ok(()) };
+    begins_with("go", &[("PERIAPT_GO", &go)], |directory| {
+        let mut command = quiet(&go);
+        let output = command.args(["test", "./..."]).current_dir(directory).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        Ok(())
+    })
 }
 
 #[test]

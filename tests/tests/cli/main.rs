@@ -13,6 +13,7 @@ mod controllers;
 mod crossing;
 mod exec;
 mod failing;
+mod go;
 mod languages;
 mod later;
 mod mistakes;

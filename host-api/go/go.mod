@@ -1,0 +1,3 @@
+module periapt
+
+go 1.24

