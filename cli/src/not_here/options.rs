@@ -188,10 +188,4 @@ pub(super) const OPTIONS: &[OptionReason] = &[
         because: "a subnet is where agents have it, in whatever zones",
         instead: "--space chooses among subnets, `periapt agents` shows agents' zones",
     },
-    OptionReason {
-        verbs: &["wait-for"],
-        options: &["--query", "--summary"],
-        because: "there is no language of queries: options say what is waited for",
-        instead: "`periapt wait-for --help` lists them",
-    },
 ];

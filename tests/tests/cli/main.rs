@@ -14,6 +14,7 @@ mod crossing;
 mod exec;
 mod failing;
 mod go;
+mod goals;
 mod languages;
 mod later;
 mod mistakes;

@@ -1,0 +1,71 @@
+//! The options of goals that are queries.
+
+use std::fmt;
+
+use clap::Args;
+use periapt_host_api::status::FullStatus;
+
+use super::query::{Query, Subject, Thing};
+use crate::error::{Failure, Result};
+
+/// Juju's way to say what is waited for.
+#[derive(Debug, Args)]
+pub(super) struct GoalArgs {
+    /// What is to hold, in Juju's language of queries
+    #[arg(long, value_name = "QUERY")]
+    query: Option<String>,
+    /// Print what the query asked for, once it holds; --summary=false does not
+    #[arg(
+        long,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        requires = "query"
+    )]
+    summary: bool,
+}
+
+/// What is waited for, and of what.
+#[derive(Debug, Clone)]
+pub(super) struct Goal {
+    pub(super) query: Query,
+    pub(super) summary: bool,
+    subject: Subject,
+    name: String,
+}
+
+impl GoalArgs {
+    /// The goal of a thing, if a query is given.
+    pub(super) fn of(&self, subject: Subject, name: &str) -> Result<Option<Goal>> {
+        let Some(text) = &self.query else { return Ok(None) };
+        let query = Query::new(text, subject).map_err(|error| Failure::new(error.shown(text)))?;
+        Ok(Some(Goal { query, summary: self.summary, subject, name: name.to_owned() }))
+    }
+}
+
+impl Goal {
+    /// What it is the goal of, if that is there.
+    pub(super) fn thing<'a>(&self, status: &'a FullStatus) -> Option<Thing<'a>> {
+        match self.subject {
+            Subject::Model => Some(Thing::model(status)),
+            Subject::Application => Thing::application(status, &self.name),
+            Subject::Unit => Thing::unit(status, &self.name),
+            Subject::Machine => Thing::machine(status, &self.name),
+        }
+    }
+}
+
+/// What it is the goal of, for messages.
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject {
+            Subject::Model => f.write_str("the model"),
+            Subject::Application => write!(f, "application {:?}", self.name),
+            Subject::Unit => write!(f, "unit {:?}", self.name),
+            Subject::Machine => write!(f, "machine {:?}", self.name),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! From a query's words to its expression: `||` binds least, then `&&`, equality, order, `!`.
+
+use std::{iter::Peekable, vec::IntoIter};
+
+use super::{
+    MAX_DEPTH, MAX_LOOPS, QueryError,
+    token::{Token, tokens},
+};
+
+/// A part of a query, with the column at which it begins.
+#[derive(Debug, Clone)]
+pub(super) struct Expression {
+    pub(super) column: usize,
+    pub(super) node: Node,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    Text(String),
+    Number(f64),
+    Truth(bool),
+    /// A field of what the query is about, or the name of a loop's thing.
+    Name(String),
+    /// A field of a loop's thing.
+    Field(Box<Expression>, String),
+    Not(Box<Expression>),
+    Both(Box<Expression>, Box<Expression>),
+    Either(Box<Expression>, Box<Expression>),
+    /// Two values, and the column of what stands between them.
+    Compare(Comparison, usize, Box<Expression>, Box<Expression>),
+    Length(Box<Expression>),
+    /// Whether a text begins or ends with another.
+    Affix(Affix, Box<Expression>, Box<Expression>),
+    /// Whether something holds of each thing; of none, nothing does.
+    Each {
+        things: Box<Expression>,
+        name: String,
+        holds: Box<Expression>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    LessOrEqual,
+    More,
+    MoreOrEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Affix {
+    Start,
+    End,
+}
+
+/// Operators by how they bind, those that bind least first.
+const LEVELS: [&[&str]; 4] = [&["||"], &["&&"], &["==", "!="], &["<", "<=", ">", ">="]];
+
+pub(super) fn parse(query: &str) -> Result<Expression, QueryError> {
+    let mut parser = Parser { tokens: tokens(query)?.into_iter().peekable(), end: 1, depth: 0, loops: 0 };
+    let goal = parser.expression()?;
+    match parser.next() {
+        (_, Token::End) => Ok(goal),
+        (column, other) => {
+            let reason = format!("an operator or the end is wanted, not {}", other.shown());
+            Err(QueryError::new(column, reason))
+        }
+    }
+}
+
+struct Parser {
+    tokens: Peekable<IntoIter<(usize, Token)>>,
+    /// The column of the end, once it was read.
+    end: usize,
+    depth: usize,
+    loops: usize,
+}
+
+impl Parser {
+    fn next(&mut self) -> (usize, Token) {
+        let next = self.tokens.next().unwrap_or((self.end, Token::End));
+        self.end = next.0;
+        next
+    }
+
+    /// Takes one of some signs, if it is next.
+    fn take(&mut self, signs: &[&str]) -> Option<(usize, &'static str)> {
+        match self.tokens.peek() {
+            Some((column, Token::Sign(sign))) if signs.contains(sign) => {
+                let found = (*column, *sign);
+                self.next();
+                Some(found)
+            }
+            _ => None,
+        }
+    }
+
+    fn want(&mut self, sign: &str) -> Result<(), QueryError> {
+        match self.next() {
+            (_, Token::Sign(found)) if found == sign => Ok(()),
+            (column, other) => {
+                Err(QueryError::new(column, format!("`{sign}` is wanted, not {}", other.shown())))
+            }
+        }
+    }
+
+    fn expression(&mut self) -> Result<Expression, QueryError> {
+        self.level(&LEVELS)
+    }
+
+    /// Operands that bind more, with the operators of a level between them.
+    fn level(&mut self, levels: &[&[&str]]) -> Result<Expression, QueryError> {
+        let Some((signs, more)) = levels.split_first() else { return self.operand() };
+        let mut left = self.level(more)?;
+        while let Some((at, sign)) = self.take(signs) {
+            let right = self.level(more)?;
+            left = Expression { column: left.column, node: joined(sign, at, left, right) };
+        }
+        Ok(left)
+    }
+
+    /// A value, within a bound of others that it stands in.
+    fn operand(&mut self) -> Result<Expression, QueryError> {
+        self.depth += 1;
+        let operand = self.bounded();
+        self.depth -= 1;
+        operand
+    }
+
+    fn bounded(&mut self) -> Result<Expression, QueryError> {
+        let (column, token) = self.next();
+        if self.depth > MAX_DEPTH {
+            return Err(QueryError::new(column, format!("it is nested deeper than {MAX_DEPTH} levels")));
+        }
+        let node = match token {
+            Token::Text(text) => Node::Text(text),
+            Token::Number(number) => Node::Number(number),
+            Token::Truth(truth) => Node::Truth(truth),
+            Token::Sign("!") => Node::Not(self.operand()?.into()),
+            Token::Sign("(") => {
+                let inner = self.expression()?;
+                self.want(")")?;
+                return Ok(Expression { column, ..inner });
+            }
+            Token::Name(name) if self.take(&["("]).is_some() => self.call(column, &name)?,
+            Token::Name(name) => return self.name(column, name),
+            Token::Sign(_) | Token::End => {
+                let reason = format!("a value is wanted, not {}", token.shown());
+                return Err(QueryError::new(column, reason));
+            }
+        };
+        Ok(Expression { column, node })
+    }
+
+    /// A name, or fields of what it names.
+    fn name(&mut self, column: usize, name: String) -> Result<Expression, QueryError> {
+        let mut found = Expression { column, node: Node::Name(name) };
+        while self.take(&["."]).is_some() {
+            match self.next() {
+                (_, Token::Name(field)) => {
+                    found = Expression { column, node: Node::Field(found.into(), field) };
+                }
+                (at, other) => {
+                    return Err(QueryError::new(at, format!("a field is wanted, not {}", other.shown())));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A function's arguments, after the parenthesis that opens them.
+    fn call(&mut self, column: usize, function: &str) -> Result<Node, QueryError> {
+        let node = match function {
+            "len" => Node::Length(self.expression()?.into()),
+            "startsWith" => self.affix(Affix::Start)?,
+            "endsWith" => self.affix(Affix::End)?,
+            "forEach" => self.each(column)?,
+            _ => {
+                let reason = format!(
+                    "there is no function {function:?}; there are len, startsWith, endsWith and forEach"
+                );
+                return Err(QueryError::new(column, reason));
+            }
+        };
+        self.want(")")?;
+        Ok(node)
+    }
+
+    fn affix(&mut self, affix: Affix) -> Result<Node, QueryError> {
+        let text = self.expression()?;
+        self.want(",")?;
+        Ok(Node::Affix(affix, text.into(), self.expression()?.into()))
+    }
+
+    fn each(&mut self, column: usize) -> Result<Node, QueryError> {
+        if self.loops == MAX_LOOPS {
+            let reason = format!("more than {MAX_LOOPS} `forEach` stand in each other");
+            return Err(QueryError::new(column, reason));
+        }
+        let things = self.expression()?;
+        self.want(",")?;
+        let name = match self.next() {
+            (_, Token::Name(name)) => name,
+            (at, other) => {
+                let reason = format!("a name and `=>` are wanted, not {}", other.shown());
+                return Err(QueryError::new(at, reason));
+            }
+        };
+        self.want("=>")?;
+        self.loops += 1;
+        let holds = self.expression();
+        self.loops -= 1;
+        Ok(Node::Each { things: things.into(), name, holds: holds?.into() })
+    }
+}
+
+fn joined(sign: &str, at: usize, left: Expression, right: Expression) -> Node {
+    let (left, right) = (Box::new(left), Box::new(right));
+    let comparison = match sign {
+        "||" => return Node::Either(left, right),
+        "&&" => return Node::Both(left, right),
+        "!=" => Comparison::Unequal,
+        "<" => Comparison::Less,
+        "<=" => Comparison::LessOrEqual,
+        ">" => Comparison::More,
+        ">=" => Comparison::MoreOrEqual,
+        _ => Comparison::Equal,
+    };
+    Node::Compare(comparison, at, left, right)
+}

@@ -1,0 +1,310 @@
+//! What queries are about: a model, and what is in it, with Juju's names for their fields.
+
+use std::{collections::BTreeSet, fmt};
+
+use periapt_host_api::status::{ApplicationStatus, FullStatus, MachineStatus, UnitStatus};
+
+use super::value::Value;
+
+/// What a query is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Subject {
+    Model,
+    Application,
+    Unit,
+    Machine,
+}
+
+/// Of what kind a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Number,
+    Truth,
+    Thing(Subject),
+    Things(Subject),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Model => "a model",
+            Self::Application => "an application",
+            Self::Unit => "a unit",
+            Self::Machine => "a machine",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("a text"),
+            Self::Number => f.write_str("a number"),
+            Self::Truth => f.write_str("a truth"),
+            Self::Thing(subject) => subject.fmt(f),
+            Self::Things(_) => f.write_str("several things"),
+        }
+    }
+}
+
+impl Subject {
+    /// As collections of it are called.
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Self::Model => "models",
+            Self::Application => "applications",
+            Self::Unit => "units",
+            Self::Machine => "machines",
+        }
+    }
+
+    /// Its fields, and of what kind they are.
+    pub(super) fn fields(self) -> &'static [(&'static str, Kind)] {
+        const UNITS: (&str, Kind) = ("units", Kind::Things(Subject::Unit));
+        const MACHINES: (&str, Kind) = ("machines", Kind::Things(Subject::Machine));
+        match self {
+            Self::Model => &[
+                ("name", Kind::Text),
+                ("life", Kind::Text),
+                ("is-controller", Kind::Truth),
+                ("status", Kind::Text),
+                ("applications", Kind::Things(Self::Application)),
+                MACHINES,
+                UNITS,
+            ],
+            Self::Application => &[
+                ("name", Kind::Text),
+                ("life", Kind::Text),
+                ("exposed", Kind::Truth),
+                ("charm-url", Kind::Text),
+                ("min-units", Kind::Number),
+                ("subordinate", Kind::Truth),
+                ("status", Kind::Text),
+                ("workload-version", Kind::Text),
+                MACHINES,
+                UNITS,
+            ],
+            Self::Unit => &[
+                ("name", Kind::Text),
+                ("application", Kind::Text),
+                ("base", Kind::Text),
+                ("charm-url", Kind::Text),
+                ("life", Kind::Text),
+                ("public-address", Kind::Text),
+                ("private-address", Kind::Text),
+                ("machine-id", Kind::Text),
+                ("principal", Kind::Text),
+                ("subordinate", Kind::Truth),
+                ("workload-status", Kind::Text),
+                ("workload-message", Kind::Text),
+                ("agent-status", Kind::Text),
+                MACHINES,
+            ],
+            Self::Machine => &[
+                ("id", Kind::Text),
+                ("life", Kind::Text),
+                ("status", Kind::Text),
+                ("agent-status", Kind::Text),
+                ("instance-status", Kind::Text),
+                ("base", Kind::Text),
+                ("container-type", Kind::Text),
+            ],
+        }
+    }
+
+    pub(super) fn kind_of(self, field: &str) -> Option<Kind> {
+        self.fields().iter().find(|(name, _)| *name == field).map(|(_, kind)| *kind)
+    }
+}
+
+/// One of them, in a status.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Thing<'a> {
+    status: &'a FullStatus,
+    name: &'a str,
+    which: Which<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Which<'a> {
+    Model,
+    Application(&'a ApplicationStatus),
+    Unit {
+        unit: &'a UnitStatus,
+        /// Of a subordinate.
+        principal: Option<(&'a str, &'a UnitStatus)>,
+    },
+    Machine(&'a MachineStatus),
+}
+
+impl<'a> Thing<'a> {
+    pub(in super::super) fn model(status: &'a FullStatus) -> Self {
+        Self { status, name: &status.model.name, which: Which::Model }
+    }
+
+    pub(in super::super) fn application(status: &'a FullStatus, name: &str) -> Option<Self> {
+        let (name, application) = status.applications.get_key_value(name)?;
+        Some(Self { status, name, which: Which::Application(application) })
+    }
+
+    pub(in super::super) fn unit(status: &'a FullStatus, name: &str) -> Option<Self> {
+        units(status).into_iter().find(|unit| unit.name == name)
+    }
+
+    pub(in super::super) fn machine(status: &'a FullStatus, name: &str) -> Option<Self> {
+        let (name, machine) = status.machines.get_key_value(name)?;
+        Some(Self { status, name, which: Which::Machine(machine) })
+    }
+
+    pub(in super::super) fn subject(&self) -> Subject {
+        match self.which {
+            Which::Model => Subject::Model,
+            Which::Application(_) => Subject::Application,
+            Which::Unit { .. } => Subject::Unit,
+            Which::Machine(_) => Subject::Machine,
+        }
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Whether it is `alive`, `dying` or `dead`.
+    pub(in super::super) fn life(&self) -> &'a str {
+        let life = match self.which {
+            Which::Model if self.status.model.model_status.current == "destroying" => "dying",
+            Which::Model => "",
+            Which::Application(application) => &application.life,
+            Which::Unit { unit, .. } => &unit.life,
+            Which::Machine(machine) => &machine.life,
+        };
+        if life.is_empty() { "alive" } else { life }
+    }
+
+    /// A field of it; nothing, if it has none of that name.
+    pub(super) fn field(&self, field: &str) -> Value<'a> {
+        match (field, self.which) {
+            ("name" | "id", _) => Value::text(self.name),
+            ("life", _) => Value::text(self.life()),
+            ("machines", _) => Value::Things(self.machines()),
+            ("units", _) => Value::Things(self.units()),
+            (_, Which::Model) => self.of_model(field),
+            (_, Which::Application(application)) => of_application(field, application),
+            (_, Which::Unit { unit, principal }) => self.of_unit(field, unit, principal),
+            (_, Which::Machine(machine)) => of_machine(field, machine),
+        }
+    }
+
+    fn of_model(&self, field: &str) -> Value<'a> {
+        match field {
+            "is-controller" => Value::Truth(false),
+            "status" => Value::text(&self.status.model.model_status.current),
+            "applications" => {
+                let names = self.status.applications.keys();
+                Value::Things(names.filter_map(|name| Self::application(self.status, name)).collect())
+            }
+            _ => Value::nothing(),
+        }
+    }
+
+    fn of_unit(
+        &self,
+        field: &str,
+        unit: &'a UnitStatus,
+        principal: Option<(&'a str, &'a UnitStatus)>,
+    ) -> Value<'a> {
+        let application = application_of(self.name);
+        let of = self.status.applications.get(application);
+        match field {
+            "application" => Value::text(application),
+            "base" => of.map_or_else(Value::nothing, |of| base(&of.base)),
+            "charm-url" => of.map_or_else(Value::nothing, |of| Value::text(&of.charm)),
+            "public-address" => Value::text(&unit.public_address),
+            "private-address" => Value::text(&unit.address),
+            "machine-id" => Value::text(&principal.map_or(unit, |(_, unit)| unit).machine),
+            "principal" => Value::text(principal.map_or("", |(name, _)| name)),
+            "subordinate" => Value::Truth(principal.is_some()),
+            "workload-status" => Value::text(&unit.workload_status.current),
+            "workload-message" => Value::text(&unit.workload_status.message),
+            "agent-status" => Value::text(&unit.juju_status.current),
+            _ => Value::nothing(),
+        }
+    }
+
+    /// The units of a model or an application.
+    fn units(&self) -> Vec<Self> {
+        let all = units(self.status).into_iter();
+        match self.which {
+            Which::Model => all.collect(),
+            Which::Application(_) => all.filter(|unit| application_of(unit.name) == self.name).collect(),
+            Which::Unit { .. } | Which::Machine(_) => Vec::new(),
+        }
+    }
+
+    /// The machines of a model, or those that a unit or an application's units are on.
+    fn machines(&self) -> Vec<Self> {
+        let on: BTreeSet<&str> = match self.which {
+            Which::Model => self.status.machines.keys().map(String::as_str).collect(),
+            Which::Application(_) => self.units().iter().filter_map(Self::place).collect(),
+            Which::Unit { .. } => self.place().into_iter().collect(),
+            Which::Machine(_) => BTreeSet::new(),
+        };
+        on.into_iter().filter_map(|name| Self::machine(self.status, name)).collect()
+    }
+
+    /// The number of a unit's machine.
+    fn place(&self) -> Option<&'a str> {
+        match self.which {
+            Which::Unit { unit, principal } => Some(&principal.map_or(unit, |(_, unit)| unit).machine),
+            _ => None,
+        }
+    }
+}
+
+fn of_application<'a>(field: &str, application: &'a ApplicationStatus) -> Value<'a> {
+    match field {
+        "exposed" => Value::Truth(application.exposed),
+        "charm-url" => Value::text(&application.charm),
+        // Nobody can ask for a least number of units yet.
+        "min-units" => Value::Number(0.0),
+        "subordinate" => Value::Truth(!application.subordinate_to.is_empty()),
+        "status" => Value::text(&application.application_status.current),
+        "workload-version" => Value::text(&application.version),
+        _ => Value::nothing(),
+    }
+}
+
+fn of_machine<'a>(field: &str, machine: &'a MachineStatus) -> Value<'a> {
+    match field {
+        "status" | "agent-status" => Value::text(&machine.juju_status.current),
+        "instance-status" => Value::text(&machine.machine_status.current),
+        "base" => base(&machine.base),
+        // There are no machines within machines.
+        "container-type" => Value::text(""),
+        _ => Value::nothing(),
+    }
+}
+
+fn base<'a>(base: &periapt_host_api::status::Base) -> Value<'a> {
+    Value::Text(format!("{}@{}", base.name, base.channel).into())
+}
+
+fn application_of(unit: &str) -> &str {
+    unit.split_once('/').map_or(unit, |(application, _)| application)
+}
+
+/// All units of a model, subordinates too.
+fn units(status: &FullStatus) -> Vec<Thing<'_>> {
+    let mut all = Vec::new();
+    let principals = status.applications.values().flat_map(|application| &application.units);
+    for (name, principal) in principals {
+        all.push(Thing { status, name, which: Which::Unit { unit: principal, principal: None } });
+        all.extend(principal.subordinates.iter().map(|(below, unit)| Thing {
+            status,
+            name: below,
+            which: Which::Unit { unit, principal: Some((name.as_str(), principal)) },
+        }));
+    }
+    all
+}

@@ -1,0 +1,137 @@
+//! What a query comes to. Its kinds are checked, so nothing here can fail: what cannot be is nothing.
+
+use std::{borrow::Cow, cmp::Ordering};
+
+use super::{
+    parse::{Affix, Comparison, Expression, Node},
+    thing::Thing,
+};
+
+#[derive(Debug, Clone)]
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Number(f64),
+    Truth(bool),
+    Thing(Thing<'a>),
+    Things(Vec<Thing<'a>>),
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self::Truth(false)
+    }
+
+    /// Whether it counts as a goal that is reached: a truth, a number of at least 1, a text.
+    pub(super) fn is_something(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::Number(number) => *number >= 1.0,
+            Self::Truth(truth) => *truth,
+            Self::Thing(_) => true,
+            Self::Things(things) => !things.is_empty(),
+        }
+    }
+
+    fn as_text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => Some(one.cmp(other)),
+            (Self::Number(one), Self::Number(other)) => one.partial_cmp(other),
+            (Self::Truth(one), Self::Truth(other)) => Some(one.cmp(other)),
+            _ => None,
+        }
+    }
+}
+
+/// What names stand for.
+#[derive(Debug, Clone)]
+pub(super) struct Scope<'a, 'q> {
+    own: Thing<'a>,
+    /// Things of loops, the innermost last.
+    loops: Vec<(&'q str, Thing<'a>)>,
+}
+
+impl<'a, 'q> Scope<'a, 'q> {
+    pub(super) fn of(own: Thing<'a>) -> Self {
+        Self { own, loops: Vec::new() }
+    }
+
+    pub(super) fn value(&mut self, expression: &'q Expression) -> Value<'a> {
+        match &expression.node {
+            Node::Text(text) => Value::Text(text.clone().into()),
+            Node::Number(number) => Value::Number(*number),
+            Node::Truth(truth) => Value::Truth(*truth),
+            Node::Name(name) => match self.loops.iter().rev().find(|(known, _)| known == name) {
+                Some((_, thing)) => Value::Thing(*thing),
+                None => self.own.field(name),
+            },
+            Node::Field(of, name) => match self.value(of) {
+                Value::Thing(thing) => thing.field(name),
+                _ => Value::nothing(),
+            },
+            Node::Not(inner) => Value::Truth(!self.is(inner)),
+            Node::Both(left, right) => Value::Truth(self.is(left) && self.is(right)),
+            Node::Either(left, right) => Value::Truth(self.is(left) || self.is(right)),
+            Node::Compare(comparison, _, left, right) => {
+                let order = self.value(left).order(&self.value(right));
+                Value::Truth(order.is_some_and(|order| comparison.fits(order)))
+            }
+            Node::Length(of) => {
+                let length = match self.value(of) {
+                    Value::Text(text) => text.chars().count(),
+                    Value::Things(things) => things.len(),
+                    _ => 0,
+                };
+                // More than there can be is more than anybody asks for.
+                Value::Number(u32::try_from(length).unwrap_or(u32::MAX).into())
+            }
+            Node::Affix(affix, text, part) => {
+                let (text, part) = (self.value(text), self.value(part));
+                Value::Truth(match affix {
+                    Affix::Start => text.as_text().starts_with(part.as_text()),
+                    Affix::End => text.as_text().ends_with(part.as_text()),
+                })
+            }
+            Node::Each { things, name, holds } => match self.value(things) {
+                Value::Things(things) => Value::Truth(
+                    !things.is_empty() && things.into_iter().all(|thing| self.holds_of(name, thing, holds)),
+                ),
+                _ => Value::nothing(),
+            },
+        }
+    }
+
+    fn is(&mut self, expression: &'q Expression) -> bool {
+        self.value(expression).is_something()
+    }
+
+    fn holds_of(&mut self, name: &'q str, thing: Thing<'a>, holds: &'q Expression) -> bool {
+        self.loops.push((name, thing));
+        let is = self.is(holds);
+        self.loops.pop();
+        is
+    }
+}
+
+impl Comparison {
+    fn fits(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::Unequal => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::More => order.is_gt(),
+            Self::MoreOrEqual => order.is_ge(),
+        }
+    }
+}
