@@ -1,6 +1,6 @@
 //! Why a Python charm was not packed.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use periapt_archive::PackError;
 use periapt_host_api::yaml::YamlError;
@@ -33,9 +33,6 @@ pub enum PythonError {
     /// pip cannot bring the dependencies.
     #[error("cannot bring in the charm's dependencies: {0}")]
     Dependencies(String),
-    /// Dependencies in native code.
-    #[error("native code cannot run in the sandbox: {}", listed(.0))]
-    Native(Vec<NativeCode>),
     /// What certainly fails when the charm is imported.
     #[error("the charm cannot be imported in the sandbox:\n{}", lines(.0))]
     CannotRun(Vec<Finding>),
@@ -61,25 +58,6 @@ pub enum PythonError {
         /// What it said.
         message: String,
     },
-}
-
-/// A file that is native code.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct NativeCode {
-    /// Name and version of the package.
-    pub package: String,
-    /// Its file.
-    pub file: String,
-}
-
-impl fmt::Display for NativeCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.package, self.file)
-    }
-}
-
-fn listed(native: &[NativeCode]) -> String {
-    native.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn lines(findings: &[Finding]) -> String {

@@ -16,6 +16,6 @@ mod shim;
 mod tools;
 mod vendor;
 
-pub use error::{NativeCode, PythonError};
+pub use error::PythonError;
 pub use finding::{Finding, Severity};
 pub use pack::{PackedPython, Packer, Step, is_python_charm};

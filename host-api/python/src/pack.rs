@@ -113,13 +113,18 @@ impl Packer {
         at(Step::Dependencies);
         let venv = charm.join("venv");
         let required = requirements(directory, &parts, &below("requires"))?;
-        packing.vendor(required.as_deref().unwrap_or(directory), &venv)?;
+        let vendored = packing.vendor(required.as_deref().unwrap_or(directory), &venv)?;
+        told.extend(vendored.findings.iter().cloned());
         contents.add(&venv, "venv")?;
 
         at(Step::Sources);
-        let (errors, warnings) = split(packing.check(&charm)?);
+        let native = below("native.json");
+        fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
+        let (mut errors, warnings) = split(packing.check(&charm, &native)?);
         told.extend(warnings);
         if !errors.is_empty() {
+            // What was not brought in may be what is not there.
+            errors.splice(0..0, vendored.findings);
             return Err(PythonError::CannotRun(errors));
         }
 

@@ -3,19 +3,21 @@
 use std::{ffi::OsString, path::Path, process::Output};
 
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
-use crate::{Finding, NativeCode, PythonError, python::Python};
+use crate::{Finding, PythonError, python::Python};
 
 /// What came of fetching dependencies.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Vendored {
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Vendored {
     error: Option<String>,
+    /// Files in native code that were taken out, as the check of sources reads them.
     #[serde(default)]
-    native: Vec<NativeCode>,
-    /// `NAME==VERSION`
+    pub(crate) native: Value,
+    /// What was not brought in.
     #[serde(default)]
-    installed: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// The package, where it was written to.
@@ -28,19 +30,18 @@ pub(crate) struct Packing<'a> {
 
 impl Packing<'_> {
     /// Brings what a charm requires into a directory; answers what that is.
-    pub(crate) fn vendor(&self, charm: &Path, target: &Path) -> Result<Vec<String>, PythonError> {
+    pub(crate) fn vendor(&self, charm: &Path, target: &Path) -> Result<Vendored, PythonError> {
         let what = "fetching dependencies";
-        let vendored: Vendored = self.run(what, "vendor", &[charm.into(), target.into()])?;
-        match vendored {
-            Vendored { error: Some(error), .. } => Err(PythonError::Dependencies(error)),
-            Vendored { native, .. } if !native.is_empty() => Err(PythonError::Native(native)),
-            Vendored { installed, .. } => Ok(installed),
+        let mut vendored: Vendored = self.run(what, "vendor", &[charm.into(), target.into()])?;
+        match vendored.error.take() {
+            Some(error) => Err(PythonError::Dependencies(error)),
+            None => Ok(vendored),
         }
     }
 
-    /// What cannot work in a charm's sources, by file and line.
-    pub(crate) fn check(&self, charm: &Path) -> Result<Vec<Finding>, PythonError> {
-        self.run("checking the sources", "check", &[charm.into()])
+    /// What cannot work in a charm's sources, by file and line; `native` is a file with what was taken out.
+    pub(crate) fn check(&self, charm: &Path, native: &Path) -> Result<Vec<Finding>, PythonError> {
+        self.run("checking the sources", "check", &[charm.into(), native.into()])
     }
 
     fn run<T: DeserializeOwned>(

@@ -9,12 +9,12 @@ from periapt_ops.packing.check import check
 def found(tmp_path):
     """Findings of a charm with some files, as `FILE:LINE SEVERITY MESSAGE`."""
 
-    def found(files):
+    def found(files, native=()):
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return [f"{it.file}:{it.line} {it.severity} {it.message}" for it in check(tmp_path)]
+        return [f"{it.file}:{it.line} {it.severity} {it.message}" for it in check(tmp_path, list(native))]
 
     return found
 
@@ -43,6 +43,25 @@ def test_an_import_that_certainly_fails_is_an_error_wherever_it_is_reached(found
         "src/helpers.py:2 error module ctypes is not in the sandbox's Python: there is no native code",
         "venv/ops/net.py:2 error module ssl is not in the sandbox's Python: there is no network, and no TLS",
     ]
+
+
+def test_native_code_is_an_error_where_the_charm_certainly_comes_to_it_and_a_warning_elsewhere(found):
+    native = [
+        {"package": "cryptography 48", "file": "cryptography/_rust.so", "module": "cryptography._rust", "required-by": ["tls 1.0"]}
+    ]
+    venv = {
+        "venv/cryptography/__init__.py": "",
+        "venv/cryptography/x509.py": "from cryptography import _rust\n",
+        "venv/tls/__init__.py": "\nfrom cryptography import x509\n",
+    }
+    said = "cryptography 48 is native code (cryptography/_rust.so), required by tls 1.0, and native code cannot run in the sandbox"
+    instead = "keys and certificates are made by another charm, and come by relations and secrets"
+    certainly = found({**venv, "src/charm.py": "import json\nimport tls\n"}, native)
+    assert certainly == [f"src/charm.py:2 error {said}; imported at tls/__init__.py:2; {instead}"]
+    perhaps = found({**venv, "src/charm.py": "import json\ndef f():\n    from cryptography import x509\n"}, native)
+    assert perhaps == ["src/charm.py:3 warning cryptography 48 is native code, and what needs it fails"]
+    caught = "try:\n    import tls\nexcept ImportError:\n    tls = None\n"
+    assert found({**venv, "src/charm.py": caught}, native) == []
 
 
 def test_an_import_that_may_not_be_reached_is_a_warning_and_one_that_is_expected_to_fail_is_none(found):

@@ -105,7 +105,7 @@ def test_requirements_are_bounded(tmp_path):
 def test_a_project_passes_pip_no_options(tmp_path):
     for line in ("--index-url=https://example.org", "-r/etc/passwd", ".", "git+https://example.org/a"):
         (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "c"\ndependencies = ["{line}"]\n')
-        with pytest.raises(vendor.VendorError, match="pyproject.toml: "):
+        with pytest.raises(vendor.VendorError, match="pyproject.toml:3: "):
             vendor.vendor(tmp_path, tmp_path / "venv", [])
 
 

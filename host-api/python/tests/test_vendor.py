@@ -46,11 +46,44 @@ def pip(monkeypatch):
 
 def test_native_code_is_refused_by_name(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("some\n")
-    pip.packages = {"pydantic_core": ["pydantic_core/_core.cpython-311-x86_64-linux-gnu.so", "pydantic_core/__init__.py"]}
+    pip.packages = {"some": ["some/_core.cpython-311-x86_64-linux-gnu.so", "some/__init__.py"]}
     done = vendor.vendor(tmp_path, tmp_path / "venv", [])
     assert done["native"] == [
-        {"package": "pydantic_core 1.0", "file": "pydantic_core/_core.cpython-311-x86_64-linux-gnu.so"}
+        {
+            "package": "some 1.0",
+            "file": "some/_core.cpython-311-x86_64-linux-gnu.so",
+            "module": "some._core",
+            "required-by": ["requirements.txt:1"],
+        }
     ]
+    assert [path.name for path in (tmp_path / "venv/some").iterdir()] == ["__init__.py"]
+
+
+def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
+    (tmp_path / "requirements.txt").write_text("pydantic\n")
+    pip.packages = {"pydantic_core": ["pydantic_core/_pydantic_core.cpython-311.so", "pydantic_core/__init__.py"]}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert done == {"native": [], "findings": []}
+    core = tmp_path / "venv/pydantic_core"
+    assert sorted(path.name for path in core.iterdir()) == ["__init__.py", "_pydantic_core"]
+    assert "__version__ = '1.0'" in (core / "_pydantic_core/version.py").read_text()
+
+
+def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_path, monkeypatch):
+    asked = []
+
+    def pip(target, *arguments):
+        listed = pathlib.Path(arguments[arguments.index("-r") + 1]).read_text()
+        asked.append(listed)
+        if "psycopg2" in listed:
+            raise vendor.NoWheel("psycopg2", "No matching distribution found for psycopg2==2.9")
+
+    monkeypatch.setattr(vendor, "_pip", pip)
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = [\n  "ops",\n  "psycopg2==2.9",\n]\n')
+    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert asked == ["ops\npsycopg2==2.9\n", "ops\n"]
+    message = "psycopg2==2.9 has no wheel, and nothing is built: it is not brought in"
+    assert done["findings"] == [{"file": "pyproject.toml", "line": 4, "severity": "warning", "message": message}]
 
 
 def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
@@ -58,7 +91,7 @@ def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
     pip.packages = {"fast": ["fast/__init__.py", "fast/old.py", "fast/native.so"]}
     pip.pure = {"fast": ["fast/__init__.py", "fast/pure.py"]}
     done = vendor.vendor(tmp_path, tmp_path / "venv", [])
-    assert (done["installed"], done["native"]) == (["fast==1.0"], [])
+    assert done["native"] == []
     assert sorted(path.name for path in (tmp_path / "venv/fast").iterdir()) == ["__init__.py", "pure.py"]
 
 
@@ -79,9 +112,28 @@ def test_requirements_come_from_either_file(tmp_path, pip):
     assert pip.listed == {"-r": "ops\n", "-c": "ops<4\n"}
 
 
-def test_dependencies_that_only_poetry_knows_are_asked_for_otherwise(tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[tool.poetry.dependencies]\nops = "^3"\n')
-    with pytest.raises(vendor.VendorError, match="poetry export"):
+@pytest.mark.parametrize(
+    ("said", "required"),
+    [
+        ('"^3.1"', "ops>=3.1,<4"),
+        ('"^0.2.3"', "ops>=0.2.3,<0.3"),
+        ('"~2.1.4"', "ops>=2.1.4,<2.2"),
+        ('"2.1"', "ops==2.1"),
+        ('"*"', "ops"),
+        ('">=2,<3"', "ops>=2,<3"),
+        ('{version = "^3", extras = ["tracing"], markers = "python_version >= \'3.8\'"}', "ops[tracing]>=3,<4; python_version >= '3.8'"),
+    ],
+)
+def test_dependencies_in_poetrys_words_are_the_same_in_pips(tmp_path, pip, said, required):
+    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\npython = "^3.10"\nops = {said}\n')
+    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    assert pip.listed == {"-r": f"{required}\n"}
+
+
+@pytest.mark.parametrize("said", ['{path = "../x"}', '{git = "https://example.com/x"}', '["^1", "^2"]'])
+def test_poetrys_directories_and_repositories_are_refused(tmp_path, said):
+    (tmp_path / "pyproject.toml").write_text(f"[tool.poetry.dependencies]\nops = {said}\n")
+    with pytest.raises(vendor.VendorError, match=r"pyproject.toml: ops: "):
         vendor.vendor(tmp_path, tmp_path / "venv", [])
 
 

@@ -48,9 +48,6 @@ fn spinner() -> ProgressBar {
 
 fn failure(error: PythonError) -> Failure {
     let hint = match &error {
-        PythonError::Native(_) => {
-            "take a release of the package that is pure Python (pydantic 1 for pydantic 2), or do without it"
-        }
         PythonError::Dependencies(_) | PythonError::Tool { .. } => {
             "packages come from where pip is told to look: PIP_INDEX_URL, PIP_CERT and pip.conf count"
         }

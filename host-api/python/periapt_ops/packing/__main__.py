@@ -16,7 +16,8 @@ def main(arguments: list[str]) -> int:
 
     checking = commands.add_parser("check")
     checking.add_argument("charm", type=pathlib.Path)
-    checking.set_defaults(run=lambda given: [dataclasses.asdict(found) for found in check.check(given.charm)])
+    checking.add_argument("native", type=pathlib.Path, nargs="?")
+    checking.set_defaults(run=lambda given: [dataclasses.asdict(found) for found in check.check(given.charm, _read(given.native))])
 
     vendoring = commands.add_parser("vendor")
     vendoring.add_argument("charm", type=pathlib.Path)
@@ -31,6 +32,10 @@ def main(arguments: list[str]) -> int:
         document = {"error": str(error)}
     json.dump(document, sys.stdout)
     return 0
+
+
+def _read(file: pathlib.Path | None) -> list[dict]:
+    return json.loads(file.read_text(encoding="utf-8")) if file else []
 
 
 sys.exit(main(sys.argv[1:]))

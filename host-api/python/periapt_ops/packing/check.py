@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 
 from ..stand_ins.names import HOOK_TOOLS, STAND_INS
-from .sources import Module, Sources
+from .sources import Module, Native, Sources
 
 #: Modules of the standard library that WASI's CPython does not have, with what they need.
 MISSING = {
@@ -66,6 +66,18 @@ STARTERS = frozenset(
 )
 
 
+#: What helps against native code that charms often bring along.
+INSTEAD = {
+    "bcrypt": "hashlib.scrypt is in the sandbox's Python",
+    "cryptography": "keys and certificates are made by another charm, and come by relations and secrets",
+    "lxml": "xml.etree.ElementTree is in the sandbox's Python",
+    "psutil": "there is no machine to look at",
+    "psycopg2": "there is no network to reach a database by",
+    "psycopg2-binary": "there is no network to reach a database by",
+    "pynacl": "keys are made by another charm, and come by relations and secrets",
+}
+
+
 @dataclasses.dataclass(frozen=True, order=True)
 class Finding:
     """Something that cannot work."""
@@ -77,9 +89,12 @@ class Finding:
     message: str
 
 
-def check(charm: pathlib.Path) -> list[Finding]:
-    """What cannot work in a charm whose sources are in src, lib and venv below a directory; sorted."""
-    sources = Sources(charm)
+def check(charm: pathlib.Path, native: list[dict] | None = None) -> list[Finding]:
+    """What cannot work in a charm whose sources are in src, lib and venv below a directory; sorted.
+
+    `native`: files that were taken out of the dependencies, as `vendor` tells them.
+    """
+    sources = Sources(charm, _modules(native or []))
     findings = set(_of_imports(sources))
     for module in sources.own():
         if isinstance(module.tree, SyntaxError):
@@ -95,22 +110,62 @@ def check(charm: pathlib.Path) -> list[Finding]:
     )
 
 
+def _modules(native: list[dict]) -> dict[str, Native]:
+    return {
+        file["module"]: Native(file["package"], file["file"], tuple(file.get("required-by") or ()))
+        for file in native
+        if file.get("module")
+    }
+
+
 def _of_imports(sources: Sources) -> Iterator[Finding]:
     """Follows the imports that are certainly done when src/charm.py is imported."""
     waiting, seen = ["charm"], set()
+    # From where each module is imported first.
+    reached: dict[str, tuple[Module, int]] = {}
+    told = set()
     while waiting:
-        name = waiting.pop()
+        name = waiting.pop(0)
         module = sources.find(name)
         if name in seen or module is None or isinstance(module.tree, SyntaxError):
             continue
         seen.add(name)
         for line, imported in module.certain_imports():
+            if imported in sources.native:
+                found = _of_native(sources.native[imported], module, line, reached)
+                # Of a package that is imported in many ways the first is enough.
+                if (found.file, found.line, sources.native[imported].package) not in told:
+                    told.add((found.file, found.line, sources.native[imported].package))
+                    yield found
+                continue
             reason = _missing(imported, sources)
             if reason:
                 yield Finding(module.file, line, "error", reason)
             else:
                 parts = imported.split(".")
-                waiting.extend(".".join(parts[: end + 1]) for end in range(len(parts)))
+                for end in range(len(parts)):
+                    prefix = ".".join(parts[: end + 1])
+                    reached.setdefault(prefix, (module, line))
+                    waiting.append(prefix)
+
+
+def _of_native(native: Native, module: Module, line: int, reached: dict[str, tuple[Module, int]]) -> Finding:
+    """Native code that is certainly imported, at the line of the charm's own that leads there."""
+    way = []
+    seen = {module.name}
+    while not module.is_own and module.name in reached and reached[module.name][0].name not in seen:
+        way.append(f"{module.file.removeprefix('venv/')}:{line}")
+        module, line = reached[module.name]
+        seen.add(module.name)
+    asked = f", required by {' and '.join(native.required_by)}" if native.required_by else ""
+    message = f"{native.package} is native code ({native.file}){asked}, and native code cannot run in the sandbox"
+    through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
+    if through:
+        message += f"; imported at {through[0]}"
+    name = native.package.split(" ")[0].lower()
+    if name in INSTEAD:
+        message += f"; {INSTEAD[name]}"
+    return Finding(module.file, line, "error", message)
 
 
 def _missing(name: str, sources: Sources) -> str | None:
@@ -125,10 +180,13 @@ def _missing(name: str, sources: Sources) -> str | None:
 
 def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
     """What a module of the charm's own may come to."""
+    packages = {name.split(".")[0]: native for name, native in sources.native.items()}
     for line, imported in module.all_imports():
         top = imported.split(".")[0]
         if top in MISSING:
             yield Finding(module.file, line, "warning", f"module {top} is not in the sandbox's Python: {MISSING[top]}")
+        if top in packages:
+            yield Finding(module.file, line, "warning", f"{packages[top].package} is native code, and what needs it fails")
     for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
         name = module.resolved(call.func)
         message = _of_call(name, call) if name else None

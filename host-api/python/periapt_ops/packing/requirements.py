@@ -11,6 +11,8 @@ import pathlib
 import re
 from collections.abc import Iterator
 
+from .native import normalised
+
 #: The most bytes of requirements, in all files.
 MOST = 1 << 20
 
@@ -31,6 +33,31 @@ _HASH = re.compile(r"--hash[= ]sha(?:256|384|512):[0-9a-f]+")
 
 class RequirementError(Exception):
     """A line that is not passed on; for the author to read."""
+
+
+class Placed(str):
+    """A requirement, and where it stands."""
+
+    #: `FILE:LINE`
+    place: str
+
+    @classmethod
+    def at(cls, line: str, place: str) -> Placed:
+        """A line with its place."""
+        made = cls(line)
+        made.place = place
+        return made
+
+    @property
+    def name(self) -> str:
+        """What it requires."""
+        return name_of(self)
+
+
+def name_of(line: str) -> str:
+    """The name of what a line requires, as indexes compare it."""
+    found = re.match(r"[A-Za-z0-9._-]+", line)
+    return normalised(found[0]) if found else ""
 
 
 def of_file(charm: pathlib.Path, path: pathlib.Path) -> tuple[list[str], list[str]]:
@@ -61,7 +88,7 @@ def of_file(charm: pathlib.Path, path: pathlib.Path) -> tuple[list[str], list[st
             elif line in ("--require-hashes", "--prefer-binary", "--only-binary=:all:", "--only-binary :all:"):
                 continue
             else:
-                lines.append(checked(line, place))
+                lines.append(Placed.at(checked(line, place), place))
     return required, constraints
 
 

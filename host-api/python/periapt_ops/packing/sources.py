@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterator
@@ -13,11 +14,23 @@ from ..location import PARTS
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
+@dataclasses.dataclass(frozen=True)
+class Native:
+    """A module in native code that was taken out of a dependency."""
+
+    package: str
+    file: str
+    #: Who asked for the package: a line of requirements, or other packages.
+    required_by: tuple[str, ...] = ()
+
+
 class Sources:
     """All modules below a directory with src, lib and venv."""
 
-    def __init__(self, root: pathlib.Path):
+    def __init__(self, root: pathlib.Path, native: dict[str, Native] | None = None):
         self._root = root
+        #: Modules in native code, which are not there any more.
+        self.native = native or {}
 
     def own(self) -> Iterator[Module]:
         """The charm's own modules, tests left out."""
@@ -49,7 +62,12 @@ class Module:
     def __init__(self, root: pathlib.Path, path: pathlib.Path, name: str):
         #: Where it is, below the charm's directory.
         self.file = path.relative_to(root).as_posix()
-        self._path, self._name = path, name
+        self._path, self.name = path, name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the charm's, and not of a dependency."""
+        return not self.file.startswith("venv/")
 
     @functools.cached_property
     def tree(self) -> ast.Module | SyntaxError:
@@ -110,14 +128,14 @@ class Module:
                 base = self._absolute(node)
                 if base:
                     yield node.lineno, base
-                    if base != node.module or node.level:
-                        yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+                    # What is imported from a package may be a module of it.
+                    yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names if alias.name != "*")
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
         is_package = self.file.endswith("/__init__.py")
-        parents = self._name.split(".")
+        parents = self.name.split(".")
         parents = parents[: len(parents) - node.level + (1 if is_package else 0)]
         return ".".join([*parents, node.module] if node.module else parents)
 

@@ -1,28 +1,17 @@
-"""A charm's dependencies, brought into a directory by pip, all of them in Python.
-
-A package with native code is taken in a version of the same release that has none, if there is one; or without its
-native files, if it is known to do without. Otherwise it is refused by name.
-"""
+"""A charm's dependencies, brought into a directory by pip, all of them in Python (`native`)."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 
-from . import requirements, unpacked, wheels
-
-#: What native code is called.
-NATIVE = (".so", ".pyd", ".dll", ".dylib")
-
-#: Packages that use native code where it is, and Python code of their own where it is not.
-OPTIONAL = frozenset(
-    {"frozenlist", "markupsafe", "msgpack", "multidict", "propcache", "pyyaml", "simplejson", "wrapt", "yarl"}
-)
+from . import native, projects, requirements, unpacked, wheels
+from .native import distributions, normalised, remove
 
 #: The interpreter that the component has.
 PYTHON_VERSION = "3.14"
@@ -32,44 +21,71 @@ class VendorError(Exception):
     """Why there are no dependencies; for the author to read."""
 
 
+class NoWheel(VendorError):
+    """A requirement of which there is no wheel at all."""
+
+    def __init__(self, name: str, message: str):
+        super().__init__(message)
+        self.name = normalised(name)
+
+
 def vendor(charm: pathlib.Path, target: pathlib.Path, packages: list[str]) -> dict:
-    """Install what a charm requires, and packages named besides; say what was installed and what is native."""
+    """Install what a charm requires, and packages named besides.
+
+    Answers what of it was native and is not there any more, and what is told of it.
+    """
     required, constraints = _requirements(charm)
     required += packages
     target.mkdir(parents=True, exist_ok=True)
-    if required:
+    findings = _fetch(target, required, constraints)
+    shutil.rmtree(target / "bin", ignore_errors=True)
+    missing = []
+    for distribution in distributions(target):
+        files = list(native.files(distribution))
+        if not files or native.replace(distribution, target) or _replaced(distribution, target):
+            continue
+        if normalised(distribution.name) not in native.OPTIONAL:
+            missing += _missing(distribution, files, target, required)
+        for file in files:
+            remove(target, file)
+    return {"native": missing, "findings": findings}
+
+
+def _missing(distribution, files, target, required) -> list[dict]:
+    """What is to be known of native files of a package that are not there any more."""
+    places = [line.place for line in required if isinstance(line, requirements.Placed) and line.name == normalised(distribution.name)]
+    asked = places + native.required_by(distribution, distributions(target))
+    package = f"{distribution.name} {distribution.version}"
+    return [{"package": package, "file": file, "module": native.module_of(file), "required-by": asked} for file in files]
+
+
+def _fetch(target: pathlib.Path, required: list[str], constraints: list[str]) -> list[dict]:
+    """Install what is required; what of it has no wheel stays out, and is told."""
+    findings: list[dict] = []
+    required = list(required)
+    while required:
         with tempfile.TemporaryDirectory() as place:
             wanted = []
             for option, lines in (("-r", required), ("-c", constraints)):
                 listed = pathlib.Path(place) / f"listed{option}.txt"
                 listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
                 wanted += [option, str(listed)] if lines else []
-            _pip(target, "--only-binary=:all:", *wanted)
-    shutil.rmtree(target / "bin", ignore_errors=True)
-    native = []
-    for distribution in distributions(target):
-        files = list(native_files(distribution))
-        if not files or _replaced(distribution, target):
-            continue
-        if _normalised(distribution.name) not in OPTIONAL:
-            native += [{"package": f"{distribution.name} {distribution.version}", "file": file} for file in files]
-        for file in files:
-            _remove(target, file)
-    installed = sorted(f"{distribution.name}=={distribution.version}" for distribution in distributions(target))
-    return {"installed": installed, "native": native}
+            try:
+                _pip(target, "--only-binary=:all:", *wanted)
+                break
+            except NoWheel as error:
+                without = [line for line in required if requirements.name_of(line) == error.name]
+                if not without:
+                    raise
+                required = [line for line in required if line not in without]
+                findings += [_no_wheel(line) for line in without]
+    return findings
 
 
-def distributions(target: pathlib.Path) -> list[importlib.metadata.Distribution]:
-    """What is installed in a directory, by name."""
-    found = importlib.metadata.distributions(path=[str(target)])
-    return sorted(found, key=lambda distribution: _normalised(distribution.name))
-
-
-def native_files(distribution: importlib.metadata.Distribution) -> Iterator[str]:
-    """The native files of a distribution, as it lists them itself."""
-    for file in distribution.files or ():
-        if file.name.endswith(NATIVE) or ".so." in file.name:
-            yield file.as_posix()
+def _no_wheel(line: str) -> dict:
+    file, _, number = getattr(line, "place", "requirements.txt:1").rpartition(":")
+    message = f"{line} has no wheel, and nothing is built: it is not brought in"
+    return {"file": file or number, "line": int(number) if number.isdigit() else 1, "severity": "warning", "message": message}
 
 
 def _requirements(charm: pathlib.Path) -> tuple[list[str], list[str]]:
@@ -79,34 +95,9 @@ def _requirements(charm: pathlib.Path) -> tuple[list[str], list[str]]:
         if listed.exists():
             return requirements.of_file(charm, listed)
         project = charm / "pyproject.toml"
-        if not project.exists():
-            return [], []
-        return [requirements.checked(line, "pyproject.toml") for line in _dependencies(project)], []
+        return (projects.dependencies(project), []) if project.exists() else ([], [])
     except requirements.RequirementError as error:
         raise VendorError(str(error)) from None
-
-
-def _dependencies(project: pathlib.Path) -> list[str]:
-    """What pyproject.toml lists. Nothing else in it counts: the charm is not built."""
-    with project.open("rb") as file:
-        document = _toml().load(file)
-    if "dependencies" in document.get("project", {}):
-        return [str(requirement) for requirement in document["project"]["dependencies"]]
-    if "dependencies" in document.get("tool", {}).get("poetry", {}):
-        raise VendorError(
-            "pyproject.toml lists its dependencies for poetry alone; "
-            "write them to requirements.txt: poetry export --output requirements.txt"
-        )
-    return []
-
-
-def _toml():
-    try:
-        import tomllib
-    except ImportError:
-        # Python 3.10: pip brings one along.
-        from pip._vendor import tomli as tomllib
-    return tomllib
 
 
 def _replaced(distribution: importlib.metadata.Distribution, target: pathlib.Path) -> bool:
@@ -119,17 +110,10 @@ def _replaced(distribution: importlib.metadata.Distribution, target: pathlib.Pat
         except VendorError:
             return False
         for file in distribution.files or ():
-            _remove(target, file)
+            remove(target, file)
         shutil.copytree(pure, target, dirs_exist_ok=True)
         shutil.rmtree(target / "bin", ignore_errors=True)
     return True
-
-
-def _remove(target: pathlib.Path, file: str | pathlib.PurePath) -> None:
-    """Delete a file of a distribution. Which those are a wheel says itself, and it may name anything."""
-    path = target / file
-    if path.parent.resolve().is_relative_to(target.resolve()):
-        path.unlink(missing_ok=True)
 
 
 def _pip(target: pathlib.Path, *arguments: str) -> None:
@@ -159,8 +143,8 @@ def _run(verb: str, *arguments: str) -> None:
         if lines == ["Exception:"]:
             # What it did not expect it shows with its own trace; the reason stands last.
             lines = done.stderr.strip().splitlines()[-1:]
+        absent = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)", done.stderr)
+        if absent and "(from versions: none)" in done.stderr and not re.search("Retrying|Could not fetch", done.stderr):
+            raise NoWheel(absent[1], "pip: " + "; ".join(lines))
         raise VendorError("pip: " + ("; ".join(lines) or done.stderr.strip() or f"exit code {done.returncode}"))
 
-
-def _normalised(name: str) -> str:
-    return name.lower().replace("_", "-").replace(".", "-")

@@ -1,0 +1,3 @@
+"""The version that this stands for; the packer writes that of the package in its place."""
+
+__version__ = "0"

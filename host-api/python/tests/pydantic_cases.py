@@ -1,0 +1,243 @@
+"""What pydantic is asked in `test_pydantic.py`: run as a program, it prints what becomes of each case, one a line."""
+
+import datetime
+import enum
+import json
+import sys
+import warnings
+from decimal import Decimal
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
+from uuid import UUID
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+T = TypeVar("T")
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Relay(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+
+    host: str = Field(min_length=1)
+    port: int = Field(default=25, ge=1, le=65536)
+    user: Optional[str] = Field(None, alias="user-name")
+    colors: list[Color] = []
+    password: pydantic.SecretStr | None = None
+
+    @pydantic.field_validator("host")
+    @classmethod
+    def lower(cls, value: str) -> str:
+        if value == "bad":
+            raise ValueError("no such host")
+        return value.lower()
+
+    @pydantic.model_validator(mode="after")
+    def has_user(self):
+        assert self.password is None or self.user, "a password needs a user"
+        return self
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    a: int
+    b: str = "x"
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow", use_enum_values=True, str_strip_whitespace=True)
+
+    level: Level = Level.LOW
+    text: str = ""
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    good: bool = True
+
+
+class Home(BaseModel):
+    pet: Annotated[Union[Cat, Dog], Field(discriminator="kind")]
+    guests: dict[str, Union[int, str]] = {}
+
+
+class Tree(BaseModel):
+    name: str
+    below: list["Tree"] = []
+
+
+class Box(BaseModel, Generic[T]):
+    item: T
+
+
+class Shown(BaseModel):
+    at: datetime.datetime
+    span: datetime.timedelta
+    cost: Decimal
+    id: UUID
+    address: IPv4Address
+    path: Path
+    url: pydantic.AnyHttpUrl
+    raw: bytes = b"x"
+
+    @pydantic.field_serializer("cost")
+    def plain(self, cost: Decimal) -> str:
+        return f"{cost}!"
+
+    @pydantic.computed_field
+    @property
+    def day(self) -> int:
+        return self.at.day
+
+
+class Named(TypedDict, total=False):
+    a: int
+    b: str
+
+
+@pydantic.dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+    tags: tuple[str, ...] = ()
+
+
+class Root(pydantic.RootModel[list[int]]):
+    pass
+
+
+#: A type, and inputs for it: values, or JSON in a `Json`.
+class Json(str):
+    pass
+
+
+SHOWN = {
+    "at": "2024-02-29T10:00:00Z",
+    "span": "P1DT2H",
+    "cost": "1.50",
+    "id": "12345678-1234-5678-1234-567812345678",
+    "address": "10.0.0.1",
+    "path": "/a/b",
+    "url": "HTTPS://Example.COM:443/a?b=c",
+}
+
+CASES = [
+    (int, ["1", " 2 ", 3.0, 3.5, True, "x", None, [], "1.0", "1e3", b"4", Decimal(5)]),
+    (float, ["1.5", 2, True, "x", None, "inf"]),
+    (bool, ["yes", "off", 1, 0.0, 2, "x", None]),
+    (str, ["a", 1, b"b", None, Color.RED]),
+    (bytes, ["a", b"b", 1]),
+    (Optional[int], [None, "3", "x"]),
+    (Union[int, str], ["1", 1, 1.5, None]),
+    (Union[float, int], [1, 1.0, "1"]),
+    (Union[bool, int, str], ["true", 1, True]),
+    (list[int], [["1", 2], (3,), {4}, "5", {"a": 1}, ["x", "y"]]),
+    (set[int], [[1, "1", 2], "x", [[]]]),
+    (tuple[int, str], [[1, "a"], (1,), (1, "a", 2)]),
+    (tuple[int, ...], [["1", 2], 1]),
+    (dict[str, int], [{"a": "1"}, {1: 1}, [], {"a": "x"}]),
+    (Literal["a", "b", 3], ["a", 3, "3", None]),
+    (Color, ["red", Color.BLUE, "green", None]),
+    (Level, [1, "2", 3, 2.0]),
+    (Annotated[str, Field(pattern=r"^a+$", max_length=3)], ["aa", "b", "aaaa"]),
+    (Annotated[list[int], Field(min_length=1, max_length=2)], [[], [1], [1, 2, 3]]),
+    (Annotated[int, Field(multiple_of=3, gt=0)], [3, 4, 0]),
+    (Decimal, ["1.1", 2, "x", None]),
+    (UUID, ["12345678-1234-5678-1234-567812345678", 3]),
+    (datetime.date, ["2024-01-02", "2024-01-02T00:00:00", datetime.date(2024, 1, 2), 0, None]),
+    (datetime.datetime, ["2024-01-02 03:04:05+01:00", 1700000000, "2024-01-02", None]),
+    (datetime.timedelta, ["P1DT2H", "-PT1.5S", "12:30:00", 90, None]),
+    (datetime.time, ["10:20", "10:20:30.5Z", None]),
+    (pydantic.AnyUrl, ["http://a", "http://user:pw@A.b:80/x/../y?q#f", "mailto:x@y", "x", 1]),
+    (pydantic.AnyHttpUrl, ["https://a:8443", "ftp://a", "http://"]),
+    (pydantic.PostgresDsn, ["postgres://u:p@h1:1,h2:2/db", "http://x"]),
+    (pydantic.Json, ['{"a": [1]}', "{", 1]),
+    (pydantic.SecretStr, ["x", 1]),
+    (Any, [1, None, "x"]),
+    (Relay, [{"host": "A"}, {"host": "", "port": 0}, {"host": "bad"}, {}, {"host": "a", "password": "x"}, [], None]),
+    (Relay, [{"host": "a", "user-name": "u", "password": "p", "colors": ["red"]}, {"host": "a", "user": "u", "colors": ["x"]}]),
+    (Strict, [{"a": 1}, {"a": 1, "c": 2}, {"b": 1}]),
+    (Loose, [{"level": 2, "text": " a ", "more": [1]}, {"level": 5}]),
+    (Home, [{"pet": {"kind": "cat"}}, {"pet": {"kind": "cow"}}, {"pet": {}}, {"pet": {"kind": "dog", "good": 7}, "guests": {"a": "1"}}]),
+    (Tree, [{"name": "a", "below": [{"name": "b", "below": [{"name": 1}]}]}, {"name": "a", "below": [{"name": "b"}]}]),
+    (Box[int], [{"item": "1"}, {"item": "x"}]),
+    (Box[list[Strict]], [{"item": [{"a": 1}, {"a": "y"}]}]),
+    (Shown, [SHOWN, {**SHOWN, "cost": "x", "address": "x", "url": "x"}]),
+    (Named, [{"a": "1"}, {"b": 1, "c": 2}, []]),
+    (Point, [{"x": "1", "tags": ["a"]}, {"y": 1}, []]),
+    (Root, [["1"], ["x"]]),
+    (Relay, [Json('{"host": "A", "port": "26"}'), Json('{"host": 1}'), Json("[]"), Json("{")]),
+    (Shown, [Json(json.dumps(SHOWN))]),
+    (Home, [Json('{"pet": {"kind": "dog"}, "guests": {"a": 1.5}}')]),
+]
+
+#: Ways to serialize.
+OPTIONS = [
+    {},
+    {"mode": "json"},
+    {"by_alias": True},
+    {"exclude_none": True, "exclude_unset": True},
+    {"exclude_defaults": True},
+    {"exclude": {"host", "pet", "at", "item"}},
+    {"include": {"host": True, "pet": {"kind"}, "name": True}},
+]
+
+
+def outcome(function):
+    """What comes of a call, in a text."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = function()
+        except ValidationError as error:
+            result = [str(error), error.errors(include_context=False)]
+        except Exception as error:
+            result = [type(error).__name__, str(error)]
+    return repr((result, [str(warning.message) for warning in told]))
+
+
+def main():
+    """Print one line for each case."""
+    for kind, inputs in CASES:
+        adapter = TypeAdapter(kind)
+        for given in inputs:
+            validate = adapter.validate_json if isinstance(given, Json) else adapter.validate_python
+            print(kind, repr(given), "=>", outcome(lambda validate=validate, given=given: validate(given)))
+            try:
+                value = validate(given)
+            except ValidationError:
+                continue
+            for options in OPTIONS:
+                print("  ", options, outcome(lambda v=value, a=adapter, o=options: a.dump_python(v, **o)))
+            print("   json", outcome(lambda v=value, a=adapter: a.dump_json(v)))
+    home = Home(pet={"kind": "cat"})
+    home.guests = {"a": object}
+    print(outcome(lambda: home.model_dump_json()).replace("<class 'object'>", "object"))
+    strict = Strict(a=1)
+    print(outcome(lambda: setattr(strict, "a", 2)), strict == Strict(a=1), strict.model_fields_set, strict.model_copy(update={"a": 3}))
+    print(outcome(lambda: Relay.model_json_schema()), outcome(lambda: Home.model_json_schema()))
+    assigned = pydantic.create_model("Assigned", __config__=ConfigDict(validate_assignment=True), a=(int, 1))()
+    print(outcome(lambda: setattr(assigned, "a", "x")), outcome(lambda: setattr(assigned, "a", "5")), assigned)
+    call = pydantic.validate_call(lambda a, b=2: a + b)
+    print(outcome(lambda: call(1)), outcome(lambda: call()), outcome(lambda: call(1, 2, 3)))
+
+
+sys.exit(main())

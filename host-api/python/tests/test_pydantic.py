@@ -1,0 +1,48 @@
+"""pydantic over Python code says the same as over native code."""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from periapt_ops.packing import native
+
+CASES = pathlib.Path(__file__).with_name("pydantic_cases.py")
+
+
+@pytest.fixture(scope="module")
+def without_native_code(tmp_path_factory):
+    """A directory with pydantic_core as a packed charm has it."""
+    place = tmp_path_factory.mktemp("replaced")
+    installed = pathlib.Path(importlib.util.find_spec("pydantic_core").origin).parent
+    shutil.copytree(installed, place / "pydantic_core", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for info in installed.parent.glob("pydantic_core-*.dist-info"):
+        shutil.copytree(info, place / info.name)
+    (core,) = native.distributions(place)
+    assert native.replace(core, place)
+    return place
+
+
+def said(path):
+    """What the cases come to, with modules of a directory before all others."""
+    environment = {**os.environ, "PYTHONPATH": str(path), "PYTHONHASHSEED": "0"}
+    done = subprocess.run([sys.executable, str(CASES)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_what_is_valid_and_what_is_not_is_the_same(without_native_code):
+    ours, theirs = said(without_native_code), said("")
+    assert len(ours) == len(theirs) > 700
+    assert [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other] == []
+
+
+def test_what_is_not_known_is_told_when_a_model_is_made(without_native_code):
+    program = "import typing, pydantic\nclass P(typing.NamedTuple):\n    x: int\npydantic.TypeAdapter(P)"
+    environment = {**os.environ, "PYTHONPATH": str(without_native_code)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert "pydantic's 'named-tuple' is not known in the sandbox" in done.stderr
