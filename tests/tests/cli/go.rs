@@ -1,5 +1,7 @@
 //! Charms in Go, where there is a Go that builds them: packed by the binary, and what they do in the sandbox.
 
+mod words;
+
 use std::{
     ffi::OsStr,
     fs,
@@ -126,7 +128,7 @@ fn a_charm_in_go_is_packed_from_its_sources_and_does_its_work() -> anyhow::Resul
 #[test]
 fn the_memory_of_a_charm_in_go_is_its_own_whatever_it_asks_for() -> anyhow::Result<()> {
     let Some(bench) = bench(Installation::empty)? else { return Ok(()) };
-    let directory = bench.written("stress", include_str!("go/stress.go"))?;
+    let directory = bench.written("stress", include_str!("go/charms/stress.go"))?;
     let archive = bench.pack(&directory)?.map_err(anyhow::Error::msg)?;
     let tried = bench.tried(&archive, &json!({"unit": "stress/0", "event": {"hook": "config-changed"}}))?;
     assert_eq!(tried["outcome"], "handled", "{}", tried["outcome"]);
@@ -141,7 +143,7 @@ fn the_memory_of_a_charm_in_go_is_its_own_whatever_it_asks_for() -> anyhow::Resu
 #[test]
 fn what_goes_wrong_in_go_is_told_and_stopped() -> anyhow::Result<()> {
     let Some(bench) = bench(Installation::empty)? else { return Ok(()) };
-    let directory = bench.written("ways", include_str!("go/ways.go"))?;
+    let directory = bench.written("ways", include_str!("go/charms/ways.go"))?;
     let archive = bench.pack(&directory)?.map_err(anyhow::Error::msg)?;
     let run = |mode: &str| {
         let event = json!({"hook": "config-changed"});
