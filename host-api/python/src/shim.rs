@@ -59,11 +59,14 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/replaced/rpds_py/rpds/__init__.py",
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/files.py",
+    "periapt_ops/stand_ins/hosts.py",
     "periapt_ops/stand_ins/locks.py",
     "periapt_ops/stand_ins/names.py",
     "periapt_ops/stand_ins/processes.py",
     "periapt_ops/stand_ins/sockets.py",
+    "periapt_ops/stand_ins/tls.py",
     "periapt_ops/stand_ins/users.py",
+    "periapt_ops/stand_ins/xz.py",
     "periapt_ops/storage.py",
 ];
 

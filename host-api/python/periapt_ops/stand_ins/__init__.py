@@ -3,7 +3,7 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, locks, processes, sockets, users
+from . import files, hosts, locks, processes, sockets, tls, users, xz
 
 
 def install() -> None:
@@ -13,3 +13,6 @@ def install() -> None:
     locks.install()
     processes.install()
     sockets.install()
+    hosts.install()
+    tls.install()
+    xz.install()

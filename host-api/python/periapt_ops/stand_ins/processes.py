@@ -28,6 +28,10 @@ def install() -> None:
     subprocess.Popen = HookToolProcess
     # Otherwise `subprocess.run` says before it tries that this platform has no processes.
     subprocess._can_fork_exec = True
+    if not hasattr(os, "kill"):
+        os.kill = _no_process
+    if not hasattr(os, "getppid"):
+        os.getppid = lambda: 1
     real_which = shutil.which
 
     def which(cmd, mode=os.F_OK | os.X_OK, path=None):
@@ -181,6 +185,10 @@ def _command(args, shell):
     if directory not in ("", TOOLS_DIRECTORY) or name not in HOOK_TOOLS:
         raise _not_found(words[0])
     return name, words[1:]
+
+
+def _no_process(pid, sig):
+    raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
 
 
 def _not_found(program):

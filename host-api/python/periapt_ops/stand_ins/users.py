@@ -4,6 +4,7 @@
 machine. So the user is root, and root is all that the databases know.
 """
 
+import errno
 import os
 import sys
 import types
@@ -42,8 +43,22 @@ def install() -> None:
             setattr(os, name, lambda: 0)
     if not hasattr(os, "getgroups"):
         os.getgroups = lambda: [0]
+    for name, function in (("chown", _keep_owner), ("lchown", _keep_owner), ("fchown", _keep_owner), ("umask", _umask)):
+        if not hasattr(os, name):
+            setattr(os, name, function)
     sys.modules.setdefault("pwd", pwd_module())
     sys.modules.setdefault("grp", grp_module())
+
+
+def _keep_owner(path, uid, gid, *, dir_fd=None, follow_symlinks=True):
+    """Give a file to root, whose it is."""
+    if uid not in (-1, 0) or gid not in (-1, 0):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
+
+
+def _umask(mask):
+    """The usual mask, which stays as it is."""
+    return 0o022
 
 
 def pwd_module() -> types.ModuleType:

@@ -1,0 +1,379 @@
+"""LZMA: WASI's CPython is built without it, and dashboards travel between charms in it.
+
+This is the `_lzma` that the standard library's own `lzma` stands on. It reads what others have compressed, as .xz or as
+.lzma, and writes .xz whose content is stored as it is: the format allows that, and whoever reads it sees no difference
+but its size. Reading takes Python some microseconds a byte; a hook that reads much comes to its end by its fuel.
+"""
+
+import binascii
+import struct
+import sys
+import types
+
+FORMAT_AUTO, FORMAT_XZ, FORMAT_ALONE, FORMAT_RAW = 0, 1, 2, 3
+CHECK_NONE, CHECK_CRC32, CHECK_CRC64, CHECK_SHA256, CHECK_UNKNOWN = 0, 1, 4, 10, 16
+FILTER_LZMA2 = 0x21
+
+_MAGIC, _END = b"\xfd7zXZ\x00", b"YZ"
+#: Bytes of a check, by its number.
+_CHECK_SIZES = (0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64)
+#: The most that a chunk of stored bytes holds.
+_CHUNK = 1 << 16
+
+
+class LZMAError(Exception):
+    """As `lzma.LZMAError`."""
+
+
+def install() -> None:
+    """Add the module where it is missing."""
+    try:
+        import _lzma  # noqa: F401
+    except ImportError:
+        sys.modules["_lzma"] = lzma_module()
+
+
+def lzma_module() -> types.ModuleType:
+    """An `_lzma` that stores, and reads."""
+    module = types.ModuleType("_lzma", "LZMA in Python.")
+    constants = {name: value for name, value in globals().items() if name.startswith(("FORMAT_", "CHECK_", "FILTER_"))}
+    constants.update({"FILTER_LZMA1": 0x4000000000000001, "FILTER_DELTA": 3, "FILTER_X86": 4, "FILTER_POWERPC": 5})
+    constants.update({"FILTER_IA64": 6, "FILTER_ARM": 7, "FILTER_ARMTHUMB": 8, "FILTER_SPARC": 9, "CHECK_ID_MAX": 15})
+    constants.update({"MF_HC3": 3, "MF_HC4": 4, "MF_BT2": 18, "MF_BT3": 19, "MF_BT4": 20, "MODE_FAST": 1, "MODE_NORMAL": 2})
+    constants.update({"PRESET_DEFAULT": 6, "PRESET_EXTREME": 1 << 31})
+    vars(module).update(constants)
+    module.LZMAError, module.LZMACompressor, module.LZMADecompressor = LZMAError, Compressor, Decompressor
+    module.is_check_supported = lambda check: check in (CHECK_NONE, CHECK_CRC32)
+    module._encode_filter_properties = module._decode_filter_properties = _refuse
+    return module
+
+
+def _refuse(*arguments):
+    raise LZMAError("filters are not known in the sandbox")
+
+
+class Compressor:
+    """As `lzma.LZMACompressor`, of one .xz stream."""
+
+    def __init__(self, format=FORMAT_XZ, check=-1, preset=None, filters=None):
+        if format != FORMAT_XZ or filters is not None:
+            raise LZMAError("the sandbox writes .xz alone, without filters")
+        self._content = bytearray()
+
+    def compress(self, data):
+        """Take some more."""
+        self._content += data
+        return b""
+
+    def flush(self):
+        """The whole stream."""
+        return stored(bytes(self._content))
+
+
+def stored(content: bytes) -> bytes:
+    """An .xz stream that holds its content as it is."""
+    flags = bytes((0, CHECK_CRC32))
+    header = _MAGIC + flags + _crc(flags)
+    # One filter, LZMA2, with a dictionary of 64 KiB: nothing in it refers back.
+    block = bytes((2, 0, FILTER_LZMA2, 1, 8)) + b"\0\0\0"
+    block += _crc(block)
+    for at in range(0, len(content), _CHUNK):
+        chunk = content[at : at + _CHUNK]
+        block += (b"\x01" if at == 0 else b"\x02") + struct.pack(">H", len(chunk) - 1) + chunk
+    block += b"\0"
+    unpadded = len(block) + 4
+    block += b"\0" * (-len(block) % 4) + _crc(content)
+    index = b"\0\x01" + _number(unpadded) + _number(len(content))
+    index += b"\0" * (-len(index) % 4)
+    index += _crc(index)
+    footer = struct.pack("<I", len(index) // 4 - 1) + flags
+    return header + block + index + _crc(footer) + footer + _END
+
+
+def _crc(content: bytes) -> bytes:
+    return struct.pack("<I", binascii.crc32(content))
+
+
+def _number(value: int) -> bytes:
+    done = bytearray()
+    while value >= 0x80:
+        done.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*done, value])
+
+
+class Decompressor:
+    """As `lzma.LZMADecompressor`; it reads when all is there."""
+
+    def __init__(self, format=FORMAT_AUTO, memlimit=None, filters=None):
+        if filters is not None or format == FORMAT_RAW:
+            _refuse()
+        self._format, self._given, self._left = format, bytearray(), b""
+        self.eof, self.needs_input, self.unused_data, self.check = False, True, b"", CHECK_UNKNOWN
+
+    def decompress(self, data, max_length=-1):
+        """Take some more; answers what it holds once that is whole."""
+        if self.eof:
+            raise EOFError("Already at end of stream")
+        if not self._left:
+            self._given += data
+            try:
+                self._left, used = _stream(bytes(self._given), self._format)
+            except (IndexError, struct.error):
+                # It goes on.
+                return b""
+            self.unused_data, self.check = bytes(self._given[used:]), CHECK_NONE
+        given = self._left if max_length < 0 else self._left[:max_length]
+        self._left = self._left[len(given) :]
+        self.eof, self.needs_input = not self._left, False
+        return given
+
+
+def _stream(data: bytes, format: int) -> tuple[bytes, int]:
+    """The content of the first stream, and its size."""
+    if data[:6] == _MAGIC and format != FORMAT_ALONE:
+        return _xz(data)
+    if format == FORMAT_XZ or (len(data) >= 13 and (data[0] >= 225 or _MAGIC.startswith(data[:1]))):
+        raise LZMAError("Input format not supported by decoder")
+    return _alone(data)
+
+
+def _xz(data: bytes) -> tuple[bytes, int]:
+    check = _CHECK_SIZES[data[7] & 15]
+    if data[8:12] != _crc(data[6:8]):
+        raise LZMAError("Corrupt input data")
+    at, content = 12, bytearray()
+    while data[at] != 0:
+        size = (data[at] + 1) * 4
+        if data[at + size - 4 : at + size] != _crc(data[at : at + size - 4]):
+            data[at + size]
+            raise LZMAError("Corrupt input data")
+        place = at + 2
+        for bit in (0x40, 0x80):
+            if data[at + 1] & bit:
+                _, place = _varint(data, place)
+        filter_id, place = _varint(data, place)
+        if data[at + 1] & 3 or filter_id != FILTER_LZMA2:
+            raise LZMAError("Unsupported filter chain")
+        begin = at = at + size
+        block, at = _lzma2(data, at)
+        at += -(at - begin) % 4
+        if (data[7] & 15) == CHECK_CRC32 and data[at : at + 4] != _crc(block):
+            data[at + 3]
+            raise LZMAError("Corrupt input data")
+        at += check
+        content += block
+    begin = at
+    count, at = _varint(data, at + 1)
+    for _ in range(2 * count):
+        _, at = _varint(data, at)
+    at += -(at - begin) % 4 + 4 + 12
+    if data[at - 2 : at] != _END:
+        data[at - 1]
+        raise LZMAError("Corrupt input data")
+    return bytes(content), at
+
+
+def _varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80 or shift > 56:
+            return value, at
+        shift += 7
+
+
+def _lzma2(data: bytes, at: int) -> tuple[bytes, int]:
+    out = bytearray()
+    coder = None
+    while True:
+        control = data[at]
+        if control == 0:
+            return bytes(out), at + 1
+        if control < 0x80:
+            if control > 2:
+                raise LZMAError("Corrupt input data")
+            size = struct.unpack_from(">H", data, at + 1)[0] + 1
+            at += 3
+            data[at + size - 1]
+            out += data[at : at + size]
+            at += size
+            continue
+        size = ((control & 0x1F) << 16) + struct.unpack_from(">H", data, at + 1)[0] + 1
+        packed = struct.unpack_from(">H", data, at + 3)[0] + 1
+        at += 5
+        reset = control >> 5 & 3
+        if reset >= 2:
+            coder = Coder(data[at], out)
+            at += 1
+        elif coder is None:
+            raise LZMAError("Corrupt input data")
+        elif reset == 1:
+            coder.reset()
+        data[at + packed - 1]
+        coder.run(data, at, len(out) + size)
+        at += packed
+
+
+def _alone(data: bytes) -> tuple[bytes, int]:
+    size = struct.unpack_from("<Q", data, 5)[0]
+    out = bytearray()
+    coder = Coder(data[0], out)
+    end = coder.run(data, 13, None if size == 0xFFFFFFFFFFFFFFFF else size)
+    return bytes(out), end
+
+
+class Coder:
+    """The decoder of LZMA: bits by their chances, and from these bytes and what was said before."""
+
+    def __init__(self, properties: int, out: bytearray):
+        if properties >= 225:
+            raise LZMAError("Corrupt input data")
+        self.lc, rest = properties % 9, properties // 9
+        self.lp, self.pb = rest % 5, rest // 5
+        self.out = out
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all chances."""
+        self.state, self.reps = 0, [0, 0, 0, 0]
+        even = 1 << 10
+        self.is_match, self.is_rep0_long = [even] * 192, [even] * 192
+        self.is_rep, self.is_rep0, self.is_rep1, self.is_rep2 = ([even] * 12 for _ in range(4))
+        self.slots, self.special, self.align = [[even] * 64 for _ in range(4)], [even] * 128, [even] * 16
+        self.lengths = [([even] * 2, [[even] * 8 for _ in range(16)], [[even] * 8 for _ in range(16)], [even] * 256) for _ in range(2)]
+        self.literals = [[even] * 0x300 for _ in range(1 << (self.lc + self.lp))]
+
+    def run(self, data: bytes, at: int, until: int | None) -> int:
+        """Decode until so much is there, or an end is said; answers where the input ended."""
+        self.data, self.at = data, at + 5
+        self.range, self.code = 0xFFFFFFFF, struct.unpack_from(">I", data, at + 1)[0]
+        out, reps = self.out, self.reps
+        while until is None or len(out) < until:
+            place = len(out) & ((1 << self.pb) - 1)
+            state = self.state
+            if not self.bit(self.is_match, state * 16 + place):
+                self._literal()
+                continue
+            if not self.bit(self.is_rep, state):
+                length = self._length(0, place)
+                distance = self._distance(length)
+                if distance == 0xFFFFFFFF:
+                    self._normalise()
+                    return self.at
+                reps[:] = [distance, *reps[:3]]
+                self.state = 7 if state < 7 else 10
+            elif not self.bit(self.is_rep0, state):
+                if not self.bit(self.is_rep0_long, state * 16 + place):
+                    self.state = 9 if state < 7 else 11
+                    self._copy(1, until)
+                    continue
+                length = self._length(1, place)
+                self.state = 8 if state < 7 else 11
+            else:
+                if not self.bit(self.is_rep1, state):
+                    which = 1
+                else:
+                    which = 2 + self.bit(self.is_rep2, state)
+                reps.insert(0, reps.pop(which))
+                length = self._length(1, place)
+                self.state = 8 if state < 7 else 11
+            self._copy(length + 2, until)
+        return self.at
+
+    def _normalise(self) -> None:
+        if self.range < 1 << 24:
+            self.range <<= 8
+            self.code = (self.code << 8 | self.data[self.at]) & 0xFFFFFFFF
+            self.at += 1
+
+    def bit(self, chances: list[int], index: int) -> int:
+        """The next bit, and what its chance is from now on."""
+        self._normalise()
+        chance = chances[index]
+        bound = (self.range >> 11) * chance
+        if self.code < bound:
+            self.range = bound
+            chances[index] = chance + (2048 - chance >> 5)
+            return 0
+        self.range -= bound
+        self.code -= bound
+        chances[index] = chance - (chance >> 5)
+        return 1
+
+    def _direct(self, count: int) -> int:
+        value = 0
+        for _ in range(count):
+            self._normalise()
+            self.range >>= 1
+            bit = self.code >= self.range
+            if bit:
+                self.code -= self.range
+            value = value << 1 | bit
+        return value
+
+    def _tree(self, chances: list[int], bits: int) -> int:
+        node = 1
+        for _ in range(bits):
+            node = node << 1 | self.bit(chances, node)
+        return node - (1 << bits)
+
+    def _reversed(self, chances: list[int], base: int, bits: int) -> int:
+        node, value = 1, 0
+        for shift in range(bits):
+            bit = self.bit(chances, base + node)
+            node = node << 1 | bit
+            value |= bit << shift
+        return value
+
+    def _literal(self) -> None:
+        out = self.out
+        before = out[-1] if out else 0
+        place = (len(out) & ((1 << self.lp) - 1)) << self.lc | before >> (8 - self.lc)
+        chances, symbol = self.literals[place], 1
+        if self.state >= 7:
+            match = self._back(self.reps[0])
+            while symbol < 0x100:
+                bit = match >> 7 & 1
+                match = match << 1
+                found = self.bit(chances, ((1 + bit) << 8) + symbol)
+                symbol = symbol << 1 | found
+                if bit != found:
+                    break
+        while symbol < 0x100:
+            symbol = symbol << 1 | self.bit(chances, symbol)
+        out.append(symbol & 0xFF)
+        self.state = 0 if self.state < 4 else self.state - 3 if self.state < 10 else self.state - 6
+
+    def _length(self, kind: int, place: int) -> int:
+        choice, low, middle, high = self.lengths[kind]
+        if not self.bit(choice, 0):
+            return self._tree(low[place], 3)
+        if not self.bit(choice, 1):
+            return 8 + self._tree(middle[place], 3)
+        return 16 + self._tree(high, 8)
+
+    def _distance(self, length: int) -> int:
+        slot = self._tree(self.slots[min(length, 3)], 6)
+        if slot < 4:
+            return slot
+        bits = (slot >> 1) - 1
+        distance = (2 | slot & 1) << bits
+        if slot < 14:
+            return distance + self._reversed(self.special, distance - slot, bits)
+        distance += self._direct(bits - 4) << 4
+        return distance + self._reversed(self.align, 0, 4)
+
+    def _back(self, distance: int) -> int:
+        if distance >= len(self.out):
+            raise LZMAError("Corrupt input data")
+        return self.out[-distance - 1]
+
+    def _copy(self, length: int, until: int | None) -> None:
+        self._back(self.reps[0])
+        if until is not None:
+            length = min(length, until - len(self.out))
+        for _ in range(length):
+            self.out.append(self.out[-self.reps[0] - 1])
