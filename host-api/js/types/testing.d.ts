@@ -41,6 +41,8 @@ export class Harness {
   grantSecret(content: Texts): string;
   /** The other application gives such a secret other content, without an event. */
   reviseSecret(uri: string, content: Texts): void;
+  /** The other application takes such a secret back, without an event. */
+  revokeSecret(uri: string): void;
   /** The latest content of a secret, and who may read it. */
   secret(uri: string): { content: Texts; revision: number; readers: string[] } | undefined;
 

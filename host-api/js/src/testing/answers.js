@@ -1,6 +1,8 @@
 // What the host answers, from memory: the same refusals, in the same words.
-import { apply, byNumber, refuse, sorted } from "./state.js";
+import { led, refuse, sorted } from "./state.js";
 
+export { events } from "./events.js";
+export { relations } from "./relations.js";
 export * as secrets from "./secrets.js";
 
 /** A value as the contract carries options. */
@@ -13,49 +15,6 @@ function option(value) {
 export const config = {
   get: ({ config }, key) => (config.has(key) ? option(config.get(key)) : null),
   getAll: ({ config }) => sorted(config).map(([key, value]) => [key, option(value)]),
-};
-
-const IS_APPLICATION = /^[a-z][a-z0-9-]*$/;
-const IS_UNIT = /^([a-z][a-z0-9-]*)\/\d+$/;
-const denied = () => refuse("permission-denied", "permission denied");
-
-function applicationOf(unit) {
-  if (IS_APPLICATION.test(unit)) refuse("invalid-argument", `expected unit name, got application name "${unit}"`);
-  return IS_UNIT.exec(unit)?.[1] ?? refuse("invalid-argument", `invalid unit name "${unit}"`);
-}
-
-/** A bag, if this unit may read it. */
-function readable(state, id, { tag, val: owner }) {
-  const { remote, units, apps } = state.relation(id);
-  if (tag === "application") {
-    const isOwn = owner === state.app;
-    if (isOwn && !state.leader && remote !== state.app) denied();
-    if (!isOwn && owner !== remote) denied();
-    return apps.get(owner) ?? new Map();
-  }
-  if (owner === state.unit) return units.get(owner) ?? new Map();
-  if (applicationOf(owner) !== remote) denied();
-  return units.get(owner) ?? refuse("not-found", `unit "${owner}": settings not found`);
-}
-
-/** A bag that this unit writes. */
-function writable(state, id, which) {
-  const { units, apps } = state.relation(id);
-  if (which === "application" && !state.leader) refuse("not-leader", "cannot write relation settings");
-  const [bags, owner] = which === "application" ? [apps, state.app] : [units, state.unit];
-  if (!bags.has(owner)) bags.set(owner, new Map());
-  return bags.get(owner);
-}
-
-export const relations = {
-  ids: ({ durable }, endpoint) =>
-    [...durable.relations].filter(([, it]) => it.endpoint === endpoint && !it.broken).map(([id]) => id),
-  endpoint: (state, id) => state.relation(id).endpoint,
-  remoteApplication: (state, id) => state.relation(id).remote,
-  members: (state, id) => [...state.relation(id).members].sort(byNumber),
-  get: (state, id, bag) => sorted(readable(state, id, bag)),
-  getValue: (state, id, bag, key) => readable(state, id, bag).get(key) ?? null,
-  set: (state, id, bag, changes) => apply(writable(state, id, bag), changes),
 };
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -91,10 +50,6 @@ export const ports = {
 };
 
 const statusInfo = (status) => ({ status: status?.workload ?? "unknown", message: status?.message ?? "", data: "{}" });
-
-function led({ leader }, message) {
-  if (!leader) refuse("not-leader", message);
-}
 
 export const status = {
   set(state, workload, message) {
@@ -132,25 +87,6 @@ export const state = {
     for (const [key, value] of changes) durable.state.set(key, value);
   },
   delete: ({ durable }, key) => void durable.state.delete(key),
-};
-
-export const events = {
-  emitLater({ durable }, later) {
-    const { after, conditions } = later;
-    if (after === null && conditions.length === 0) {
-      refuse("invalid-argument", "say when: after a time, or when something changes");
-    }
-    if (after !== null && after < 1000) {
-      refuse("invalid-argument", "an event can be put off by one second or more");
-    }
-    const id = durable.nextEvent++;
-    durable.events.set(id, { id, ...later });
-    return id;
-  },
-  cancel({ durable }, id) {
-    if (!durable.events.delete(id)) refuse("not-found", `the unit waits for no event ${id}`);
-  },
-  pending: ({ durable }) => [...durable.events.values()],
 };
 
 const KEY = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;

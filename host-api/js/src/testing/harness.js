@@ -2,7 +2,7 @@ import { handler } from "../charm.js";
 import { Relation } from "../relation.js";
 import { shown } from "../ports.js";
 import { decode, encode } from "../utf8.js";
-import { make } from "./secrets.js";
+import { commit, content, make, revise, revision } from "./secrets.js";
 import { State, apply, during } from "./state.js";
 
 /** A hook failed: nothing that it asked for happened, save its statuses and its log. */
@@ -92,15 +92,20 @@ export class Harness {
 
   /** The other application gives such a secret other content, without an event. */
   reviseSecret(uri, content) {
-    this.#state.durable.secrets.get(uri).revisions.push(pairs(content));
+    revise(this.#state, uri, pairs(content));
+  }
+
+  /** The other application takes such a secret back, without an event. */
+  revokeSecret(uri) {
+    this.#state.durable.secrets.get(uri).isRevoked = true;
   }
 
   /** The latest content of a secret, and who may read it; undefined if there is none. */
   secret(uri) {
     const secret = this.#state.durable.secrets.get(uri);
     if (secret === undefined) return undefined;
-    const content = Object.fromEntries(secret.revisions.at(-1).map(([key, bytes]) => [key, decode(bytes)]));
-    return { content, revision: secret.revisions.length, readers: [...secret.access.keys()] };
+    const texts = Object.fromEntries(content(secret).map(([key, bytes]) => [key, decode(bytes)]));
+    return { content: texts, revision: revision(secret), readers: [...secret.access.keys()] };
   }
 
   /** Adds a relation, without an event; one with the unit's own application is a peer relation. */
@@ -120,7 +125,9 @@ export class Harness {
     if (state.action !== null) state.action.running = tag === "action";
     const event = val === undefined ? { tag } : { tag, val };
     try {
-      return during(state, () => handler.handle({ event, attempt: 1 }));
+      const outcome = during(state, () => handler.handle({ event, attempt: 1 }));
+      commit(state);
+      return outcome;
     } catch (failure) {
       Object.assign(state.durable, before);
       throw new HookFailed(tag, failure);

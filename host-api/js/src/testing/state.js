@@ -70,6 +70,11 @@ export function refuse(tag, val) {
   throw Object.assign(new Error(val), { payload: { tag, val } });
 }
 
+/** Refuses what only the leader may. */
+export function led({ leader }, message) {
+  if (!leader) refuse("not-leader", message);
+}
+
 /** Units by their numbers, as the host sorts them. */
 export const byNumber = (one, other) => Number(one.split("/")[1]) - Number(other.split("/")[1]);
 

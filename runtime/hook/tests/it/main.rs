@@ -13,6 +13,7 @@ mod events;
 mod leadership;
 mod logs;
 mod outcome;
+mod published;
 mod resources;
 mod scene;
 mod secrets;

@@ -100,14 +100,20 @@ fn tool(path: &Path) -> Tool {
     for (name, id) in SECRETS {
         text = text.replace(&format!("${name}"), &secret(id).to_string());
     }
-    text = text.replace("$drawn", &SecretId::drawn(&[9; 32], 0).to_string());
+    text = text.replace("$drawn", &drawn());
     let cases = yaml::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Tool { name: path.file_stem().unwrap().to_string_lossy().into_owned(), cases }
 }
 
 /// Secrets that the cases name: `$own` is the unit's, `$app` its application's, `$theirs` one of `b` that the unit
 /// tracks at 1 of 2, `$revoked` one that it may read no more, `$unknown` none. `$drawn` is the first that a hook makes.
-const SECRETS: [(&str, u8); 5] = [("own", 1), ("theirs", 2), ("revoked", 3), ("app", 4), ("unknown", 9)];
+pub(crate) const SECRETS: [(&str, u8); 5] =
+    [("own", 1), ("theirs", 2), ("revoked", 3), ("app", 4), ("unknown", 9)];
+
+/// The first that a hook makes.
+pub(crate) fn drawn() -> String {
+    SecretId::drawn(&[9; 32], 0).to_string()
+}
 
 /// A secret by its number.
 pub(crate) fn secret(number: u8) -> SecretId {
