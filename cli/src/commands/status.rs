@@ -27,17 +27,18 @@ use crate::{
 
 /// Show a model's applications, units, machines and relations
 ///
-/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything. What
-/// belongs to what was found is shown with it.
+/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything, or the status of a
+/// unit or its agent. What belongs to what was found is shown with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   periapt status
   periapt status mysql 'wordpress/*'
+  periapt status blocked error
   periapt status --relations --storage --watch 2s
   periapt status --format json")]
 pub(crate) struct Status {
-    /// Applications, units or machines
+    /// Applications, units, machines, or statuses
     #[arg(value_name = "PATTERN")]
     patterns: Vec<String>,
     /// Output format
@@ -88,32 +89,47 @@ impl Status {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         if let Some(every) = self.watch {
-            return watch::redraw(context, &model, every, |status| self.render(status)).await;
+            return watch::redraw(context, &model, every, |status| self.render(&self.kept(status))).await;
         }
         let status = model.client().status(&model.selector).await?;
-        let empty = status.applications.is_empty() && status.remote_applications.is_empty();
-        if empty && status.machines.is_empty() && self.format == Format::Tabular {
-            context.say(format_args!("Model \"{}\" is empty.", status.model.name));
+        let status = self.kept(status);
+        let text = self.render(&status)?;
+        Sink::new(self.output.as_deref(), context.color)?.write(&text)?;
+        match (is_empty(&status), self.patterns.len()) {
+            (false, _) => {}
+            (true, 0) => context.say(format_args!("Model \"{}\" is empty.", status.model.name)),
+            (true, 1) => context.say("Nothing matched specified filter."),
+            (true, _) => context.say("Nothing matched specified filters."),
         }
-        let text = self.render(status)?;
-        Sink::new(self.output.as_deref(), context.color)?.write(&text)
+        Ok(())
     }
 
-    fn render(&self, mut status: FullStatus) -> Result<String> {
+    /// What fits the patterns.
+    fn kept(&self, mut status: FullStatus) -> FullStatus {
         filter::keep(&mut status, &self.patterns);
+        status
+    }
+
+    fn render(&self, status: &FullStatus) -> Result<String> {
         match self.format {
             Format::Tabular => {
                 let relations = self.relations.then_some(Section::Relations);
                 let storage = self.storage.then_some(Section::Storage);
                 let sections: Vec<_> = relations.into_iter().chain(storage).collect();
-                Ok(tabular::render(&status, &sections))
+                Ok(tabular::render(status, &sections))
             }
-            Format::Json => to_json(&Times::of_utc(self.utc).written(&status)?),
-            Format::Yaml => to_yaml(&Times::of_utc(self.utc).written(&status)?),
-            Format::Oneline => Ok(oneline::render(&status)),
-            Format::Summary => Ok(summary::render(&status)),
+            Format::Json => to_json(&Times::of_utc(self.utc).written(status)?),
+            Format::Yaml => to_yaml(&Times::of_utc(self.utc).written(status)?),
+            Format::Oneline => Ok(oneline::render(status)),
+            Format::Summary => Ok(summary::render(status)),
         }
     }
+}
+
+/// Whether there is nothing to show of a model.
+fn is_empty(status: &FullStatus) -> bool {
+    let FullStatus { applications, remote_applications, machines, offers, .. } = status;
+    applications.is_empty() && remote_applications.is_empty() && machines.is_empty() && offers.is_empty()
 }
 
 /// The names of all units in a status, subordinates too.

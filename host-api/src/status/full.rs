@@ -231,7 +231,7 @@ pub struct UnitStatus {
     /// What it waits for before it can go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
-    /// The charm's digest, while it differs from the application's.
+    /// `local:NAME-REV` of the charm that it runs, while that is not its application's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub upgrading_from: String,
 }

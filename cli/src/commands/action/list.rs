@@ -33,7 +33,8 @@ impl Actions {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let actions = model.client().actions(&model.selector, &self.application).await?;
-        if actions.is_empty() {
+        // A program that reads JSON or YAML is told so there.
+        if actions.is_empty() && self.output.format == Format::Tabular {
             context.say(format_args!("No actions defined for {}.", self.application));
             return Ok(());
         }
@@ -53,12 +54,30 @@ impl Actions {
     }
 }
 
-/// The first line of each description.
+/// Each line of a description under the one before.
 fn table(actions: &BTreeMap<String, String>) -> String {
     let mut table = Table::new(["Action", "Description"]);
     for (name, description) in actions {
-        let first = description.lines().next().unwrap_or_default().to_owned();
-        table.row([name.into(), first.into()]);
+        let mut lines = description.trim().lines();
+        table.row([name.into(), lines.next().unwrap_or_default().into()]);
+        for line in lines {
+            table.row(["".into(), line.into()]);
+        }
     }
     table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_drawn_whole() {
+        let actions = [("backup", "Saves.\n\nTo a file.\n"), ("restore", "")];
+        let actions = actions.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        assert_eq!(
+            anstream::adapter::strip_str(&table(&actions)).to_string(),
+            "Action   Description\nbackup   Saves.\n\n         To a file.\nrestore\n"
+        );
+    }
 }

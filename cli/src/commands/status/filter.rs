@@ -1,6 +1,6 @@
 //! Which part of a status is asked for.
 
-use periapt_host_api::status::FullStatus;
+use periapt_host_api::status::{FullStatus, UnitStatus};
 
 /// Keeps what fits one of the patterns, and what belongs to it: a unit's application and machine, an
 /// application's units and relations.
@@ -13,8 +13,11 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
     applications.retain(|name, application| {
         if !fits(name) {
             application.units.retain(|name, unit| {
-                unit.subordinates.retain(|name, _| fits(name) || fits(application_of(name)));
-                fits(name) || fits(&unit.machine) || !unit.subordinates.is_empty()
+                unit.subordinates.retain(|name, below| {
+                    fits(name) || fits(application_of(name)) || has_status(below, patterns)
+                });
+                let below = !unit.subordinates.is_empty();
+                fits(name) || fits(&unit.machine) || has_status(unit, patterns) || below
             });
         }
         fits(name) || !application.units.is_empty()
@@ -35,6 +38,12 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
             applications.contains_key(application)
         })
     });
+}
+
+/// Whether a pattern is the status of a unit's workload or of its agent.
+fn has_status(unit: &UnitStatus, patterns: &[String]) -> bool {
+    let statuses = [&unit.workload_status.current, &unit.juju_status.current];
+    patterns.iter().any(|pattern| statuses.contains(&pattern))
 }
 
 fn application_of(unit: &str) -> &str {
@@ -83,6 +92,13 @@ mod tests {
             &["0", "1", "2"],
         );
         check(&["nothing"], &[], &[], &[]);
+        check(
+            &["active"],
+            &["mysql", "wordpress"],
+            &["mysql/0", "mysql/1", "wordpress/10", "wordpress/2"],
+            &["0", "1", "10", "2"],
+        );
+        check(&["blocked", "executing"], &[], &[], &[]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use periapt_host_api::{
     status::{ApplicationStatus, Life, RelatedApplication, UnitStatus},
 };
 
-use super::{group, life_text, shown_application_status, shown_statuses, text};
+use super::{charm_url, group, life_text, shown_application_status, shown_statuses, text};
 use crate::{
     command::endpoints::JUJU_INFO,
     entity::{Application, Relation, Unit},
@@ -103,7 +103,7 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitSta
     let address = host.and_then(|host| host.addresses.first().cloned()).unwrap_or_default();
     let mut juju_status = text(agent);
     juju_status.version = host.map(|host| host.version.clone()).unwrap_or_default();
-    let upgrading_from = running.filter(|_| running != wanted).map(|digest| digest.to_string());
+    let upgrading_from = running.filter(|_| running != wanted);
     let subordinates = state.subordinates_of(&unit.name);
     UnitStatus {
         workload_status: text(workload),
@@ -123,6 +123,6 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitSta
             .collect(),
         life: life_text(unit.life),
         waits_for: life::unit::waits_for(state, unit),
-        upgrading_from: upgrading_from.unwrap_or_default(),
+        upgrading_from: upgrading_from.map(|digest| charm_url(root, state, &digest)).unwrap_or_default(),
     }
 }

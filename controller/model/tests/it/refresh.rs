@@ -64,7 +64,7 @@ fn a_charm_stays_until_the_last_unit_has_left_it() {
     refresh(&mut world, second, false).unwrap();
     assert!(world.state().charm(&first).is_some(), "app/0 still runs it");
     let shown = &world.status().applications["app"].units["app/0"];
-    assert_eq!(shown.upgrading_from, first.to_string());
+    assert_eq!(shown.upgrading_from, "local:app-0");
     world.start("app/0");
     assert!(world.state().charm(&first).is_none());
     let back = world.commit("app/0", |commit| commit.record.charm.as_mut().unwrap().digest = first);
