@@ -12,7 +12,7 @@ import (
 
 // OpenPorts opens ports as people write them (80/tcp, 8000-8999/udp, icmp) for some endpoints, or for all if none is named.
 func (u *Unit) OpenPorts(ports string, endpoints ...string) error {
-	wanted, err := parsed(ports)
+	wanted, err := ParsePorts(ports)
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (u *Unit) OpenPorts(ports string, endpoints ...string) error {
 
 // ClosePorts closes them.
 func (u *Unit) ClosePorts(ports string, endpoints ...string) error {
-	wanted, err := parsed(ports)
+	wanted, err := ParsePorts(ports)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (u *Unit) OpenedPorts() []string {
 func (u *Unit) SetPorts(wanted ...string) error {
 	var names []string
 	for _, each := range wanted {
-		ports, err := parsed(each)
+		ports, err := ParsePorts(each)
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,11 @@ func (u *Unit) SetPorts(wanted ...string) error {
 	return nil
 }
 
-// parsed reads ports as people write them.
-func parsed(text string) (contract.Ports, error) {
+// Ports is a range of one protocol's.
+type Ports = contract.Ports
+
+// ParsePorts reads ports as people write them.
+func ParsePorts(text string) (Ports, error) {
 	none := contract.Ports{}
 	if text == "icmp" {
 		return contract.Ports{Protocol: contract.ICMP}, nil

@@ -1,6 +1,7 @@
 // The host's functions that the SDK calls, answered from memory: the same refusals, in the same words.
 #include "host.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +53,18 @@ void host_put(struct entries *entries, const char *scope, const char *key, const
   entries->all[entries->count++].value = value;
 }
 
-static bool refuse(periapt_charm_types_error_t *error, uint8_t tag, const char *said) {
+bool host_refuse(periapt_charm_types_error_t *error, uint8_t tag, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char said[1000];
+  vsnprintf(said, sizeof said, format, arguments);
+  va_end(arguments);
   error->tag = tag;
   error->val.failed = host_string(said);
   return false;
 }
 
-static const char *app(void) {
+const char *host_app(void) {
   charm_string_t name = host_string(host.unit);
   char *slash = strchr((char *)name.ptr, '/');
   if (slash != NULL) *slash = '\0';
@@ -66,7 +72,7 @@ static const char *app(void) {
 }
 
 void periapt_charm_identity_unit_name(charm_string_t *ret) { *ret = host_string(host.unit); }
-void periapt_charm_identity_application_name(charm_string_t *ret) { *ret = host_string(app()); }
+void periapt_charm_identity_application_name(charm_string_t *ret) { *ret = host_string(host_app()); }
 void periapt_charm_identity_model_name(charm_string_t *ret) { *ret = host_string("test"); }
 
 bool periapt_charm_identity_private_address(charm_string_t *ret, periapt_charm_types_error_t *error) {
@@ -108,7 +114,7 @@ bool periapt_charm_status_set_application(periapt_charm_status_workload_status_t
                                           periapt_charm_types_error_t *error) {
   (void)status, (void)message;
   if (host.leader) return true;
-  return refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_LEADER, "this unit is not the leader");
+  return host_refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_LEADER, "this unit is not the leader");
 }
 
 bool periapt_charm_status_set_application_version(charm_string_t *version, periapt_charm_types_error_t *error) {
@@ -132,7 +138,7 @@ bool periapt_charm_state_get(charm_string_t *key, charm_string_t *ret) {
 bool periapt_charm_state_set(charm_list_tuple2_string_string_t *changes, periapt_charm_types_error_t *error) {
   for (size_t i = 0; i < changes->len; i++) {
     if (changes->ptr[i].f0.len == 0) {
-      return refuse(error, PERIAPT_CHARM_TYPES_ERROR_INVALID_ARGUMENT, "a key must not be empty");
+      return host_refuse(error, PERIAPT_CHARM_TYPES_ERROR_INVALID_ARGUMENT, "a key must not be empty");
     }
     host_put(&host.durable.state, "", host_text(&changes->ptr[i].f0), host_text(&changes->ptr[i].f1));
   }
@@ -181,116 +187,26 @@ void periapt_charm_ports_opened(periapt_charm_ports_list_opened_ports_t *ret) {
   for (size_t i = 0; i < count; i++) ret->ptr[i].ports = host.durable.ports[i];
 }
 
-void periapt_charm_relations_ids(charm_string_t *endpoint, periapt_charm_relations_list_relation_id_t *ret) {
-  *ret = (periapt_charm_relations_list_relation_id_t){calloc(HOST_MAX, sizeof *ret->ptr), 0};
-  if (ret->ptr == NULL) abort();
-  for (uint32_t id = 0; id < host.relation_count; id++) {
-    const struct relation *relation = &host.relations[id];
-    if (relation->is_there && strcmp(relation->endpoint, host_text(endpoint)) == 0) ret->ptr[ret->len++] = id;
-  }
-}
-
-static struct relation *found(uint32_t id, periapt_charm_types_error_t *error) {
-  if (id < host.relation_count) return &host.relations[id];
-  refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_FOUND, "relation not found");
-  return NULL;
-}
-
-bool periapt_charm_relations_remote_application(uint32_t id, charm_string_t *ret, periapt_charm_types_error_t *error) {
-  struct relation *relation = found(id, error);
-  if (relation == NULL) return false;
-  *ret = host_string(relation->app);
-  return true;
-}
-
-bool periapt_charm_relations_members(uint32_t id, charm_list_string_t *ret, periapt_charm_types_error_t *error) {
-  struct relation *relation = found(id, error);
-  if (relation == NULL) return false;
-  *ret = (charm_list_string_t){calloc(HOST_MAX, sizeof *ret->ptr), relation->member_count};
-  if (ret->ptr == NULL) abort();
-  for (size_t i = 0; i < relation->member_count; i++) ret->ptr[i] = host_string(relation->members[i]);
-  return true;
-}
-
-// Who may read what, as the host decides it: the own application's bag only the leader outside peer relations, and no bag of
-// somebody who is not in the relation.
-static bool may_read(const struct relation *relation, const periapt_charm_relations_bag_t *bag) {
-  const char *owner = host_text(&bag->val.unit);
-  bool is_app = bag->tag == PERIAPT_CHARM_RELATIONS_BAG_APPLICATION;
-  if (is_app && strcmp(owner, app()) == 0) return host.leader || strcmp(relation->app, app()) == 0;
-  if (is_app || strcmp(owner, host.unit) == 0) return !is_app || strcmp(owner, relation->app) == 0;
-  size_t length = strlen(relation->app);
-  return strncmp(owner, relation->app, length) == 0 && owner[length] == '/';
-}
-
-bool periapt_charm_relations_get_value(uint32_t id, periapt_charm_relations_bag_t *bag, charm_string_t *key,
-                                       charm_option_string_t *ret, periapt_charm_types_error_t *error) {
-  struct relation *relation = found(id, error);
-  if (relation == NULL) return false;
-  if (!may_read(relation, bag)) {
-    return refuse(error, PERIAPT_CHARM_TYPES_ERROR_PERMISSION_DENIED, "permission denied");
-  }
-  const char *value = host_find(&host.durable.bags, host_bag(id, host_text(&bag->val.unit)), host_text(key));
-  *ret = (charm_option_string_t){value != NULL, host_string(value)};
-  return true;
-}
-
-bool periapt_charm_relations_set(uint32_t id, periapt_charm_relations_own_bag_t bag,
-                                 charm_list_tuple2_string_string_t *changes, periapt_charm_types_error_t *error) {
-  if (found(id, error) == NULL) return false;
-  bool is_app = bag == PERIAPT_CHARM_RELATIONS_OWN_BAG_APPLICATION;
-  if (is_app && !host.leader) {
-    return refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_LEADER, "cannot write relation settings");
-  }
-  const char *scope = host_bag(id, is_app ? app() : host.unit);
-  for (size_t i = 0; i < changes->len; i++) {
-    const char *value = host_text(&changes->ptr[i].f1);
-    host_put(&host.durable.bags, scope, host_text(&changes->ptr[i].f0), *value == '\0' ? NULL : value);
-  }
-  return true;
-}
-
 bool periapt_charm_secrets_get(charm_string_t *uri, charm_string_t *label, periapt_charm_secrets_revision_mode_t mode,
                                charm_list_tuple2_string_list_u8_t *ret,
                                periapt_charm_types_error_t *error) {
   (void)label, (void)mode;
+  const char *name = host_text(uri);
   *ret = (charm_list_tuple2_string_list_u8_t){calloc(HOST_MAX, sizeof *ret->ptr), 0};
   if (ret->ptr == NULL) abort();
   for (size_t i = 0; i < host.secrets.count; i++) {
-    if (strcmp(host.secrets.all[i].scope, host_text(uri)) != 0) continue;
+    if (strcmp(host.secrets.all[i].scope, name) != 0) continue;
     charm_string_t value = host_string(host.secrets.all[i].value);
     ret->ptr[ret->len].f0 = host_string(host.secrets.all[i].key);
     ret->ptr[ret->len].f1.ptr = value.ptr;
     ret->ptr[ret->len++].f1.len = value.len;
   }
-  return ret->len > 0 || refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_FOUND, "secret not found");
-}
-
-bool periapt_charm_actions_param(charm_string_t *path, charm_option_string_t *ret, periapt_charm_types_error_t *error) {
-  (void)error;
-  const char *json = host_find(&host.params, "", host_text(path));
-  *ret = (charm_option_string_t){json != NULL, host_string(json)};
-  return true;
-}
-
-bool periapt_charm_actions_set_results(charm_list_tuple2_string_string_t *results, periapt_charm_types_error_t *error) {
-  (void)error;
-  for (size_t i = 0; i < results->len; i++) {
-    host_put(&host.durable.results, "", host_text(&results->ptr[i].f0), host_text(&results->ptr[i].f1));
+  if (ret->len > 0) return true;
+  const char *colon = strrchr(name, ':'), *id = colon == NULL ? name : colon + 1;
+  if (strlen(id) != 20 || strspn(id, "0123456789abcdefghijklmnopqrstuv") != 20) {
+    return host_refuse(error, PERIAPT_CHARM_TYPES_ERROR_INVALID_ARGUMENT, "secret URI \"%s\" not valid", name);
   }
-  return true;
-}
-
-bool periapt_charm_actions_log(charm_string_t *message, periapt_charm_types_error_t *error) {
-  (void)error;
-  host.logged = host_text(message);
-  return true;
-}
-
-bool periapt_charm_actions_fail(charm_string_t *message, periapt_charm_types_error_t *error) {
-  (void)error;
-  host.action_failure = message == NULL ? "" : host_text(message);
-  return true;
+  return host_refuse(error, PERIAPT_CHARM_TYPES_ERROR_NOT_FOUND, "secret \"%s\" not found", id);
 }
 
 // No tool has an answer here.

@@ -40,6 +40,7 @@ struct host {
   uint32_t relation_count;
   struct entries secrets, params;
   struct durable durable;
+  bool runs_action;
   const char *status, *version, *logged, *action_failure;
 };
 
@@ -48,6 +49,11 @@ extern struct host host;
 // A copy of a text, as the bindings have it and as C has it.
 charm_string_t host_string(const char *text);
 const char *host_text(const charm_string_t *string);
+// Refuses a call, in the host's words.
+bool host_refuse(periapt_charm_types_error_t *error, uint8_t tag, const char *format, ...)
+    __attribute__((__format__(__printf__, 3, 4)));
+// The unit's application.
+const char *host_app(void);
 // The scope of a bag.
 const char *host_bag(uint32_t relation, const char *owner);
 const char *host_find(const struct entries *entries, const char *scope, const char *key);

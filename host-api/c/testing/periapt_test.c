@@ -144,7 +144,9 @@ bool pt_action(const char *name) {
   host.durable.results = (struct entries){0};
   exports_periapt_charm_handler_invocation_t it = {.event.tag = PERIAPT_CHARM_TYPES_EVENT_ACTION};
   it.event.val.action = (periapt_charm_types_action_event_t){host_string(name), host_string("1")};
+  host.runs_action = true;
   bool succeeded = run(it);
+  host.runs_action = false;
   host.params = (struct entries){0};
   return succeeded;
 }

@@ -123,6 +123,7 @@ func (u *Unit) run(event contract.Event) error {
 		u.durable = before
 		return &HookFailed{Hook: event.Hook, Code: int(failure.Code), Message: failure.Message}
 	}
+	u.commitSecrets()
 	if !isHandled && event.Kind == "action" {
 		return &HookFailed{Hook: event.Hook, Code: 1, Message: "action " + event.Name + " has no handler"}
 	}
@@ -130,7 +131,7 @@ func (u *Unit) run(event contract.Event) error {
 }
 
 func (d durable) copied() durable {
-	copied := durable{ports: slices.Clone(d.ports), state: maps.Clone(d.state)}
+	copied := durable{madeSecrets: d.madeSecrets, ports: slices.Clone(d.ports), state: maps.Clone(d.state)}
 	for _, each := range d.relations {
 		again := *each
 		again.members, again.bags = slices.Clone(each.members), map[contract.Bag]map[string]string{}

@@ -20,7 +20,7 @@ func (h *host) ModelName() string { return "test" }
 
 func (h *host) PrivateAddress() (string, error) {
 	if h.unit.address == "" {
-		return "", contract.Refuse(contract.NotReady, "no private address(es)")
+		return "", contract.Refuse(contract.NotReady, "no private address(es) found")
 	}
 	return h.unit.address, nil
 }
@@ -176,7 +176,7 @@ func (h *host) FailAction(message string) error {
 func (h *host) Resource(name string) (contract.Resource, error) {
 	resource, isThere := h.unit.resources[name]
 	if !isThere {
-		return resource, contract.Refuse(contract.NotFound, fmt.Sprintf("resource %q not found", name))
+		return resource, contract.Refuse(contract.NotFound, fmt.Sprintf("could not download resource: resource %q not found", name))
 	}
 	return resource, nil
 }

@@ -2,165 +2,167 @@ package periapttest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"periapt/internal/contract"
 )
 
+// A secret. What a hook changes is there for it at once, and a revision when it succeeds.
 type secret struct {
-	uri, label string
+	uri string
 	// owner is this unit or its application; nil: another application.
-	owner     *contract.Owner
+	owner *contract.Owner
+	// label is its owner's, or, of another's, this unit's own for it.
+	label     string
 	revisions [][]contract.Pair
+	// pending is content that this hook gave it; nil: none.
+	pending []contract.Pair
+	// isFresh: made in this hook.
+	isFresh, isRevoked bool
 	// tracked is the number of the revision that this unit tracks; 0: none yet.
 	tracked int
 	readers []string
 }
 
-func (s *secret) latest() int { return len(s.revisions) }
+func (s *secret) content() []contract.Pair {
+	if s.pending != nil {
+		return s.pending
+	}
+	return s.revisions[len(s.revisions)-1]
+}
 
 // GrantSecret grants the unit a secret of another application's, without an event; answers its URI.
 func (u *Unit) GrantSecret(content map[string]string) string {
 	return u.newSecret(&secret{revisions: [][]contract.Pair{pairsOf(content)}})
 }
 
-// ReviseSecret gives a secret other content, without an event.
+// ReviseSecret gives such a secret other content, without an event.
 func (u *Unit) ReviseSecret(uri string, content map[string]string) {
-	for _, each := range u.durable.secrets {
-		if each.uri == uri {
-			each.revisions = append(each.revisions, pairsOf(content))
-		}
+	if found := u.secret(uri); found != nil {
+		found.revisions = append(found.revisions, pairsOf(content))
+	}
+}
+
+// RevokeSecret takes such a secret back, without an event.
+func (u *Unit) RevokeSecret(uri string) {
+	if found := u.secret(uri); found != nil {
+		found.isRevoked = true
 	}
 }
 
 // Secret is the latest content of a secret, and who may read it; nil if there is none.
 func (u *Unit) Secret(uri string) (content map[string]string, readers []string) {
+	found := u.secret(uri)
+	if found == nil {
+		return nil, nil
+	}
+	content = map[string]string{}
+	for _, pair := range found.content() {
+		content[pair.Key] = pair.Value
+	}
+	return content, found.readers
+}
+
+func (u *Unit) secret(uri string) *secret {
 	for _, each := range u.durable.secrets {
 		if each.uri == uri {
-			content = map[string]string{}
-			for _, pair := range each.revisions[each.latest()-1] {
-				content[pair.Key] = pair.Value
-			}
-			return content, each.readers
+			return each
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func (u *Unit) newSecret(made *secret) string {
-	made.uri = fmt.Sprintf("secret:%020d", len(u.durable.secrets)+1)
+	u.durable.madeSecrets++
+	made.uri = fmt.Sprintf("secret:%020d", u.durable.madeSecrets)
 	u.durable.secrets = append(u.durable.secrets, made)
 	return made.uri
 }
 
-// find looks for a secret by its URI, or by the label that this unit gave it.
-func (h *host) find(uri, label string) (*secret, error) {
-	if uri == "" && label == "" {
-		return nil, contract.Refuse(contract.InvalidArgument, "require either a secret URI or label")
-	}
-	for _, each := range h.unit.durable.secrets {
-		if each.uri == uri || (uri == "" && each.label == label) {
-			return each, nil
+// commitSecrets makes revisions of what a hook that succeeded gave, where it differs.
+func (u *Unit) commitSecrets() {
+	for _, each := range u.durable.secrets {
+		if each.pending != nil && !slices.Equal(each.pending, each.revisions[len(each.revisions)-1]) {
+			each.revisions = append(each.revisions, each.pending)
 		}
+		each.pending, each.isFresh = nil, false
 	}
-	return nil, contract.Refuse(contract.NotFound, fmt.Sprintf("secret %q not found", strings.TrimPrefix(uri, "secret:")+label))
 }
 
-// own looks for one that this unit looks after.
-func (h *host) own(uri string) (*secret, error) {
-	found, err := h.find(uri, "")
-	if err == nil && (found.owner == nil || (*found.owner == contract.AppOwned && !h.unit.leads)) {
-		return nil, contract.Refuse(contract.PermissionDenied, "permission denied")
-	}
-	return found, err
+var (
+	secretID  = regexp.MustCompile(`^(?:secret:)?(?:.*/)?([0-9a-v]{20})$`)
+	secretKey = regexp.MustCompile(`^[a-z](?:-?[a-z0-9])*$`)
+	duration  = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:h|m|s|ms))+$`)
+	date      = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
+)
+
+func invalid(format string, arguments ...any) error {
+	return contract.Refuse(contract.InvalidArgument, fmt.Sprintf(format, arguments...))
 }
 
-func (h *host) AddSecret(owner contract.Owner, content []contract.Pair, said contract.Metadata) (string, error) {
-	if owner == contract.AppOwned && !h.unit.leads {
-		return "", contract.Refuse(contract.NotLeader, "this unit is not the leader")
+func secretNotFound(uri string) error {
+	return contract.Refuse(contract.NotFound, fmt.Sprintf("secret %q not found", strings.TrimPrefix(uri, "secret:")))
+}
+
+// parsed is a URI in full.
+func parsed(uri string) (string, error) {
+	parts := secretID.FindStringSubmatch(uri)
+	if parts == nil {
+		return "", invalid("secret URI %q not valid", uri)
 	}
-	for _, each := range h.unit.durable.secrets {
-		if said.Label != "" && each.label == said.Label {
-			return "", contract.Refuse(contract.AlreadyExists, fmt.Sprintf("secret with label %q already exists", said.Label))
+	return "secret:" + parts[1], nil
+}
+
+func checkContent(content []contract.Pair) error {
+	if len(content) == 0 {
+		return invalid("empty secret value not valid")
+	}
+	for _, pair := range content {
+		if len(pair.Key) < 3 || !secretKey.MatchString(pair.Key) {
+			return invalid("key %q not valid", pair.Key)
 		}
-	}
-	return h.unit.newSecret(&secret{label: said.Label, owner: &owner, revisions: [][]contract.Pair{content}}), nil
-}
-
-func (h *host) SetSecret(uri string, content []contract.Pair, said contract.Metadata) error {
-	found, err := h.own(uri)
-	if err != nil {
-		return err
-	}
-	if said.Label != "" {
-		found.label = said.Label
-	}
-	if content != nil && !slices.Equal(content, found.revisions[found.latest()-1]) {
-		found.revisions = append(found.revisions, content)
 	}
 	return nil
 }
 
-func (h *host) Secret(uri, label string, mode contract.Mode) ([]contract.Pair, error) {
-	found, err := h.find(uri, label)
+func checkExpire(expire string) error {
+	switch {
+	case strings.HasPrefix(expire, "-") && duration.MatchString(expire[1:]):
+		return invalid("negative expire duration %q not valid", expire)
+	case expire != "" && !duration.MatchString(expire) && !date.MatchString(expire):
+		return invalid("expire time or duration %q not valid", expire)
+	}
+	return nil
+}
+
+func (h *host) checkLabel(label string, owner contract.Owner, uri string) error {
+	for _, each := range h.unit.durable.secrets {
+		isOther := each.uri != uri && each.owner != nil && *each.owner == owner
+		if label != "" && isOther && each.label == label {
+			return contract.Refuse(contract.AlreadyExists, fmt.Sprintf("secret with label %q already exists", label))
+		}
+	}
+	return nil
+}
+
+func (h *host) checkOwner(owner contract.Owner) error {
+	if owner == contract.AppOwned && !h.unit.leads {
+		return contract.Refuse(contract.NotLeader, "this unit is not the leader")
+	}
+	return nil
+}
+
+// own looks for one that this unit looks after. What is another's is as if it were not there: only a commit refuses that.
+func (h *host) own(uri string) (*secret, error) {
+	uri, err := parsed(uri)
 	if err != nil {
 		return nil, err
 	}
-	if uri != "" && label != "" {
-		found.label = label
+	found := h.unit.secret(uri)
+	if found == nil || found.owner == nil {
+		return nil, secretNotFound(uri)
 	}
-	if mode == contract.Refresh || found.tracked == 0 {
-		found.tracked = found.latest()
-	}
-	if mode == contract.Peek {
-		return found.revisions[found.latest()-1], nil
-	}
-	return found.revisions[found.tracked-1], nil
-}
-
-func (h *host) Secrets() ([]string, error) {
-	var all []string
-	for _, each := range h.unit.durable.secrets {
-		if _, err := h.own(each.uri); err == nil {
-			all = append(all, each.uri)
-		}
-	}
-	return all, nil
-}
-
-func (h *host) GrantSecret(uri string, id uint32, unit string) error {
-	found, err := h.own(uri)
-	if err != nil {
-		return err
-	}
-	relation, err := h.relation(id)
-	if err != nil {
-		return err
-	}
-	reader := unit
-	if reader == "" {
-		reader = relation.app
-	}
-	if !slices.Contains(found.readers, reader) {
-		found.readers = append(found.readers, reader)
-	}
-	return nil
-}
-
-func (h *host) RevokeSecret(uri, reader string) error {
-	found, err := h.own(uri)
-	if err == nil {
-		found.readers = slices.DeleteFunc(found.readers, func(each string) bool { return each == reader })
-	}
-	return err
-}
-
-func (h *host) RemoveSecret(uri string) error {
-	found, err := h.own(uri)
-	if err == nil {
-		// Its number is not given again: what is left is found by nobody.
-		found.uri, found.label, found.owner = "", "", nil
-	}
-	return err
+	return found, h.checkOwner(*found.owner)
 }

@@ -44,6 +44,8 @@ type durable struct {
 	ports     []contract.OpenedPorts
 	state     map[string]string
 	secrets   []*secret
+	// madeSecrets is how many there were.
+	madeSecrets int
 }
 
 // LogLine is one of the unit's log.

@@ -76,6 +76,8 @@ pub(crate) const C_SDK: &[File] = files!("../../c/":
 pub(crate) const C_HARNESS: &[File] = files!("../../c/":
     "testing/host.c"
     "testing/host.h"
+    "testing/host_action.c"
+    "testing/host_relation.c"
     "testing/periapt_test.c"
     "testing/periapt_test.h"
 );
@@ -105,6 +107,7 @@ pub(crate) const GO_SDK: &[File] = files!("../../go/":
     "periapttest/host.go"
     "periapttest/ports.go"
     "periapttest/relations.go"
+    "periapttest/secret_calls.go"
     "periapttest/secrets.go"
     "periapttest/unit.go"
     "ports.go"
@@ -230,7 +233,10 @@ mod tests {
             "tsconfig.sources.json",
         ];
         assert_eq!(names(&[JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]), below("../js", &not_shipped));
-        assert_eq!(names(&[GO_SDK]), below("../go", &[]));
+        assert_eq!(
+            names(&[GO_SDK]),
+            below("../go", &["periapttest/table_test.go", "periapttest/table_call_test.go"])
+        );
         assert_eq!(names(&[RUST_SDK]), below("../sdk", &[".gitattributes", "Cargo.toml", "tests"]));
     }
 
