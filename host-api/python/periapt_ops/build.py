@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from . import imports, metadata, stand_ins
+from . import imports, metadata, stand_ins, tracing
 from .charm import PATH, Program
 from .location import Building
 
@@ -25,6 +25,7 @@ def build(path: Iterable[str]) -> Program:
             program = Program(file.read())
         program.load()
         failed = imports.import_all(building)
+        tracing.install()
         metadata.remember("/charm")
     building.end()
     for line in failed:

@@ -35,6 +35,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/vendor.py",
     "periapt_ops/packing/wheels.py",
     "periapt_ops/replaced/__init__.py",
+    "periapt_ops/replaced/cryptography/cryptography/fernet.py",
     "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/__init__.py",
     "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/_schema_gather.py",
     "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/calls.py",
@@ -68,6 +69,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/stand_ins/users.py",
     "periapt_ops/stand_ins/xz.py",
     "periapt_ops/storage.py",
+    "periapt_ops/tracing.py",
 ];
 
 /// Writes the package below a directory.

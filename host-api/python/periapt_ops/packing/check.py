@@ -178,13 +178,13 @@ def _missing(name: str, sources: Sources) -> str | None:
 
 def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
     """What a module of the charm's own may come to."""
-    packages = {name.split(".")[0]: native for name, native in sources.native.items()}
     for line, imported in module.all_imports():
         top = imported.split(".")[0]
         if top in MISSING:
             yield Finding(module.file, line, "warning", f"module {top} is not in the sandbox's Python: {MISSING[top]}")
-        if top in packages:
-            yield Finding(module.file, line, "warning", f"{packages[top].package} is native code, and what needs it fails")
+        native = sources.native_behind(imported)
+        if native is not None:
+            yield Finding(module.file, line, "warning", f"{native.package} is native code, and what needs it fails")
     for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
         name = module.resolved(call.func)
         message = _of_call(name, call) if name else None

@@ -37,6 +37,9 @@ OPTIONAL = frozenset(
     }
 )
 
+#: Packages of which some modules are replaced; the others need their native code.
+PARTLY = frozenset({"cryptography"})
+
 #: Where the code in the place of native code lies.
 REPLACED = pathlib.Path(__file__).resolve().parent.parent / "replaced"
 
@@ -60,11 +63,11 @@ def files(distribution: importlib.metadata.Distribution) -> Iterator[str]:
 
 
 def replace(distribution: importlib.metadata.Distribution, target: pathlib.Path) -> bool:
-    """Put Python code in the place of a package's native one, if there is some."""
+    """Put Python code in the place of a package's native one; answers whether nothing is missing any more."""
     code = REPLACED / normalised(distribution.name).replace("-", "_")
     if not code.is_dir():
         return False
-    for file in files(distribution):
+    for file in list(files(distribution)):
         remove(target, file)
     for source in sorted(code.rglob("*.py")):
         text = source.read_text(encoding="utf-8")
@@ -73,7 +76,7 @@ def replace(distribution: importlib.metadata.Distribution, target: pathlib.Path)
         place = target / source.relative_to(code)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    return True
+    return normalised(distribution.name) not in PARTLY
 
 
 def remove(target: pathlib.Path, file: str | pathlib.PurePath) -> None:

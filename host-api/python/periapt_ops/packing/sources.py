@@ -55,6 +55,22 @@ class Sources:
         """Whether there is a module or a package of that name; a package may be a bare directory."""
         return self.find(top) is not None or any((self._root / part / top).is_dir() for part in PARTS)
 
+    @functools.cache
+    def native_behind(self, name: str) -> Native | None:
+        """The native code that an import of a module certainly comes to, if it does."""
+        waiting, seen = [name], set()
+        while self.native and waiting:
+            parts = waiting.pop(0).split(".")
+            for prefix in (".".join(parts[: end + 1]) for end in range(len(parts))):
+                if prefix in self.native:
+                    return self.native[prefix]
+                module = self.find(prefix)
+                if prefix in seen or module is None or isinstance(module.tree, SyntaxError):
+                    continue
+                seen.add(prefix)
+                waiting.extend(imported for _, imported in module.certain_imports())
+        return None
+
 
 class Module:
     """One source."""
