@@ -19,7 +19,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { createRequire } from "node:module";
+import { builtinModules, createRequire } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
 
 const [tools, scratch, charm, entry] = process.argv.slice(2);
@@ -31,6 +31,16 @@ const { componentize } = fromTools("componentize-qjs");
 function fail(text) {
   console.error(text);
   process.exit(1);
+}
+
+const HANDLES_NOTHING = "the charm handles nothing: it calls `on` of @periapt/charm for no event";
+const WITHOUT_NODE = "charms run without Node.js; docs/languages.md says what there is";
+
+/** What a bundler says of an import, in words of the charm's. */
+function told(text) {
+  const [, module] = /^Could not resolve "(?:node:)?([^"]+)"/.exec(text) ?? [];
+  if (builtinModules.includes(module)) return `"${module}" is a module of Node.js: ${WITHOUT_NODE}`;
+  return text.replace(`"${elsewhere}/src/index.js"`, '"@periapt/charm"');
 }
 
 /** The SDK that the charm has installed, which its tests ran with; else the one of this `periapt`. */
@@ -53,7 +63,9 @@ async function bundle(sdkDirectory) {
         contents: [
           `import ${module(join(sdkDirectory, "src/host/globals.js"))};`,
           `import ${module(`./${entry}`)};`,
-          'export { handler } from "@periapt/charm";',
+          'import { handler } from "@periapt/charm";',
+          `if (handler.events?.length === 0) throw new Error(${JSON.stringify(HANDLES_NOTHING)});`,
+          "export { handler };",
         ].join("\n"),
         resolveDir: charm,
         sourcefile: "entry.js",
@@ -76,7 +88,7 @@ async function bundle(sdkDirectory) {
     });
   } catch (error) {
     const messages = error.errors?.map(({ location, text }) =>
-      location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text,
+      location ? `${location.file}:${location.line}:${location.column + 1}: ${told(text)}` : text,
     );
     return fail(messages?.join("\n") ?? String(error));
   }
@@ -118,14 +130,30 @@ function lines(map) {
 }
 
 const sdkDirectory = sdk();
-const { outputFiles } = await bundle(sdkDirectory);
-const [map, code] = ["charm.js.map", "charm.js"].map((name) => outputFiles.find(({ path }) => path.endsWith(name)).text);
 // Where the SDK lies on this machine is nothing of the charm's.
 const elsewhere = relative(charm, sdkDirectory).split(sep).join("/");
+const { outputFiles } = await bundle(sdkDirectory);
+const [map, code] = ["charm.js.map", "charm.js"].map((name) => outputFiles.find(({ path }) => path.endsWith(name)).text);
 const named = (text) => text.replaceAll(elsewhere, "@periapt/charm");
 const { sources, mappings } = JSON.parse(map);
-const table = JSON.stringify({ sources: sources.map(named), lines: lines({ mappings }) });
-const program = `${named(code)}\nglobalThis.__periaptLines = ${table};\n`;
+const places = { sources: sources.map(named), lines: lines({ mappings }) };
+const program = `${named(code)}\nglobalThis.__periaptLines = ${JSON.stringify(places)};\n`;
+
+/** Why a charm could not be loaded, from what the engine says of it: the first of the charm's own lines, and the message. */
+function unloadable(text) {
+  const [, host] = /unknown import: `periapt:charm\/([^`]+)` has not been defined/.exec(text) ?? [];
+  if (host !== undefined) {
+    const called = host.replace(/@[^#]*#/, ".");
+    return `the charm asks the host for something (${called}) while it is loaded: only handlers are answered`;
+  }
+  const [, message, stack] = /Error: ([^\n]*)\n?([^]*)$/.exec(text) ?? [];
+  if (message === undefined) return text;
+  const frames = [...stack.matchAll(/charm\.js:(\d+)/g)].map(([, line]) => places.lines[Number(line) - 1]);
+  const own = frames.find((frame) => frame && !places.sources[frame[0]].startsWith("@periapt/charm"));
+  const place = own ? `${places.sources[own[0]]}:${own[1]}: ` : "";
+  const isNodes = /^(process|require|Buffer|global|__dirname|__filename|setTimeout|fetch|module|exports) is not defined/;
+  return `${message === HANDLES_NOTHING ? "" : place}${message}${isNodes.test(message) ? ` (${WITHOUT_NODE})` : ""}`;
+}
 
 /** How many components are kept: an author's charms, with some of their versions. */
 const KEPT = 32;
@@ -146,7 +174,7 @@ async function component(program) {
     });
     return made.component;
   } catch (error) {
-    return fail(error.message ?? String(error));
+    return fail(unloadable(error.message ?? String(error)));
   }
 }
 

@@ -13,13 +13,23 @@ const handlers = new Map();
  */
 export function on(events, handle) {
   for (const event of [events].flat()) {
+    if (handle.constructor?.name === "AsyncFunction") throw asynchronous(event);
     if (handlers.has(event)) throw new Error(`${event} is handled already`);
     handlers.set(event, handle);
   }
 }
 
+/** A hook is one call: nothing is waited for. */
+const asynchronous = (event) =>
+  new TypeError(`the handler of ${event} is asynchronous: what it waits for would never come in a hook`);
+
 /** What the agent calls, once a hook. */
 export const handler = {
+  /** The events that have handlers. */
+  get events() {
+    return [...handlers.keys()];
+  },
+
   handle({ event, attempt }) {
     const name = [...names(event), "*"].find((name) => handlers.has(name));
     if (name === undefined) return "unhandled";
@@ -36,9 +46,7 @@ export const handler = {
 function run(name, unit, event) {
   try {
     const answer = handlers.get(name)(unit, event);
-    if (typeof answer?.then === "function") {
-      throw new TypeError(`the handler of ${name} is asynchronous: what it waits for would never come in a hook`);
-    }
+    if (typeof answer?.then === "function") throw asynchronous(name);
   } catch (thrown) {
     if (!(thrown instanceof Status)) throw thrown;
     unit.status = thrown;

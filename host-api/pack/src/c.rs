@@ -52,13 +52,24 @@ pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, Buil
         command.arg(prefix_map(&sdk));
     }
     command.args(&sources).arg("-o").arg(&module);
-    let said =
-        run(&mut command, || PYTHON.missing(), format!("building {}", directory.join("src").display()))?;
+    let what = format!("building {}", directory.join("src").display());
+    let said = run(&mut command, || PYTHON.missing(), what).map_err(told)?;
     for line in said.stderr.lines() {
         workshop.report(line);
     }
     let wasm = fs::read(&module).map_err(BuildError::files(&module))?;
     Ok(Built { wasm, ..Built::default() })
+}
+
+/// What a linker says of a charm without handlers, in words of the charm's.
+fn told(error: BuildError) -> BuildError {
+    match error {
+        BuildError::Failed { what, output } if output.contains("undefined symbol: periapt_handlers") => {
+            let output = "no source defines `periapt_handlers`, the table of the charm's handlers that ends with {NULL, NULL}";
+            BuildError::Failed { what, output: output.to_owned() }
+        }
+        other => other,
+    }
 }
 
 /// A compiler that can link for wasm32-wasi.

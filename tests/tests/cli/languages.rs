@@ -206,6 +206,34 @@ fn what_cannot_be_built_is_told_in_the_authors_words() -> anyhow::Result<()> {
     assert!(said.contains("src/charm.ts:1:22: Unexpected \";\""), "{said}");
     let said = pack("missing", &[("src/charm.js", "import \"left-pad\";\n")])?;
     assert!(said.contains("src/charm.js:1:8: Could not resolve \"left-pad\""), "{said}");
+    let on = "import { nothing, on } from \"@periapt/charm\";\n";
+    for (name, source, expected) in [
+        ("node", "import fs from \"node:fs\";\n", "src/charm.js:1:16: \"fs\" is a module of Node.js"),
+        ("name", on, "src/charm.js:1:10: No matching export in \"@periapt/charm\" for import \"nothing\""),
+        (
+            "global",
+            "\nconst home = process.env.HOME;\n",
+            "src/charm.js:2: process is not defined (charms run without",
+        ),
+        ("idle", "export {};\n", "the charm handles nothing: it calls `on`"),
+        (
+            "early",
+            "console.log(\"hello\");\n",
+            "the charm asks the host for something (log.write) while it is loaded",
+        ),
+        (
+            "async",
+            "import { on } from \"@periapt/charm\";\n\non(\"install\", async () => {});\n",
+            "src/charm.js:3: the handler of install is asynchronous",
+        ),
+    ] {
+        let said = pack(name, &[("src/charm.js", source)])?;
+        assert!(said.contains(expected) && !said.contains("wasm"), "{name}: {said}");
+    }
+    let said = pack("unbuilt", &[("src/charm.c", "#include <periapt.h>\nint x = y;\n")])?;
+    assert!(said.contains("src/charm.c:2:9: error: use of undeclared identifier 'y'"), "{said}");
+    let said = pack("idle-c", &[("src/charm.c", "#include <periapt.h>\n")])?;
+    assert!(said.contains("no source defines `periapt_handlers`"), "{said}");
     let said = pack("thrown", &[("src/charm.js", "throw new Error(\"at once\");\n")])?;
     assert!(said.contains("at once"), "{said}");
     Ok(())
