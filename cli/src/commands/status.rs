@@ -27,8 +27,8 @@ use crate::{
 
 /// Show a model's applications, units, machines and relations
 ///
-/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything, or the status of a
-/// unit or its agent. What belongs to what was found is shown with it.
+/// With patterns only what they fit: an application, a unit, a machine's number, with `*` for anything;
+/// APPLICATION/leader, the status of a unit or its agent, or `exposed`. What belongs to what was found is shown with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

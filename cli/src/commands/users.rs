@@ -56,6 +56,8 @@ struct Shown {
     user_name: &'static str,
     display_name: &'static str,
     access: &'static str,
+    date_created: &'static str,
+    last_connection: &'static str,
 }
 
 /// A user of a model, as Juju prints it.
@@ -67,7 +69,16 @@ struct OfModel {
     last_connection: &'static str,
 }
 
-const ADMIN: Shown = Shown { user_name: USER, display_name: USER, access: "superuser" };
+/// When somebody was made known or was there last.
+pub(crate) const NOT_RECORDED: &str = "not recorded";
+
+const ADMIN: Shown = Shown {
+    user_name: USER,
+    display_name: USER,
+    access: "superuser",
+    date_created: NOT_RECORDED,
+    last_connection: NOT_RECORDED,
+};
 
 impl Users {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
@@ -75,18 +86,30 @@ impl Users {
         let controller = context.controller(named.or(self.controller.controller.as_ref()))?;
         let Some(model) = &self.model else {
             return self.output.print(context.color, &[ADMIN], |_| {
-                let mut table = Table::new(["Name", "Display name", "Access"]);
-                table.row([format!("{USER}*").into(), ADMIN.display_name.into(), ADMIN.access.into()]);
+                let heading = ["Name", "Display name", "Access", "Date created", "Last connection"];
+                let mut table = Table::new(heading);
+                table.row([
+                    format!("{USER}*").into(),
+                    ADMIN.display_name.into(),
+                    ADMIN.access.into(),
+                    ADMIN.date_created.into(),
+                    ADMIN.last_connection.into(),
+                ]);
                 format!("Controller: {}\n\n{}", controller.name, table.render())
             });
         };
         // Only what exists has users.
         controller.client.model(&model.model).await?;
-        let user = OfModel { display_name: USER, access: USER, last_connection: "not recorded" };
+        let user = OfModel { display_name: USER, access: USER, last_connection: NOT_RECORDED };
         self.output.print(context.color, &BTreeMap::from([(USER, user)]), |users| {
-            let mut table = Table::new(["Name", "Display name", "Access"]);
+            let mut table = Table::new(["Name", "Display name", "Access", "Last connection"]);
             for (name, user) in users {
-                table.row([format!("{name}*").into(), user.display_name.into(), user.access.into()]);
+                table.row([
+                    format!("{name}*").into(),
+                    user.display_name.into(),
+                    user.access.into(),
+                    user.last_connection.into(),
+                ]);
             }
             table.render()
         })

@@ -122,6 +122,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
         "relation-id:number endpoint:text related-endpoint:text application-data:map local-unit:map \
          related-units:map",
     ),
+    ("users", "/0", "user-name:text display-name:text access:text date-created:text last-connection:text"),
     ("whoami", "", "controller:text model:text user:text"),
     ("actions probe", "", "act:text greet:text"),
     ("actions probe --schema", "/greet", "description:text properties:map title:text type:text"),
@@ -167,7 +168,8 @@ const COLUMNS: &[(&str, &str)] = &[
     ("status", "Model  Controller  Cloud/Region  Version  Timestamp"),
     ("status --relations", "Integration provider  Requirer"),
     ("status --format summary", "Running on subnets:"),
-    ("users", "Name  Display name  Access"),
+    ("users", "Name  Display name  Access  Date created  Last connection"),
+    ("users test", "Name  Display name  Access  Last connection"),
 ];
 
 /// Two models with something of everything, at rest.

@@ -8,7 +8,10 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    commands::clouds::{OWN, REGION},
+    commands::{
+        clouds::{OWN, REGION},
+        users::NOT_RECORDED,
+    },
     context::Controller,
     output::{Table, Tone},
 };
@@ -121,7 +124,7 @@ impl Row {
             life: model.life.to_string(),
             status: Status { current, since: model.life_since },
             access: "admin",
-            last_connection: "not recorded",
+            last_connection: NOT_RECORDED,
             agent_version: info.version.clone(),
             created_at: model.created_at,
             applications: model.applications,

@@ -11,6 +11,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
+    commands::users::NOT_RECORDED,
     context::{Context, ModelArg, ModelRef},
     error::Result,
     output::OutputArgs,
@@ -110,7 +111,7 @@ fn shown(
     let machine = |(number, machine): (String, MachineStatus)| {
         (number, ShownMachine { cores: cores(&machine.hardware) })
     };
-    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: "not recorded" };
+    let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: NOT_RECORDED };
     Shown {
         name: format!("{owner}/{}", model.name),
         short_name: model.name.to_string(),

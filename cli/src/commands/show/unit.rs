@@ -101,17 +101,17 @@ struct ShownStatus {
 struct ShownRelation {
     relation_id: u32,
     endpoint: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cross_model: bool,
     related_endpoint: String,
-    related_application: String,
-    interface: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     application_data: Option<Settings>,
     #[serde(skip_serializing_if = "Option::is_none")]
     local_unit: Option<UnitBag>,
     #[serde(skip_serializing_if = "Option::is_none")]
     related_units: Option<BTreeMap<String, UnitBag>>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cross_model: bool,
+    related_application: String,
+    interface: String,
 }
 
 impl ShowUnit {

@@ -1,6 +1,6 @@
 //! Which part of a status is asked for.
 
-use periapt_host_api::status::{FullStatus, UnitStatus};
+use periapt_host_api::status::{ApplicationStatus, FullStatus, UnitStatus};
 
 /// Keeps what fits one of the patterns, and what belongs to it: a unit's application and machine, an
 /// application's units and relations.
@@ -8,10 +8,12 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
     if patterns.is_empty() {
         return;
     }
+    let patterns = &with_leaders(status, patterns);
     let fits = |name: &str| patterns.iter().any(|pattern| glob(pattern, name));
     let FullStatus { applications, remote_applications, offers, machines, relations, .. } = status;
     applications.retain(|name, application| {
-        if !fits(name) {
+        let whole = fits(name) || has_exposure(application, patterns);
+        if !whole {
             application.units.retain(|name, unit| {
                 unit.subordinates.retain(|name, below| {
                     fits(name) || fits(application_of(name)) || has_status(below, patterns)
@@ -20,7 +22,7 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
                 fits(name) || fits(&unit.machine) || has_status(unit, patterns) || below
             });
         }
-        fits(name) || !application.units.is_empty()
+        whole || !application.units.is_empty()
     });
     remote_applications.retain(|name, remote| {
         let mut related = remote.relations.values().flatten();
@@ -38,6 +40,26 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
             applications.contains_key(application)
         })
     });
+}
+
+/// The patterns, with the name of the unit that leads in the place of `APPLICATION/leader`.
+fn with_leaders(status: &FullStatus, patterns: &[String]) -> Vec<String> {
+    let units = || {
+        let units = status.applications.values().flat_map(|application| &application.units);
+        units.flat_map(|(name, unit)| std::iter::once((name, unit)).chain(&unit.subordinates))
+    };
+    let resolved = |pattern: &String| {
+        let application = pattern.strip_suffix("/leader")?;
+        let mut leaders = units().filter(|(_, unit)| unit.leader);
+        leaders.find(|(name, _)| application_of(name) == application).map(|(name, _)| name.clone())
+    };
+    patterns.iter().map(|pattern| resolved(pattern).unwrap_or_else(|| pattern.clone())).collect()
+}
+
+/// Whether a pattern is `exposed` or `not exposed`, and the application is.
+fn has_exposure(application: &ApplicationStatus, patterns: &[String]) -> bool {
+    let word = if application.exposed { "exposed" } else { "not exposed" };
+    patterns.iter().any(|pattern| pattern == word)
 }
 
 /// Whether a pattern is the status of a unit's workload or of its agent.
@@ -99,6 +121,8 @@ mod tests {
             &["0", "1", "10", "2"],
         );
         check(&["blocked", "executing"], &[], &[], &[]);
+        check(&["mysql/leader"], &["mysql"], &["mysql/0"], &["0"]);
+        check(&["exposed"], &["wordpress"], &["wordpress/10", "wordpress/2"], &["10", "2"]);
     }
 
     #[test]
