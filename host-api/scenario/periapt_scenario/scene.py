@@ -35,7 +35,7 @@ def scene_of(context: Context[Any], event: _Event, state: State, ids: Ids) -> di
         "event": _event(context, event, state, ids),
         "leader": state.leader,
         "model": {"name": _model_name(state.model.name), "uuid": state.model.uuid},
-        "config": ids.texts_inside(dict(state.config)),
+        "config": ids.texts_inside(_config(context, state, ids)),
         "relations": [_relation(relation, context, event, ids) for relation in state.relations],
         "secrets": secrets,
         "storages": [
@@ -80,6 +80,16 @@ def _model_name(name: str) -> str:
     """Scenario's random names have capitals, which no model's name has."""
     name = name.lower()
     return name if _MODEL_NAME.fullmatch(name) and not name[0].isdigit() else f"m-{name}"
+
+
+def _config(context: Context[Any], state: State, ids: Ids) -> dict[str, Any]:
+    """The settings; a secret that there is none of has an id all the same, which no controller takes as anything else."""
+    options = ((context._charm_spec.config or {}).get("options") or {}).items()
+    for name, option in options:
+        value = state.config.get(name)
+        if option.get("type") == "secret" and isinstance(value, str) and value.startswith("secret:"):
+            ids.inside(value)
+    return dict(state.config)
 
 
 def _event(context: Context[Any], event: _Event, state: State, ids: Ids) -> dict[str, Any]:

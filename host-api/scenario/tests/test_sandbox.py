@@ -30,6 +30,8 @@ from ops.testing import (
     WaitingStatus,
 )
 from periapt_scenario import BenchError, NotInSandbox, Sandbox
+from periapt_scenario.ids import Ids
+from periapt_scenario.scene import scene_of
 from scenario.errors import InconsistentScenarioError, UncaughtCharmError
 
 
@@ -152,6 +154,16 @@ def test_secrets_are_read_made_and_changed(sandbox: Sandbox) -> None:
     revised = after.get_secret(id=ours.id)
     assert revised.latest_content == {"value": "new"} and revised.tracked_content == {"value": "secret"}
     assert revised.expire == datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def test_an_option_may_name_a_secret_that_there_is_none_of() -> None:
+    options = {"token": {"type": "secret"}, "text": {"type": "string"}}
+    ctx = Context(ops.CharmBase, meta={"name": "c"}, config={"options": options}, juju_version="3.6.0")
+    config = {"token": "secret:doesnotexist00000000", "text": "secret:of-nobody"}
+    ids = Ids()
+    told = scene_of(ctx, ctx.on.config_changed(), State(config=config), ids)["config"]
+    assert told == {"token": f"secret:{ids.inside(config['token'])}", "text": "secret:of-nobody"}
+    assert told["token"] != config["token"]
 
 
 def test_storage_and_resources_are_files(sandbox: Sandbox, tmp_path: Path) -> None:

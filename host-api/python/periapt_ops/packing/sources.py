@@ -104,7 +104,7 @@ class Module:
         caught = {
             node
             for block in ast.walk(self.tree)
-            if isinstance(block, ast.Try) and _catches(block)
+            if (isinstance(block, ast.Try) and _catches(block)) or (isinstance(block, ast.With) and _suppresses(block))
             for statement in block.body
             for node in ast.walk(statement)
         }
@@ -160,6 +160,8 @@ def _certain(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run when a module is imported, whatever the conditions in it say."""
     for statement in body:
         yield statement
+        if isinstance(statement, ast.With) and _suppresses(statement):
+            continue
         if isinstance(statement, (ast.With, ast.ClassDef)):
             yield from _certain(statement.body)
         elif isinstance(statement, ast.Try) and not _catches(statement):
@@ -173,6 +175,20 @@ def _catches(block: ast.Try) -> bool:
         if handler.type is None:
             return True
         kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        if any(getattr(kind, "id", getattr(kind, "attr", None)) in _CAUGHT for kind in kinds):
+        if _are_caught(kinds):
             return True
     return False
+
+
+def _suppresses(block: ast.With) -> bool:
+    """Whether a failed import in a block is expected by `contextlib.suppress`."""
+    calls = [item.context_expr for item in block.items if isinstance(item.context_expr, ast.Call)]
+    return any(_name(call.func) == "suppress" and _are_caught(call.args) for call in calls)
+
+
+def _are_caught(kinds: list[ast.expr]) -> bool:
+    return any(_name(kind) in _CAUGHT for kind in kinds)
+
+
+def _name(expression: ast.expr) -> str | None:
+    return getattr(expression, "id", getattr(expression, "attr", None))
