@@ -1,18 +1,16 @@
 //! The compile helper: a process for one component, with limits that the kernel keeps.
 //!
-//! The component comes on standard input, behind it functions that were compiled before, if it is to take any. The
-//! compiled form goes to standard output, behind it the functions that were compiled anew, and eight bytes that say how
-//! long these are. What is wrong with the component goes to standard error. The process has no other descriptors, and an
-//! environment that its keeper chose; before it reads a byte it raises its fence, behind which it can open nothing.
+//! The component comes on standard input, the compiled form goes to standard output. What is wrong with the component goes to
+//! standard error. The process has no other descriptors, and an environment that its keeper chose; before it reads a byte
+//! it raises its fence, behind which it can open nothing. A module that components share is compiled in the same way, by
+//! a process that sees nothing of them: what a component can make of its compiler is its own code, never another's.
 
 use std::{
-    fmt::Write as _,
+    fmt::{self, Write as _},
     io::{self, Read as _, Write as _},
     process::ExitCode,
-    sync::Arc,
 };
 
-use periapt_sandbox::Functions;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +24,29 @@ pub(crate) struct HelperLimits {
     cpu_seconds: u64,
     component: u64,
     output: u64,
-    /// How many bytes of functions come behind the component; none: it is compiled without any, and adds none.
-    functions: Option<u64>,
+    /// What comes.
+    part: Part,
     /// The process that starts it.
     keeper: u32,
+}
+
+/// What is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// A component, without the modules that it shares.
+    Component,
+    /// Such a module.
+    Module,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Component => "component",
+            Self::Module => "module",
+        })
+    }
 }
 
 /// Why a helper did not compile its component.
@@ -58,23 +75,17 @@ pub enum HelperError {
     Component(String),
 }
 
-impl From<&CompileLimits> for HelperLimits {
-    fn from(limits: &CompileLimits) -> Self {
+impl HelperLimits {
+    /// What a keeper of this process gives a helper for a part.
+    pub(crate) fn new(limits: &CompileLimits, part: Part) -> Self {
         Self {
             memory: limits.memory,
             cpu_seconds: limits.cpu_seconds,
             component: limits.component,
             output: limits.output,
-            functions: None,
+            part,
             keeper: std::process::id(),
         }
-    }
-}
-
-impl HelperLimits {
-    /// With functions behind the component.
-    pub(crate) fn with_functions(self, bytes: u64) -> Self {
-        Self { functions: Some(bytes), ..self }
     }
 
     /// As the argument.
@@ -140,30 +151,21 @@ fn compile(limits: &str) -> Result<(), HelperError> {
     limits.bind()?;
     // What this host does not offer the keeper has told when it started.
     let _ = Fence::CompileHelper.raise();
-    let mut component = Vec::new();
-    let known = limits.functions.unwrap_or_default();
-    let most = limits.component.saturating_add(known);
-    io::stdin().lock().take(most + 1).read_to_end(&mut component).map_err(HelperError::Io)?;
-    if component.len() as u64 > most {
+    let mut source = Vec::new();
+    io::stdin().lock().take(limits.component + 1).read_to_end(&mut source).map_err(HelperError::Io)?;
+    if source.len() as u64 > limits.component {
         return Err(HelperError::TooLarge(limits.component));
     }
-    let end = (component.len() as u64).saturating_sub(known);
-    let known = component.split_off(usize::try_from(end).unwrap_or(usize::MAX).min(component.len()));
     // Nothing runs here: the smallest engine makes the same code.
     let options = periapt_sandbox::Options { hooks_in_flight: 1, ..periapt_sandbox::Options::default() };
     let sandbox = periapt_sandbox::Sandbox::new(options).map_err(HelperError::Engine)?;
-    let functions = limits.functions.map(|_| Arc::new(Functions::new(known)));
-    let compiled = match &functions {
-        Some(functions) => sandbox.compile_with(&component, functions),
-        None => sandbox.compile(&component),
+    let compiled = match limits.part {
+        Part::Component => sandbox.compile(&source),
+        Part::Module => sandbox.compile_module(&source),
     };
     let compiled = compiled.map_err(|error| HelperError::Component(error.to_string()))?;
-    let added = functions.map(|functions| functions.take_added()).unwrap_or_default();
     let mut output = io::stdout().lock();
-    for part in [compiled.as_slice(), &added, &(added.len() as u64).to_le_bytes()] {
-        output.write_all(part).map_err(HelperError::Io)?;
-    }
-    output.flush().map_err(HelperError::Io)
+    output.write_all(&compiled).and_then(|()| output.flush()).map_err(HelperError::Io)
 }
 
 #[cfg(test)]
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_helper_whose_keeper_is_gone_compiles_nothing() {
-        let limits = HelperLimits::from(&CompileLimits::default());
+        let limits = HelperLimits::new(&CompileLimits::default(), Part::Component);
         limits.require_keeper(Some(getpid())).unwrap();
         for other in [getppid(), None] {
             let error = limits.require_keeper(other).unwrap_err();

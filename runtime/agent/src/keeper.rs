@@ -25,7 +25,6 @@ mod compile;
 mod controller;
 mod directories;
 mod follow;
-mod functions;
 mod interfaces;
 mod leases;
 mod model;
@@ -46,7 +45,6 @@ use compile::CompileHelper;
 use controller::{Controller, ControllerError, HttpController};
 use directories::Directories;
 use follow::{Assignments, Follow};
-use functions::FunctionStore;
 use model::{ModelKeeper, Shared};
 use process::Processes;
 
@@ -163,19 +161,12 @@ impl Agent {
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
         let api_addresses = vec![host_and_port(&self.options.controller)];
-        let functions = FunctionStore::new(
-            directories.functions(),
-            self.engine,
-            &periapt_sandbox::ArtifactKey::new(directories.key()),
-        );
-        if let Err(error) = functions.keep_own() {
-            tracing::warn!(%error, "functions of another engine stay");
+        // What agents before this one kept to compile from.
+        if let Err(error) = temporary::remove(&directories.former_functions()) {
+            tracing::warn!(%error, "functions that nobody reads any more stay");
         }
-        let compiler = CompileHelper {
-            program: self.options.program.clone(),
-            limits: self.options.compiling,
-            functions,
-        };
+        let compiler =
+            CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
         let charms = Arc::new(Charms::new(
             controller.clone(),
             Arc::clone(&directories),

@@ -235,6 +235,19 @@ pub(crate) struct ReadyCharm {
     /// none only in what somebody else than a keeper sends.
     #[serde(skip)]
     pub(crate) artefact: Option<SealedArtifact>,
+    /// The modules that the component shares with others.
+    pub(crate) modules: Vec<ReadyModule>,
+}
+
+/// A module in native code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ReadyModule {
+    /// The module's digest, by which components import it.
+    pub(crate) digest: CharmDigest,
+    /// As of a component.
+    #[serde(skip)]
+    pub(crate) artefact: Option<SealedArtifact>,
 }
 
 /// A file that is held open, to be read. It goes beside the message, as a descriptor: there is none only in what somebody
@@ -262,15 +275,16 @@ impl Message for ToKeeper {}
 impl Message for ToRunner {
     const TAKES_DESCRIPTORS: bool = true;
 
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {
             Self::Answer { outcome: CallOutcome::Charm(ready), .. } => {
-                ready.artefact.as_ref().map(AsFd::as_fd)
+                let modules = ready.modules.iter().filter_map(|module| module.artefact.as_ref());
+                ready.artefact.iter().chain(modules).map(AsFd::as_fd).collect()
             }
             Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
-                held.file.as_ref().map(|file| file.as_fd())
+                held.file.iter().map(|file| file.as_fd()).collect()
             }
-            _ => None,
+            _ => Vec::new(),
         }
     }
 
@@ -278,6 +292,9 @@ impl Message for ToRunner {
         match self {
             Self::Answer { outcome: CallOutcome::Charm(ready), .. } => {
                 ready.artefact = next().and_then(received);
+                for module in &mut ready.modules {
+                    module.artefact = next().and_then(received);
+                }
             }
             Self::Answer { outcome: CallOutcome::Resource(held), .. } => {
                 held.file = next().map(|descriptor| Arc::new(File::from(descriptor)));

@@ -1,30 +1,34 @@
-//! Compiles charms one after the other, as an agent does: each with the functions of those before it.
+//! Compiles charms one after the other, as an agent does: each without the modules that one before it shares.
 //!
 //! `cargo run --release -p periapt-sandbox --example compile CHARM...`
 //!
-//! Each compilation has an engine of its own, and so shares with the others what processes share. Its row: seconds
-//! from beginning to end, of CPU time, functions that were taken and compiled, and the most memory so far.
+//! A charm's row: seconds from beginning to end, of CPU time, how many modules were there and how many compiled beside the
+//! rest of the component, and the most memory so far.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for people")]
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeSet, time::Instant};
 
 use periapt_archive::{Archive, COMPONENT};
-use periapt_sandbox::{Functions, Options, Sandbox};
+use periapt_sandbox::{Options, Sandbox, shared_modules};
 
 fn main() {
-    let mut known = Vec::new();
-    println!("{:>9} {:>9} {:>7} {:>8} {:>9}  charm", "seconds", "CPU", "taken", "compiled", "MiB");
+    let mut known = BTreeSet::new();
+    println!("{:>9} {:>9} {:>7} {:>8} {:>9}  charm", "seconds", "CPU", "there", "compiled", "MiB");
     for path in std::env::args_os().skip(1) {
         let archive = std::fs::read(&path).unwrap();
         let archive = Archive::read(&archive).unwrap();
+        let component = archive.file(COMPONENT).unwrap();
         let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
-        let functions = Arc::new(Functions::new(known.clone()));
         let (began, cpu) = (Instant::now(), cpu_seconds());
-        sandbox.compile_with(archive.file(COMPONENT).unwrap(), &functions).unwrap();
-        let (took, cpu, counts) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu, functions.counts());
-        known.extend(functions.take_added());
-        let charm = path.display();
-        println!("{took:9.2} {cpu:9.2} {:7} {:8} {:9}  {charm}", counts.found, counts.compiled, peak_mib());
+        let modules = shared_modules(component);
+        let new: Vec<_> = modules.iter().filter(|module| known.insert(module.digest)).collect();
+        for module in &new {
+            sandbox.compile_module(module.bytes(component)).unwrap();
+        }
+        sandbox.compile(component).unwrap();
+        let (took, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+        let (there, compiled, charm) = (modules.len() - new.len(), new.len(), path.display());
+        println!("{took:9.2} {cpu:9.2} {there:7} {compiled:8} {:9}  {charm}", peak_mib());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Compiled components. One is native code, so nothing is mapped whose origin is not proven: on the disk each file
+//! Compiled components, and modules that these share. One is native code, so nothing is mapped whose origin is not proven: on the disk each file
 //! ends with a MAC over its content and over what it was made from. Whoever holds the key checks it while copying
 //! the code into sealed memory ([`open`]); that memory, which nobody can change any more, is what is handed to the
 //! processes that run it, and what they map. They need no key, so one that was taken over can forge nothing.
@@ -9,13 +9,13 @@ use std::{
     io::{self, Read as _, Write as _},
     os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use periapt_host_api::CharmDigest;
 use ring::{digest, hmac};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
-use wasmtime::component::Component;
+use wasmtime::{Module, component::Component};
 
 use crate::{CompatibilityHash, Sandbox};
 
@@ -54,7 +54,7 @@ impl fmt::Debug for ArtifactKey {
 /// What a compiled component was made from and for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArtifactId {
-    /// The component's digest.
+    /// The digest of the component, or of the module.
     pub component: CharmDigest,
     /// The engine's.
     pub engine: CompatibilityHash,
@@ -145,11 +145,32 @@ impl SealedArtifact {
             _ => Err(ArtifactError::NotSealed),
         }
     }
+
+    /// The same memory, without keeping it.
+    pub fn downgrade(&self) -> WeakArtifact {
+        WeakArtifact(Arc::downgrade(&self.0))
+    }
+
+    /// Where this process finds it: the engine takes code by path only.
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd())
+    }
 }
 
 impl AsFd for SealedArtifact {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Sealed memory that others hold: it is there for as long as they do.
+#[derive(Debug, Clone)]
+pub struct WeakArtifact(Weak<OwnedFd>);
+
+impl WeakArtifact {
+    /// The memory, if somebody still holds it.
+    pub fn upgrade(&self) -> Option<SealedArtifact> {
+        self.0.upgrade().map(SealedArtifact)
     }
 }
 
@@ -176,16 +197,24 @@ pub fn open(directory: &Path, id: &ArtifactId, key: &ArtifactKey) -> Result<Seal
 }
 
 /// Maps a checked component.
-pub(crate) fn load(sandbox: &Sandbox, artifact: &SealedArtifact) -> Result<Component, ArtifactError> {
-    // The engine takes components by path only.
-    let sealed = format!("/proc/self/fd/{}", artifact.0.as_raw_fd());
+pub(crate) fn load_component(
+    sandbox: &Sandbox,
+    artifact: &SealedArtifact,
+) -> Result<Component, ArtifactError> {
     #[expect(
         unsafe_code,
         reason = "the MAC has proven that the bytes are what `Sandbox::compile` made for this engine, and the \
                   seals that they have been the same ever since"
     )]
-    let component = unsafe { Component::deserialize_file(sandbox.engine(), sealed) };
+    let component = unsafe { Component::deserialize_file(sandbox.engine(), artifact.path()) };
     component.map_err(ArtifactError::Engine)
+}
+
+/// Maps a checked module.
+pub(crate) fn load_module(sandbox: &Sandbox, artifact: &SealedArtifact) -> Result<Module, ArtifactError> {
+    #[expect(unsafe_code, reason = "as of a component; `Sandbox::compile_module` made it")]
+    let module = unsafe { Module::deserialize_file(sandbox.engine(), artifact.path()) };
+    module.map_err(ArtifactError::Engine)
 }
 
 /// Copies the code out of a file, in pieces, and verifies the file's MAC over what was copied.

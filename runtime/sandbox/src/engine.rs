@@ -1,13 +1,13 @@
 //! The engine: every feature and bound that holds for all hooks alike.
 
-use std::{fmt, hash::Hasher, sync::Arc};
+use std::{fmt, hash::Hasher};
 
 use sha2::{Digest as _, Sha256};
 use wasmtime::{
     Collector, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy, WasmFeatures,
 };
 
-use crate::{Functions, Options, limits};
+use crate::{Options, limits};
 
 /// The engine's name and version, for `status` and for the journal.
 pub fn engine_version() -> &'static str {
@@ -20,13 +20,6 @@ const ENGINE_VERSION: &str = concat!("wasmtime ", "48.0.8");
 /// Builds the engine.
 pub(crate) fn build(options: &Options) -> wasmtime::Result<Engine> {
     Engine::new(&config(options))
-}
-
-/// Builds one that takes functions that were compiled before. It makes the same code.
-pub(crate) fn build_with(options: &Options, functions: Arc<Functions>) -> wasmtime::Result<Engine> {
-    let mut config = config(options);
-    config.enable_incremental_compilation(functions)?;
-    Engine::new(&config)
 }
 
 fn config(options: &Options) -> Config {
@@ -151,23 +144,6 @@ mod tests {
         let other = build(&Options { hooks_in_flight: 2, ..Options::default() }).unwrap();
         assert_eq!(CompatibilityHash::of(&one), CompatibilityHash::of(&other));
         assert_eq!(CompatibilityHash::of(&one).to_string().len(), 32);
-    }
-
-    #[test]
-    fn functions_that_are_at_hand_change_nothing_of_what_is_compiled() {
-        let component =
-            b"(component (core module (func (export \"f\") (param i32) (result i32) local.get 0)))";
-        let plain = build(&Options::default()).unwrap();
-        let first = Arc::new(Functions::new(Vec::new()));
-        let one = build_with(&Options::default(), Arc::clone(&first)).unwrap();
-        assert_eq!(CompatibilityHash::of(&plain), CompatibilityHash::of(&one));
-        let compiled = plain.precompile_component(component).unwrap();
-        assert_eq!(one.precompile_component(component).unwrap(), compiled);
-        let second = Arc::new(Functions::new(first.take_added()));
-        let other = build_with(&Options::default(), Arc::clone(&second)).unwrap();
-        assert_eq!(other.precompile_component(component).unwrap(), compiled);
-        assert!(first.counts().compiled > 0);
-        assert_eq!((second.counts().found, second.counts().compiled), (first.counts().compiled, 0));
     }
 
     #[test]

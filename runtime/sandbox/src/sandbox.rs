@@ -2,15 +2,18 @@
 
 use std::{io, path::Path, sync::Arc};
 
+use periapt_host_api::CharmDigest;
+
 use tokio::sync::Semaphore;
 use wasmtime::{
-    Engine,
+    Engine, Module,
     component::{Component, Linker},
 };
 
 use crate::{
-    ArtifactError, CompatibilityHash, Functions, Options, PrepareError, SealedArtifact, artifact,
+    ArtifactError, CompatibilityHash, Options, PrepareError, SealedArtifact, artifact,
     contract::{self, CharmPre},
+    divide::{self, SharedModule},
     engine,
     files::CharmFiles,
     state::HookState,
@@ -69,40 +72,53 @@ impl Sandbox {
         self.shared.compatibility
     }
 
-    /// Compiles a component to native code. It takes as long as the component likes, and as much memory: only
-    /// the compile helper calls it, a process with limits of its own.
+    /// Compiles a component to native code, without the modules that are compiled by themselves
+    /// ([`shared_modules`](crate::shared_modules)). It takes as long as the component likes, and as much memory: only the
+    /// compile helper calls it, a process with limits of its own.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
-        self.shared.engine.precompile_component(component).map_err(CompileError)
+        let rest = divide::rest(component, &divide::shared_modules(component));
+        self.shared.engine.precompile_component(&rest).map_err(CompileError)
     }
 
-    /// The same, where much was compiled before: functions that are known are taken, the others are added to them.
-    ///
-    /// # Errors
-    /// [`CompileError`], also if the engine cannot be built anew.
-    pub fn compile_with(
+    /// Compiles such a module, under the same conditions.
+    pub fn compile_module(&self, module: &[u8]) -> Result<Vec<u8>, CompileError> {
+        self.shared.engine.precompile_module(module).map_err(CompileError)
+    }
+
+    /// Maps a compiled component that was checked, and the modules that it shares, by their digests.
+    pub fn load(
         &self,
-        component: &[u8],
-        functions: &Arc<Functions>,
-    ) -> Result<Vec<u8>, CompileError> {
-        let engine = engine::build_with(&self.shared.options, Arc::clone(functions)).map_err(CompileError)?;
-        engine.precompile_component(component).map_err(CompileError)
-    }
-
-    /// Maps a compiled component that was checked.
-    pub fn load(&self, artifact: &SealedArtifact) -> Result<Loaded, ArtifactError> {
-        artifact::load(self, artifact).map(Loaded)
+        component: &SealedArtifact,
+        modules: &[(CharmDigest, SealedArtifact)],
+    ) -> Result<Loaded, ArtifactError> {
+        let component = artifact::load_component(self, component)?;
+        let modules =
+            modules.iter().map(|(digest, module)| Ok((*digest, artifact::load_module(self, module)?)));
+        Ok(Loaded { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
     }
 
     /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is
     /// one's own.
     pub fn compile_in_process(&self, component: &[u8]) -> Result<Loaded, CompileError> {
-        Component::from_binary(&self.shared.engine, component).map(Loaded).map_err(CompileError)
+        let engine = &self.shared.engine;
+        let shared = divide::shared_modules(component);
+        let rest = Component::from_binary(engine, &divide::rest(component, &shared)).map_err(CompileError)?;
+        let modules = shared.iter().map(|module| {
+            let alone = Module::from_binary(engine, module.bytes(component)).map_err(CompileError)?;
+            Ok((module.digest, alone))
+        });
+        Ok(Loaded { component: rest, modules: modules.collect::<Result<_, CompileError>>()? })
     }
 
     /// Resolves a component's imports, once for all its hooks. `files`: the charm's unpacked archive, which
     /// must not change while it is in use.
     pub fn prepare(&self, loaded: &Loaded, files: Option<&Path>) -> Result<Prepared, PrepareError> {
-        let instance = self.shared.linker.instantiate_pre(&loaded.0).map_err(PrepareError::Unfit)?;
+        let mut linker = self.shared.linker.clone();
+        for (digest, module) in &loaded.modules {
+            let name = SharedModule::import_name(digest);
+            linker.root().module(&name, module).map_err(PrepareError::Unfit)?;
+        }
+        let instance = linker.instantiate_pre(&loaded.component).map_err(PrepareError::Unfit)?;
         let charm = CharmPre::new(instance).map_err(PrepareError::Unfit)?;
         let files = match files {
             Some(directory) => CharmFiles::scan(directory).map_err(PrepareError::Files)?,
@@ -152,9 +168,12 @@ impl std::fmt::Debug for Sandbox {
     }
 }
 
-/// A component in native code.
+/// A component in native code, with the modules that it shares.
 #[derive(Clone)]
-pub struct Loaded(Component);
+pub struct Loaded {
+    component: Component,
+    modules: Vec<(CharmDigest, Module)>,
+}
 
 impl std::fmt::Debug for Loaded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -8,7 +8,10 @@ use std::{
 };
 
 use periapt_host_api::CharmDigest;
-use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, Loaded, Sandbox, artifact};
+use periapt_sandbox::{
+    ArtifactError, ArtifactId, ArtifactKey, CompileError, Loaded, Sandbox, SealedArtifact, artifact,
+    shared_modules,
+};
 
 use crate::TrialError;
 
@@ -35,18 +38,36 @@ impl CompiledCache {
         Ok(Self { directory: directory.to_owned(), key: ArtifactKey::new(&key) })
     }
 
-    /// A component in native code: as it lies here, or compiled and then kept.
+    /// A component in native code: as it lies here, or compiled and then kept. What it shares with others is compiled once.
     pub(crate) fn load(&self, sandbox: &Sandbox, component: &[u8]) -> Result<Loaded, TrialError> {
-        let id = ArtifactId { component: CharmDigest::of(component), engine: sandbox.compatibility_hash() };
-        match artifact::open(&self.directory, &id, &self.key).and_then(|sealed| sandbox.load(&sealed)) {
-            Ok(loaded) => return Ok(loaded),
+        let modules = shared_modules(component);
+        let mut kept = Vec::new();
+        for module in &modules {
+            let (key, bytes) = (self.key.derived("module"), module.bytes(component));
+            let compiled = self.part(sandbox, &key, module.digest, || sandbox.compile_module(bytes))?;
+            kept.push((module.digest, compiled));
+        }
+        let digest = CharmDigest::of(component);
+        let whole = self.part(sandbox, &self.key, digest, || sandbox.compile(component))?;
+        Ok(sandbox.load(&whole, &kept)?)
+    }
+
+    fn part(
+        &self,
+        sandbox: &Sandbox,
+        key: &ArtifactKey,
+        digest: CharmDigest,
+        compile: impl FnOnce() -> Result<Vec<u8>, CompileError>,
+    ) -> Result<SealedArtifact, TrialError> {
+        let id = ArtifactId { component: digest, engine: sandbox.compatibility_hash() };
+        match artifact::open(&self.directory, &id, key) {
+            Ok(sealed) => return Ok(sealed),
             // Whatever is wrong with the file: it is made anew.
-            Err(ArtifactError::Missing | ArtifactError::Forged | ArtifactError::Engine(_)) => {}
+            Err(ArtifactError::Missing | ArtifactError::Forged) => {}
             Err(error) => return Err(error.into()),
         }
-        let compiled = sandbox.compile(component)?;
-        artifact::write(&self.directory, &id, &self.key, &compiled)?;
-        Ok(sandbox.load(&artifact::open(&self.directory, &id, &self.key)?)?)
+        artifact::write(&self.directory, &id, key, &compile()?)?;
+        Ok(artifact::open(&self.directory, &id, key)?)
     }
 }
 

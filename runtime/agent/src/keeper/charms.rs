@@ -4,30 +4,29 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
-use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, artifact};
-use tokio::sync::{OnceCell, Semaphore};
+use periapt_sandbox::CompatibilityHash;
+use tokio::sync::OnceCell;
 
 use super::{
-    compile::{Compile, CompileError},
+    compile::Compile,
     controller::{Controller, ControllerError},
     directories::Directories,
-    temporary::{self, Temporary},
+    temporary,
 };
 use crate::protocol::ReadyCharm;
 
 mod failures;
 mod files;
+mod native;
 #[cfg(test)]
 mod tests;
 
 use failures::Failures;
+use native::Native;
 
 /// Why a charm is not in place.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -72,12 +71,8 @@ struct Known {
 pub(crate) struct Charms<C> {
     controller: C,
     directories: Arc<Directories>,
-    compiler: Arc<dyn Compile>,
-    engine: CompatibilityHash,
-    key: ArtifactKey,
-    compiling: Semaphore,
+    native: Arc<Native>,
     known: Mutex<BTreeMap<CharmDigest, Arc<Known>>>,
-    sequence: AtomicU64,
 }
 
 impl<C: Controller> Charms<C> {
@@ -88,18 +83,8 @@ impl<C: Controller> Charms<C> {
         compiler: Arc<dyn Compile>,
         engine: CompatibilityHash,
     ) -> Self {
-        let key = ArtifactKey::new(directories.key());
-        Self {
-            controller,
-            directories,
-            compiler,
-            engine,
-            key,
-            // One compilation already uses every core.
-            compiling: Semaphore::new(1),
-            known: Mutex::default(),
-            sequence: AtomicU64::new(0),
-        }
+        let native = Arc::new(Native::new(Arc::clone(&directories), compiler, engine));
+        Self { controller, directories, native, known: Mutex::default() }
     }
 
     /// Sees that a charm is in place. Several callers at a time share the work. After a failure of this host's or of
@@ -133,13 +118,15 @@ impl<C: Controller> Charms<C> {
     /// Deletes charms and compiled components that no unit needs. Called before the first runner starts: later
     /// one could be reading them.
     pub(crate) async fn keep_only(&self, wanted: BTreeSet<CharmDigest>) -> Result<(), CharmError> {
-        let (directories, engine) = (Arc::clone(&self.directories), self.engine);
+        let (directories, native) = (Arc::clone(&self.directories), Arc::clone(&self.native));
         blocking(move || {
             let mut kept = BTreeSet::new();
             for digest in &wanted {
                 let directory = directories.charm(digest);
-                if let Ok(component) = files::component_digest(&directory) {
-                    kept.insert(directories.artefacts().join(ArtifactId { component, engine }.file_name()));
+                if let Ok(parts) = files::parts(&directory) {
+                    kept.extend(
+                        native.file_names(&parts).iter().map(|name| directories.artefacts().join(name)),
+                    );
                 }
                 kept.insert(directory);
             }
@@ -156,26 +143,19 @@ impl<C: Controller> Charms<C> {
         if !tokio::fs::try_exists(&directory).await? {
             self.fetch(digest, &directory).await?;
         }
-        let component = {
+        let parts = {
             let directory = directory.clone();
-            blocking(move || Ok(files::component_digest(&directory)?)).await?
+            blocking(move || Ok(files::parts(&directory)?)).await?
         };
-        let id = ArtifactId { component, engine: self.engine };
-        let artefact = match self.open(id).await? {
-            Some(artefact) => artefact,
-            None => {
-                self.compile(digest, &files::component(&directory), id).await?;
-                let gone = || CharmError::Away("what was just compiled is not there".to_owned());
-                self.open(id).await?.ok_or_else(gone)?
-            }
-        };
-        Ok(ReadyCharm { digest, component, directory, artefact: Some(artefact) })
+        let modules = self.native.modules(digest, &parts, &directory).await?;
+        let artefact = Some(self.native.component(digest, &parts, &directory).await?);
+        Ok(ReadyCharm { digest, component: parts.component, directory, artefact, modules })
     }
 
     /// Fetches an archive and extracts it; the charm's directory appears when it is complete.
     async fn fetch(&self, digest: CharmDigest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
-        let (archive, extracted) = (self.incoming("charm"), self.incoming("files"));
+        let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));
         let fetched = self.controller.charm(digest, archive.path()).await;
         let directory = directory.to_owned();
         blocking(move || {
@@ -184,57 +164,6 @@ impl<C: Controller> Charms<C> {
             Ok(fs::rename(extracted.path(), &directory)?)
         })
         .await
-    }
-
-    /// A compiled component, if it is there and is what the helper wrote.
-    async fn open(&self, artefact: ArtifactId) -> Result<Option<SealedArtifact>, CharmError> {
-        let (directory, key) = (self.directories.artefacts(), self.key.clone());
-        blocking(move || match artifact::open(&directory, &artefact, &key) {
-            Ok(sealed) => Ok(Some(sealed)),
-            Err(ArtifactError::Missing) => Ok(None),
-            Err(ArtifactError::Io(error)) => Err(error.into()),
-            Err(error) => {
-                let file = artefact.file_name();
-                tracing::warn!(file, %error, "a compiled component cannot be used, and is made anew");
-                temporary::remove(&directory.join(file))?;
-                Ok(None)
-            }
-        })
-        .await
-    }
-
-    async fn compile(
-        &self,
-        digest: CharmDigest,
-        component: &Path,
-        artefact: ArtifactId,
-    ) -> Result<(), CharmError> {
-        let output = self.incoming("cwasm");
-        let started = tokio::time::Instant::now();
-        {
-            // Never closed, and if it were: without the permit the work is still right.
-            let _permit = self.compiling.acquire().await;
-            self.compiler.compile(component, output.path()).await.map_err(|error| match error {
-                CompileError::Component(message) => {
-                    CharmError::refused(format!("charm {} cannot be compiled: {message}", digest.short()))
-                }
-                CompileError::Host(message) => CharmError::Away(message),
-            })?;
-        }
-        tracing::info!(charm = %digest.short(), ms = started.elapsed().as_millis(), "compiled a component");
-        let (directory, key) = (self.directories.artefacts(), self.key.clone());
-        blocking(move || {
-            let compiled = fs::read(output.path())?;
-            artifact::write(&directory, &artefact, &key, &compiled)
-                .map_err(|error| CharmError::Away(error.to_string()))?;
-            Ok(())
-        })
-        .await
-    }
-
-    fn incoming(&self, kind: &str) -> Temporary {
-        let number = self.sequence.fetch_add(1, Ordering::Relaxed);
-        Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))
     }
 }
 

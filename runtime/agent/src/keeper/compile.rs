@@ -1,19 +1,12 @@
 //! Compiling a component in a process of its own, which has nothing but the component.
 
-use std::{
-    fs::File,
-    io::{self, Seek as _, Write as _},
-    path::Path,
-    process::Stdio,
-};
+use std::{fs::File, io, path::Path, process::Stdio};
 
 use futures_util::future::BoxFuture;
-use rustix::fs::{MemfdFlags, memfd_create};
 use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
 
-use super::functions::{FunctionStore, take_added};
 use crate::{
-    helper::HelperLimits,
+    helper::{HelperLimits, Part},
     options::{CompileLimits, Program},
 };
 
@@ -33,9 +26,10 @@ pub(crate) enum CompileError {
 
 /// Whoever compiles components.
 pub(crate) trait Compile: Send + Sync + 'static {
-    /// Compiles a component's file into another, which is empty.
+    /// Compiles a component's file, or a module's, into another, which is empty.
     fn compile<'a>(
         &'a self,
+        part: Part,
         component: &'a Path,
         output: &'a Path,
     ) -> BoxFuture<'a, Result<(), CompileError>>;
@@ -46,8 +40,6 @@ pub(crate) trait Compile: Send + Sync + 'static {
 pub(crate) struct CompileHelper {
     pub(crate) program: Program,
     pub(crate) limits: CompileLimits,
-    /// What large components share.
-    pub(crate) functions: FunctionStore,
 }
 
 impl From<io::Error> for CompileError {
@@ -57,7 +49,7 @@ impl From<io::Error> for CompileError {
 }
 
 impl CompileHelper {
-    async fn run(&self, component: &Path, output: &Path) -> Result<(), CompileError> {
+    async fn run(&self, part: Part, component: &Path, output: &Path) -> Result<(), CompileError> {
         let input = File::open(component)?;
         let bytes = input.metadata()?.len();
         if bytes > self.limits.component {
@@ -66,18 +58,9 @@ impl CompileHelper {
                 "the component is too large: {short} MiB of at most {most} MiB"
             )));
         }
-        let limits = HelperLimits::from(&self.limits);
-        let (input, limits) = match FunctionStore::serves(bytes) {
-            true => {
-                let store = self.functions.clone();
-                let (input, known) = blocking(move || with_functions(input, &store)).await?;
-                (input, limits.with_functions(known))
-            }
-            false => (input, limits),
-        };
         let mut child = Command::new(&self.program.path)
             .args(&self.program.compile_helper)
-            .arg(limits.to_argument())
+            .arg(HelperLimits::new(&self.limits, part).to_argument())
             .env_clear()
             .envs(self.program.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
@@ -105,8 +88,7 @@ impl CompileHelper {
             Ok(status) => {
                 let status = status?;
                 if status.success() {
-                    let (store, output) = (self.functions.clone(), output.to_owned());
-                    return blocking(move || keep_added(&store, &output)).await;
+                    return Ok(());
                 }
                 let message = String::from_utf8_lossy(&message).trim().to_owned();
                 Err(CompileError::Component(match status.code() {
@@ -118,39 +100,14 @@ impl CompileHelper {
     }
 }
 
-/// A component with all functions that are known behind it, in memory; and how many bytes these are.
-fn with_functions(mut component: File, store: &FunctionStore) -> Result<(File, u64), CompileError> {
-    let memory = memfd_create("periapt-component", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
-    let mut input = File::from(memory);
-    io::copy(&mut component, &mut input)?;
-    let functions = store.read();
-    input.write_all(&functions)?;
-    input.rewind()?;
-    Ok((input, functions.len() as u64))
-}
-
-/// Takes the functions that were added off the compiled component. That they cannot be kept is no failure of it.
-fn keep_added(store: &FunctionStore, output: &Path) -> Result<(), CompileError> {
-    let added = take_added(output)?;
-    if let Err(error) = store.add(&added) {
-        tracing::warn!(%error, "compiled functions cannot be kept; the next component like this one takes as long");
-    }
-    Ok(())
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, CompileError> + Send + 'static,
-) -> Result<T, CompileError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(CompileError::Host(error.to_string())))
-}
-
 impl Compile for CompileHelper {
     fn compile<'a>(
         &'a self,
+        part: Part,
         component: &'a Path,
         output: &'a Path,
     ) -> BoxFuture<'a, Result<(), CompileError>> {
-        Box::pin(self.run(component, output))
+        Box::pin(self.run(part, component, output))
     }
 }
 
@@ -173,9 +130,8 @@ mod tests {
                 environment: vec![("OWN".into(), "own".into())],
             },
             limits,
-            functions: super::super::functions::tests::store(directory.path()),
         };
-        helper.compile(&component, &output).await?;
+        helper.compile(Part::Component, &component, &output).await?;
         Ok(fs::read_to_string(output).unwrap())
     }
 
@@ -191,13 +147,11 @@ mod tests {
         // As an agent does when it starts.
         crate::keeper::process::keep_descriptors();
         let limits = CompileLimits::default();
-        // It adds no functions.
-        let script =
-            "cat; echo; pwd; echo $OWN; echo $HOME$USER; echo $0; ls /proc/$$/fd; head -c 8 /dev/zero";
+        let script = "cat; echo; pwd; echo $OWN; echo $HOME$USER; echo $0; ls /proc/$$/fd";
         let all = told(script, limits).await.unwrap();
         let lines: Vec<&str> = all.lines().collect();
         assert_eq!(lines[..4], ["a component", "/", "own", ""]);
-        assert_eq!(lines[4], HelperLimits::from(&limits).to_argument());
+        assert_eq!(lines[4], HelperLimits::new(&limits, Part::Component).to_argument());
         assert_eq!(lines[5..], ["0", "1", "2"], "other descriptors of the keeper's are not the helper's");
     }
 

@@ -5,8 +5,7 @@
 //! | `lock` | held by the one agent that uses the directory |
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
 //! | `charms/DIGEST/` | the files of a charm's archive |
-//! | `artefacts/COMPONENT-ENGINE.cwasm` | a compiled component, with its MAC |
-//! | `functions/DIGEST-ENGINE.cwasm` | functions that were compiled with one component and may serve others, with a MAC |
+//! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component, or a module that components share, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
 //! | `incoming/` | what is being fetched, extracted or compiled; emptied at each start |
@@ -78,7 +77,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in ["charms", "artefacts", "functions"] {
+        for name in ["charms", "artefacts"] {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -144,8 +143,8 @@ impl Directories {
         self.root.join("incoming")
     }
 
-    /// Where functions lie that compiled components may share.
-    pub(crate) fn functions(&self) -> PathBuf {
+    /// Where functions lay that compiled components shared, before there were modules.
+    pub(crate) fn former_functions(&self) -> PathBuf {
         self.root.join("functions")
     }
 

@@ -1,4 +1,4 @@
-//! Messages on a stream: a length of four bytes, then JSON; a descriptor may go beside one.
+//! Messages on a stream: a length of four bytes, then JSON; descriptors may go beside one.
 
 use std::{
     marker::PhantomData,
@@ -21,12 +21,12 @@ pub(crate) trait Message {
     /// Whether descriptors are taken that come with such messages.
     const TAKES_DESCRIPTORS: bool = false;
 
-    /// The descriptor that goes with it.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
+    /// The descriptors that go with it: at most [`descriptors::MOST`].
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
     }
 
-    /// Takes the descriptor that came with it, if it is to have one.
+    /// Takes the descriptors that came with it, if it is to have any.
     fn attach(&mut self, _next: &mut dyn FnMut() -> Option<OwnedFd>) {}
 }
 
@@ -107,21 +107,22 @@ impl<M: Serialize + Message> Outgoing<M> {
         if bytes.len() > limit {
             return Err(LinkError::TooLarge { bytes: bytes.len(), limit });
         }
-        match message.descriptor() {
-            None => Ok(self.frames.send(Bytes::from(bytes)).await?),
-            Some(descriptor) => self.send_beside(&bytes, descriptor).await,
+        let beside = message.descriptors();
+        match beside.is_empty() {
+            true => Ok(self.frames.send(Bytes::from(bytes)).await?),
+            false => self.send_beside(&bytes, &beside).await,
         }
     }
 }
 
 impl<M> Outgoing<M> {
-    /// Writes one message by hand, with a descriptor beside its first byte: it is there when the message is.
-    async fn send_beside(&mut self, bytes: &[u8], descriptor: BorrowedFd<'_>) -> Result<(), LinkError> {
+    /// Writes one message by hand, with descriptors beside its first byte: they are there when the message is.
+    async fn send_beside(&mut self, bytes: &[u8], beside: &[BorrowedFd<'_>]) -> Result<(), LinkError> {
         // Each message before it was flushed.
         let length = u32::try_from(bytes.len()).map_err(std::io::Error::other)?;
         let frame = [&length.to_be_bytes(), bytes].concat();
         let socket = self.frames.get_mut();
-        let sent = descriptors::send(socket, &frame, descriptor).await?;
+        let sent = descriptors::send(socket, &frame, beside).await?;
         Ok(socket.write_all(frame.get(sent..).unwrap_or_default()).await?)
     }
 }

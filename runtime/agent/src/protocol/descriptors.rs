@@ -21,9 +21,9 @@ use tokio::{
     },
 };
 
-/// The most descriptors that are taken with one read. The kernel never joins those of two writes, and each write of
-/// ours brings one.
-const AT_A_TIME: usize = 4;
+/// The most descriptors that go with one write, and so come with one read, as the kernel never joins those of two: a
+/// compiled component's and its modules'.
+pub(super) const MOST: usize = 1 + periapt_sandbox::MOST_MODULES;
 
 /// The end that bytes come from, with the descriptors beside them.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ fn receive(
         let bytes = &mut [IoSliceMut::new(bytes)];
         return Ok(recvmsg(socket, bytes, &mut nothing, RecvFlags::CMSG_CLOEXEC)?.bytes);
     };
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_A_TIME))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let read = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
     for message in beside.drain() {
@@ -95,22 +95,21 @@ fn receive(
     Ok(read.bytes)
 }
 
-/// Writes the first of some bytes, at least one, with a descriptor beside them; says how many.
+/// Writes the first of some bytes, at least one, with descriptors beside them; says how many.
 pub(super) async fn send(
     socket: &OwnedWriteHalf,
     bytes: &[u8],
-    descriptor: BorrowedFd<'_>,
+    beside: &[BorrowedFd<'_>],
 ) -> io::Result<usize> {
     let socket: &UnixStream = socket.as_ref();
     socket
         .async_io(Interest::WRITABLE, || {
-            let descriptors = [descriptor];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut beside = SendAncillaryBuffer::new(&mut space);
-            if !beside.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-                return Err(io::Error::other("there is no room for a descriptor"));
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if !ancillary.push(SendAncillaryMessage::ScmRights(beside)) {
+                return Err(io::Error::other("there is no room for the descriptors"));
             }
-            Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
+            Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?)
         })
         .await
 }
@@ -147,7 +146,7 @@ mod tests {
         let mut incoming = Receiver::new(theirs.into_split().0, true);
         for word in ["one", "two", "three"] {
             outgoing.write_all(b"..").await.unwrap();
-            let sent = send(&outgoing, word.as_bytes(), file(word).as_fd()).await.unwrap();
+            let sent = send(&outgoing, word.as_bytes(), &[file(word).as_fd()]).await.unwrap();
             outgoing.write_all(&word.as_bytes()[sent..]).await.unwrap();
         }
         drop(outgoing);
@@ -159,12 +158,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn as_many_as_may_be_come_with_one_write() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (_, outgoing) = ours.into_split();
+        let mut incoming = Receiver::new(theirs.into_split().0, true);
+        let files: Vec<File> = (0..MOST).map(|number| file(&number.to_string())).collect();
+        let all: Vec<BorrowedFd<'_>> = files.iter().map(|file| file.as_fd()).collect();
+        assert_eq!(send(&outgoing, b"x", &all).await.unwrap(), 1);
+        let more = [all.as_slice(), &all].concat();
+        send(&outgoing, b"x", &more).await.unwrap_err();
+        drop(outgoing);
+        let mut text = String::new();
+        incoming.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "x");
+        let came: Vec<_> = std::iter::from_fn(|| incoming.next_descriptor()).map(content).collect();
+        assert_eq!(came, (0..MOST).map(|number| number.to_string()).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
     async fn whoever_takes_none_is_given_none() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, outgoing) = ours.into_split();
         let mut incoming = Receiver::new(theirs.into_split().0, false);
         let (read, write) = std::io::pipe().unwrap();
-        send(&outgoing, b"x", write.as_fd()).await.unwrap();
+        send(&outgoing, b"x", &[write.as_fd()]).await.unwrap();
         drop((write, outgoing));
         let mut bytes = Vec::new();
         incoming.read_to_end(&mut bytes).await.unwrap();

@@ -16,7 +16,8 @@ use crate::{
     protocol::{Call, CallOutcome, ReadyCharm},
 };
 
-/// The most components that are kept ready: one costs 50 KB and three mappings of the process' 65,530.
+/// The most components that are kept ready: one costs 50 KB and three mappings of the process' 65,530, and as many again
+/// for each module that it shares.
 const KEPT: usize = 256;
 
 /// The longest wait before a charm that is not in place is asked for again.
@@ -88,6 +89,13 @@ fn prepare(sandbox: &Sandbox, ready: &ReadyCharm) -> Result<Prepared, String> {
     let Some(artefact) = &ready.artefact else {
         return Err("its compiled component did not come".to_owned());
     };
-    let native = sandbox.load(artefact).map_err(|error| error.to_string())?;
+    let mut modules = Vec::new();
+    for module in &ready.modules {
+        let Some(artefact) = &module.artefact else {
+            return Err("a module of its component did not come".to_owned());
+        };
+        modules.push((module.digest, artefact.clone()));
+    }
+    let native = sandbox.load(artefact, &modules).map_err(|error| error.to_string())?;
     sandbox.prepare(&native, Some(&ready.directory)).map_err(|error| error.to_string())
 }

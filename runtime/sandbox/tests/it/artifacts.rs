@@ -33,7 +33,7 @@ impl Kept {
     }
 
     fn load(&self) -> Result<(), ArtifactError> {
-        SANDBOX.load(&self.open()?).map(drop)
+        SANDBOX.load(&self.open()?, &[]).map(drop)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
@@ -47,7 +47,7 @@ impl Kept {
 #[tokio::test]
 async fn what_was_written_is_loaded_and_runs() {
     let kept = Kept::new();
-    let loaded = SANDBOX.load(&kept.open().unwrap()).unwrap();
+    let loaded = SANDBOX.load(&kept.open().unwrap(), &[]).unwrap();
     let prepared = SANDBOX.prepare(&loaded, None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
     assert_eq!(ran.report.outcome, Outcome::Handled);
@@ -58,7 +58,7 @@ async fn what_was_checked_is_what_is_mapped_whatever_becomes_of_the_file() {
     let kept = Kept::new();
     let sealed = kept.open().unwrap();
     kept.change(|bytes| bytes.fill(0));
-    let prepared = SANDBOX.prepare(&SANDBOX.load(&sealed).unwrap(), None).unwrap();
+    let prepared = SANDBOX.prepare(&SANDBOX.load(&sealed, &[]).unwrap(), None).unwrap();
     let ran = Hook::new(Event::Install).run(&prepared, "probe").await;
     assert_eq!(ran.report.outcome, Outcome::Handled);
     assert!(matches!(kept.open(), Err(ArtifactError::Forged)));
@@ -76,7 +76,7 @@ fn checked_code_cannot_be_changed_by_whoever_holds_it() {
     let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
     let mut again = fs::File::options().write(true).open(path).unwrap();
     assert_eq!(again.write(b"x").unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
-    SANDBOX.load(&received(descriptor()).unwrap()).unwrap();
+    SANDBOX.load(&received(descriptor()).unwrap(), &[]).unwrap();
 }
 
 #[test]

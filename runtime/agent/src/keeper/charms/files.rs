@@ -2,14 +2,15 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    ops::Range,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use periapt_archive::{Archive, COMPONENT, MAX_ARCHIVE};
 use periapt_host_api::CharmDigest;
-use sha2::{Digest as _, Sha256};
+use periapt_sandbox::{SharedModule, shared_modules};
 
 use super::CharmError;
 
@@ -18,18 +19,27 @@ pub(super) fn component(directory: &Path) -> PathBuf {
     directory.join(COMPONENT)
 }
 
-/// The digest of a charm's component.
-pub(super) fn component_digest(directory: &Path) -> io::Result<CharmDigest> {
-    let mut file = File::open(component(directory))?;
-    let mut digest = Sha256::new();
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            return Ok(CharmDigest::from_bytes(digest.finalize().into()));
-        }
-        digest.update(piece.get(..read).unwrap_or_default());
-    }
+/// What of a charm is compiled.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// The component's digest.
+    pub(super) component: CharmDigest,
+    /// Modules that are compiled by themselves.
+    pub(super) modules: Vec<SharedModule>,
+}
+
+/// The parts of a charm's component.
+pub(super) fn parts(directory: &Path) -> io::Result<Parts> {
+    let component = fs::read(component(directory))?;
+    Ok(Parts { component: CharmDigest::of(&component), modules: shared_modules(&component) })
+}
+
+/// Copies some bytes of a file into another.
+pub(super) fn copy_part(whole: &Path, range: Range<usize>, part: &Path) -> io::Result<()> {
+    let mut whole = File::open(whole)?;
+    whole.seek(SeekFrom::Start(range.start as u64))?;
+    io::copy(&mut whole.take(range.len() as u64), &mut File::create(part)?)?;
+    Ok(())
 }
 
 /// Writes an archive's files, read-only, into a new directory. On return they are on the disk.

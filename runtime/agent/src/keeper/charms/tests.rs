@@ -28,7 +28,7 @@ use crate::keeper::{
     controller::{Answers, Controller, ControllerError},
     directories::Directories,
 };
-use crate::protocol::ReadyCharm;
+use crate::{helper::Part, protocol::ReadyCharm};
 
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
@@ -102,6 +102,7 @@ struct Compiler {
 impl Compile for Compiler {
     fn compile<'a>(
         &'a self,
+        _: Part,
         component: &'a Path,
         output: &'a Path,
     ) -> BoxFuture<'a, Result<(), CompileError>> {

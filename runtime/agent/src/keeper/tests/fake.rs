@@ -32,6 +32,7 @@ use uuid::Uuid;
 use crate::{
     clock::BootTime,
     fence::RunnerPlaces,
+    helper::Part,
     keeper::{
         charms::Charms,
         compile::{Compile, CompileError},
@@ -165,7 +166,7 @@ impl Controller for FakeController {
 struct NoCompiler;
 
 impl Compile for NoCompiler {
-    fn compile<'a>(&'a self, _: &'a Path, _: &'a Path) -> BoxFuture<'a, Result<(), CompileError>> {
+    fn compile<'a>(&'a self, _: Part, _: &'a Path, _: &'a Path) -> BoxFuture<'a, Result<(), CompileError>> {
         async { Err(CompileError::Host("no compiler here".to_owned())) }.boxed()
     }
 }

@@ -240,6 +240,7 @@ impl Stage {
                     component: charm.component,
                     directory,
                     artefact: Some(charm.artefact.clone()),
+                    modules: Vec::new(),
                 };
                 self.answer(id, CallOutcome::Charm(ready)).await;
             }
