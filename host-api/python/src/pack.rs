@@ -85,7 +85,7 @@ impl Packer {
         let charmcraft =
             contents.get("charmcraft.yaml").map(|text| String::from_utf8_lossy(text).into_owned());
         let parts = Parts::of(charmcraft.as_deref().unwrap_or_default())?;
-        let (errors, mut told) = split(parts.findings.clone());
+        let (errors, mut told) = split([parts.findings.clone(), parts.missing(directory)].concat());
         if !errors.is_empty() {
             return Err(PythonError::CannotRun(errors));
         }

@@ -22,6 +22,9 @@ const PROGRAM: &str = "src/charm.py";
 /// What builds packages, and is no dependency of a charm's.
 const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
 
+/// Plugins whose work is done here, or is none.
+const DONE: [&str; 7] = ["charm", "python", "poetry", "uv", "dump", "nil", "bundle"];
+
 /// What parts ask for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
@@ -31,6 +34,8 @@ pub(crate) struct Parts {
     pub(crate) packages: Vec<String>,
     /// Files and directories of the charm's that go along, and where they go.
     files: Vec<(String, String)>,
+    /// What is to be told of each of these if it is not there.
+    missing: Vec<Finding>,
     /// What is not done, or cannot be.
     pub(crate) findings: Vec<Finding>,
 }
@@ -52,10 +57,20 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Puts what goes along into an archive.
+    /// What is asked for and is not in the charm's directory: an error, unless something that is not done here makes it.
+    pub(crate) fn missing(&self, directory: &Path) -> Vec<Finding> {
+        let files = self.files.iter().zip(&self.missing);
+        let missing = files.filter(|((from, _), _)| fs::symlink_metadata(directory.join(from)).is_err());
+        missing.map(|(_, finding)| finding.clone()).collect()
+    }
+
+    /// Puts what goes along into an archive, as far as it is there.
     pub(crate) fn add_files(&self, directory: &Path, contents: &mut Contents) -> Result<(), PythonError> {
         for (from, to) in &self.files {
             let path = directory.join(from);
+            if fs::symlink_metadata(&path).is_err() {
+                continue;
+            }
             let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
             let real = within(directory, from)?;
             if real.is_file() {
@@ -160,9 +175,7 @@ impl Reader<'_> {
         let organize = self.part.get("organize").and_then(Value::as_object).cloned().unwrap_or_default();
         for (from, to) in &organize {
             match to.as_str().filter(|to| is_plain(from) && is_plain(to)) {
-                Some(to) => {
-                    self.parts.files.push((below(&source, from), to.trim_end_matches('/').to_owned()))
-                }
+                Some(to) => self.take("organize", below(&source, from), to.trim_end_matches('/').to_owned()),
                 None => self.warn("organize", &format!("{from} is no plain path, and stays out")),
             }
         }
@@ -173,7 +186,7 @@ impl Reader<'_> {
                 "source",
                 "of the charm's whole directory src, lib, templates, files and assets go along: name others by `prime`",
             ),
-            (false, source) if organize.is_empty() => self.parts.files.push((source.to_owned(), String::new())),
+            (false, source) if organize.is_empty() => self.take("source", source.to_owned(), String::new()),
             (false, _) => {}
         }
     }
@@ -184,13 +197,30 @@ impl Reader<'_> {
             match is_plain(&path) {
                 true => {
                     let place = path.trim_end_matches('/').to_owned();
-                    self.parts.files.push((below(source, &place), place));
+                    self.take("prime", below(source, &place), place);
                 }
                 false => {
                     self.warn("prime", &format!("{path} is no plain path: patterns count for nothing here"))
                 }
             }
         }
+    }
+
+    /// A file or directory that goes along.
+    fn take(&mut self, key: &str, from: String, to: String) {
+        let message = format!("{from} is not in the charm's directory");
+        let severity = if self.makes() { Severity::Warning } else { Severity::Error };
+        let missing = self.finding(key, severity, &message);
+        self.parts.files.push((from, to));
+        self.parts.missing.push(missing);
+    }
+
+    /// Whether something makes files for this part that is not done here, and told as such.
+    fn makes(&self) -> bool {
+        let plugin = self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name);
+        let others =
+            ["override-build", "override-prime", "override-pull", "override-stage", "stage-packages"];
+        !DONE.contains(&plugin) || others.iter().any(|key| self.part.contains_key(*key))
     }
 
     fn requirements(&mut self, key: &str) {
@@ -227,9 +257,13 @@ impl Reader<'_> {
     }
 
     fn find(&mut self, key: &str, severity: Severity, message: &str) {
+        let finding = self.finding(key, severity, message);
+        self.parts.findings.push(finding);
+    }
+
+    fn finding(&self, key: &str, severity: Severity, message: &str) -> Finding {
         let message = format!("part {}, {key}: {message}", self.name);
-        let line = line_of(self.text, self.name, key);
-        self.parts.findings.push(Finding { file: FILE.to_owned(), line, severity, message });
+        Finding { file: FILE.to_owned(), line: line_of(self.text, self.name, key), severity, message }
     }
 }
 
@@ -327,6 +361,22 @@ mod tests {
             ["LICENSE", "b/a.txt", "sub/x", "y"]
         );
         assert_eq!(parts.findings.len(), 1, "{:?}", parts.findings);
+
+        // What a plugin would make that is not run here is told, and what nobody makes is a mistake.
+        let text = "parts:\n  made: {plugin: go, prime: [usr/bin/tool, LICENSE]}\n  typo:\n    plugin: nil\n    prime: [LICENCE]\n";
+        let parts = Parts::of(text).unwrap();
+        let missing: Vec<_> =
+            parts.missing(&charm).iter().map(|found| format!("{:?} {found}", found.severity)).collect();
+        assert_eq!(
+            missing,
+            [
+                "Warning charmcraft.yaml:2: part made, prime: usr/bin/tool is not in the charm's directory",
+                "Error charmcraft.yaml:5: part typo, prime: LICENCE is not in the charm's directory",
+            ]
+        );
+        let mut contents = Contents::default();
+        parts.add_files(&charm, &mut contents).unwrap();
+        assert_eq!(contents.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["LICENSE"]);
 
         // A link leads nowhere else.
         std::os::unix::fs::symlink("/etc", charm.join("etc")).unwrap();
