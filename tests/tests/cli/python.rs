@@ -70,9 +70,32 @@ fn two_related_charms_do_what_they_do_on_juju() -> anyhow::Result<()> {
     assert_eq!(failed.code, Some(1));
     assert!(failed.stdout.contains("there is no account x"), "{failed:?}");
 
+    a_hostile_neighbour_is_stopped(&periapt)?;
+
     // Logged as the charm's own.
     let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "accounts/0"])?;
     assert!(log.contains("INFO unit.accounts/0.juju-log account portal-1 was given out"), "{log}");
+    Ok(())
+}
+
+/// Beside others in a model, on an agent: its attacks one by one are in `hostile_python.rs`.
+fn a_hostile_neighbour_is_stopped(periapt: &Installation) -> anyhow::Result<()> {
+    periapt.ok(["model-config", "automatically-retry-hooks=false", "hook-cpu-budget=2s"])?;
+    packed("python-hostile", periapt.path())?;
+    periapt.ok(["deploy", "./python-hostile.charm", "hostile", "-n", "3"])?;
+    periapt.wait_for(["application", "hostile", "--status", "active"])?;
+    // All three compute for ever, at the same time, and the neighbours are asked meanwhile.
+    periapt.ok(["config", "hostile", "mode=loop"])?;
+    let shown = task(periapt, "portal/0", &["show"])?;
+    assert!(text(&shown, "/results/page")?.starts_with("Portal\n"), "{shown}");
+    for unit in ["hostile/0", "hostile/1", "hostile/2"] {
+        periapt.wait_for(["unit", unit, "--status", "error"])?;
+        let shown = periapt.json(["show-unit", unit])?[unit].clone();
+        let operation = text(&shown, "/operation")?;
+        assert!(operation.contains("cpu budget exceeded"), "{operation}");
+        assert_eq!(shown["opened-ports"], json!([]), "what a stopped hook asked for did not happen");
+    }
+    assert_eq!(message(periapt, "portal/0")?, "Portal: signed in as portal-1");
     Ok(())
 }
 
