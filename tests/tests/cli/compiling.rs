@@ -29,6 +29,7 @@ fn limits() -> Value {
         "cpu-seconds": 300,
         "component": 16 << 20,
         "output": 64 << 20,
+        "part": "component",
         "keeper": std::process::id(),
     })
 }
@@ -50,7 +51,7 @@ fn compiled(limits: &Value, component: &[u8]) -> anyhow::Result<Output> {
     Ok(helper.wait_with_output()?)
 }
 
-fn with(key: &str, value: u64) -> Value {
+fn with(key: &str, value: impl Into<Value>) -> Value {
     let mut limits = limits();
     if let Some(limits) = limits.as_object_mut() {
         limits.insert(key.to_owned(), value.into());
@@ -70,6 +71,19 @@ fn within_its_limits_a_component_is_compiled() -> anyhow::Result<()> {
     let output = compiled(&limits(), &component()?)?;
     assert!(output.status.success() && output.stderr.is_empty(), "{:?}", output.stderr);
     assert!(output.stdout.len() > component()?.len(), "{} bytes of code", output.stdout.len());
+    Ok(())
+}
+
+#[test]
+fn a_module_is_compiled_without_the_component_that_it_is_from() -> anyhow::Result<()> {
+    // The smallest one: what says that it is a module, and of which version.
+    let module = b"\0asm\x01\0\0\0";
+    let output = compiled(&with("part", "module"), module)?;
+    assert!(output.status.success() && !output.stdout.is_empty(), "{output:?}");
+    for (part, other) in [("module", component()?.as_slice()), ("component", module)] {
+        let told = refused(&with("part", part), other)?;
+        assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
+    }
     Ok(())
 }
 

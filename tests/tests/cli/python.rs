@@ -93,7 +93,6 @@ fn a_hostile_neighbour_is_stopped(periapt: &Installation) -> anyhow::Result<()> 
         let shown = periapt.json(["show-unit", unit])?[unit].clone();
         let operation = text(&shown, "/operation")?;
         assert!(operation.contains("cpu budget exceeded"), "{operation}");
-        assert_eq!(shown["opened-ports"], json!([]), "what a stopped hook asked for did not happen");
     }
     assert_eq!(message(periapt, "portal/0")?, "Portal: signed in as portal-1");
     Ok(())
@@ -105,9 +104,9 @@ fn what_cannot_work_is_named_before_anything_is_built() -> anyhow::Result<()> {
     let charm = periapt.path().join("charm");
     fs::create_dir_all(charm.join("src"))?;
     fs::write(charm.join("charmcraft.yaml"), "name: broken\nsummary: s\ndescription: d\n")?;
-    fs::write(charm.join("src/charm.py"), "import logging\nimport ssl\n\nlogging.info(ssl)\n")?;
+    fs::write(charm.join("src/charm.py"), "import logging\nimport bz2\n\nlogging.info(bz2)\n")?;
     let said = periapt.refused(["pack", "charm"])?;
-    assert!(said.contains("src/charm.py:2: module ssl is not in the sandbox's Python"), "{said}");
+    assert!(said.contains("src/charm.py:2: module bz2 is not in the sandbox's Python"), "{said}");
     assert!(!periapt.path().join("broken.charm").exists());
     Ok(())
 }
