@@ -90,8 +90,8 @@ fn a_hostile_neighbour_is_stopped(periapt: &Installation) -> anyhow::Result<()> 
     assert!(text(&shown, "/results/page")?.starts_with("Portal\n"), "{shown}");
     for unit in ["hostile/0", "hostile/1", "hostile/2"] {
         periapt.wait_for(["unit", unit, "--status", "error"])?;
-        let shown = periapt.json(["show-unit", unit])?[unit].clone();
-        let operation = text(&shown, "/operation")?;
+        let shown = periapt.json(["show-unit", unit])?;
+        let operation = text(&shown, &format!("/{}/operation", unit.replace('/', "~1")))?;
         assert!(operation.contains("cpu budget exceeded"), "{operation}");
     }
     assert_eq!(message(periapt, "portal/0")?, "Portal: signed in as portal-1");
