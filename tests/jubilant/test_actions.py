@@ -59,6 +59,22 @@ def test_a_failed_action_keeps_what_it_said(juju: Juju):
     assert (task.stdout, task.stderr) == ('before the end\n', 'it hurts\n')
 
 
+@pytest.mark.parametrize(
+    'message', ['timed out waiting for primary', 'user x (not found)', 'the following task failed', 'ERROR: 100 %']
+)
+def test_what_an_action_says_of_its_failure_is_no_word_of_the_client(juju: Juju, message: str):
+    lines = [f'act: tool action-log "{message}"', f'act: tool action-fail "{message}"']
+    juju.config('probe', {'script': '\n'.join(lines)})
+    try:
+        with pytest.raises(jubilant.TaskError) as error:
+            juju.run('probe/0', 'act')
+    finally:
+        juju.config('probe', {'script': SCRIPT})
+    task = error.value.task
+    assert (task.status, task.message, task.return_code) == ('failed', message, 0)
+    assert [line.split(' UTC ')[1] for line in task.log] == [message]
+
+
 def test_a_crashed_action_says_why_on_its_standard_error(juju: Juju):
     with pytest.raises(jubilant.TaskError) as error:
         juju.run('probe/0', 'grouped')

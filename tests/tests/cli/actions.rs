@@ -34,7 +34,7 @@ fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
     );
     assert_eq!(
         task["results"],
-        json!({"greeting": {"text": "hello you", "times": "2"}, "return-code": 0, "stdout": "done\n", "stderr": ""})
+        json!({"greeting": {"text": "hello you", "times": "2"}, "return-code": 0, "stdout": "done\n"})
     );
     let log = task["log"][0].as_str().unwrap();
     assert!(log.ends_with(" +0000 UTC greeting you"), "{log}");
@@ -68,7 +68,7 @@ fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_task_that_fails_is_exit_code_1_with_its_results() -> anyhow::Result<()> {
+fn a_return_code_is_exit_code_1_and_a_failure_that_is_said_is_a_status() -> anyhow::Result<()> {
     let periapt = probes(
         "1",
         "act: tool action-set part=1\nact: complain oh no\nact: fail out of luck\nbeside: unhandled",
@@ -82,21 +82,22 @@ fn a_task_that_fails_is_exit_code_1_with_its_results() -> anyhow::Result<()> {
     );
     let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
     assert_eq!((&task["status"], &task["message"]), (&json!("failed"), &json!("out of luck")));
-    assert_eq!(task["results"], json!({"part": "1", "return-code": 1, "stdout": "", "stderr": "oh no\n"}));
+    assert_eq!(task["results"], json!({"part": "1", "return-code": 1, "stderr": "oh no\n"}));
 
-    // The typed door says that it failed, and ends well.
+    // The typed door says that it failed, and ends well: as in Juju that is told by the status and is no error.
     let done = periapt.run(["run", "probe/0", "greet", "times=0", "--format", "json"])?;
     let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
     assert_eq!(
-        (done.code, &task["message"], &task["results"]["return-code"]),
-        (Some(1), &json!("nobody was greeted"), &json!(0))
+        (done.code, &task["status"], &task["message"], &task["results"]["return-code"]),
+        (Some(0), &json!("failed"), &json!("nobody was greeted"), &json!(0))
     );
+    assert!(!done.stderr.contains("nobody was greeted"), "{}", done.stderr);
 
     let done = periapt.run(["run", "probe/0", "beside", "--format", "json"])?;
     let task = of(&serde_json::from_str(&done.stdout)?, "probe/0");
     assert_eq!(
-        (done.code, &task["message"]),
-        (Some(1), &json!("action not implemented on unit \"probe/0\""))
+        (done.code, &task["status"], &task["message"]),
+        (Some(1), &json!("failed"), &json!("action not implemented on unit \"probe/0\""))
     );
     // None of it put the unit in error.
     periapt.wait_for(["unit", "probe/0", "--status", "unknown"])?;

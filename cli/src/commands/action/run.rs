@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_client::ClientError;
 use periapt_host_api::{
     ActionOperationId, TaskId, UnitName,
-    action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews, TaskStatus, Turns},
+    action::{ActionReceiver, EnqueueOperation, EnqueuedOperation, TaskDetails, TaskNews, Turns},
     command::{Answer, Command, CommandResult},
 };
 use tokio::time::{Instant, sleep, timeout_at};
@@ -47,7 +47,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 ///
 /// UNIT/leader is whichever unit leads the application now. Values are read as YAML, and a dotted key leads into
 /// objects; what is given beside a file wins over it. Messages of the action are shown as they come. Exit code 1 means
-/// that a task failed, or that the wait was too short.
+/// that a task's return code is not 0, or that the wait was too short; an action that says itself that it failed ends
+/// with its message, the status `failed` and exit code 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -312,17 +313,15 @@ pub(super) fn print(
     Sink::new(output.as_deref(), color)?.write(&shown::tasks(format, tasks)?)
 }
 
-/// Fails if a task did, in Juju's words.
+/// Fails if a return code says so, in Juju's words. A task that failed by its action's own word, or was stopped, has a
+/// return code of 0 or none: its status tells that, and its message is never part of this error, because programs that
+/// drive Juju read errors for words such as `timed out`.
 pub(super) fn verdict(tasks: &[TaskDetails]) -> Result<()> {
     let failed: Vec<String> = tasks
         .iter()
-        .map(|task| (task, task.results.as_ref().map_or(1, |results| results.return_code)))
-        // A tool's exit code is a result, and whoever ran it wants to know.
-        .filter(|(task, code)| task.status != TaskStatus::Completed || *code != 0)
-        .map(|(task, code)| match code {
-            0 => format!(" - id \"{}\" {}: {}", task.id, task.status, task.message),
-            code => format!(" - id \"{}\" with return code {code}", task.id),
-        })
+        .filter_map(|task| Some((task.id, task.results.as_ref()?.return_code)))
+        .filter(|(_, code)| *code >= 1)
+        .map(|(id, code)| format!(" - id \"{id}\" with return code {code}"))
         .collect();
     match failed.as_slice() {
         [] => Ok(()),

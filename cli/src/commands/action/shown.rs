@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use periapt_host_api::{
-    action::{OperationDetails, Parameters, TaskDetails, TaskMessage, TaskStatus},
+    action::{OperationDetails, Parameters, TaskDetails, TaskMessage, TaskResults, TaskStatus},
     exec,
 };
 use serde::Serialize;
@@ -107,8 +107,11 @@ fn log(log: &[TaskMessage]) -> Vec<String> {
     log.iter().map(|entry| format!("{} {}", time(entry.at), entry.message)).collect()
 }
 
+/// What a task left. Juju leaves out streams to which nothing was written.
 fn results(task: &TaskDetails) -> Map<String, Value> {
-    task.results.as_ref().map(|results| results.to_json()).unwrap_or_default()
+    let mut results = task.results.as_ref().map(|results| results.to_json()).unwrap_or_default();
+    results.retain(|key, value| !matches!(key.as_str(), "stdout" | "stderr") || *value != "");
+    results
 }
 
 impl Timing {
@@ -181,25 +184,54 @@ pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<String> {
     }
 }
 
-/// One task's results alone; of several, each under its unit's name. What a tool printed is not indented, as in Juju.
+/// A task among several in plain form. Juju's fields, in its order; it drops what was written to the streams.
+#[derive(Debug, Clone, Serialize)]
+struct PlainTask {
+    id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    output: String,
+    status: TaskStatus,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stdout: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stderr: String,
+}
+
+impl PlainTask {
+    fn of(task: &TaskDetails) -> Result<Self> {
+        let output = match &task.results {
+            Some(results) if results.values.is_empty() => String::new(),
+            Some(results) => to_yaml(&results.values)?,
+            None => format!("Task {} {}\n", task.id, task.status),
+        };
+        let TaskResults { stdout, stderr, .. } = task.results.clone().unwrap_or_default();
+        Ok(Self {
+            id: task.id.to_string(),
+            message: task.message.clone(),
+            output,
+            status: task.status,
+            stdout,
+            stderr,
+        })
+    }
+}
+
+/// One task's results alone; of several, a map of their units. What tools printed stands under its unit's name, not
+/// indented, as in Juju.
 fn plain(tasks: &[TaskDetails]) -> Result<String> {
     if let [task] = tasks {
         return plain_task(task);
     }
-    let mut text = String::new();
     if tasks.iter().all(|task| task.action == exec::ACTION) {
+        let mut text = String::new();
         for task in tasks {
             text.push_str(&format!("{}:\n{}\n", task.unit, plain_task(task)?));
         }
         return Ok(text);
     }
-    for task in tasks {
-        text.push_str(&format!("{}:\n", task.unit));
-        for line in plain_task(task)?.lines() {
-            text.push_str(&format!("  {line}\n"));
-        }
-    }
-    Ok(text)
+    let by_unit = tasks.iter().map(|task| Ok((task.unit.to_string(), PlainTask::of(task)?)));
+    to_yaml(&by_unit.collect::<Result<BTreeMap<_, _>>>()?)
 }
 
 /// What the action set, then what it wrote.
@@ -228,7 +260,7 @@ pub(super) fn plain_task(task: &TaskDetails) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{ActionOperationId, TaskId, action::TaskResults};
+    use periapt_host_api::{ActionOperationId, TaskId};
     use serde_json::json;
 
     use super::*;
@@ -263,7 +295,7 @@ mod tests {
         let expected = json!({"app/0": {
             "id": "2",
             "log": ["2027-01-15 08:00:01 +0000 UTC half way"],
-            "results": {"return-code": 0, "size": "1M", "stdout": "done\n", "stderr": ""},
+            "results": {"return-code": 0, "size": "1M", "stdout": "done\n"},
             "status": "completed",
             "timing": {
                 "completed": "2027-01-15 08:00:02 +0000 UTC",
@@ -281,11 +313,21 @@ mod tests {
         assert_eq!(one, "size: 1M\ndone\n");
         let failed = tasks(Format::Plain, &[task("app/0", TaskStatus::Failed)]).unwrap();
         assert_eq!(failed, "Action id 2 failed: disk full\nsize: 1M\ndone\n");
-        let several = [task("app/0", TaskStatus::Completed), task("app/1", TaskStatus::Completed)];
-        assert_eq!(
-            tasks(Format::Plain, &several).unwrap(),
-            "app/0:\n  size: 1M\n  done\napp/1:\n  size: 1M\n  done\n"
-        );
+    }
+
+    #[test]
+    fn several_tasks_in_plain_form_are_a_map_of_their_units() {
+        let stopped = TaskDetails { results: None, ..task("app/2", TaskStatus::Aborted) };
+        let several = [task("app/0", TaskStatus::Completed), task("app/1", TaskStatus::Failed), stopped];
+        let shown = tasks(Format::Plain, &several).unwrap();
+        let expected = json!({
+            "app/0": {"id": "2", "output": "size: 1M\n", "status": "completed", "stdout": "done\n"},
+            "app/1": {
+                "id": "2", "message": "disk full", "output": "size: 1M\n", "status": "failed", "stdout": "done\n",
+            },
+            "app/2": {"id": "2", "output": "Task 2 aborted\n", "status": "aborted"},
+        });
+        assert_eq!(serde_saphyr::from_str::<Value>(&shown).unwrap(), expected, "{shown}");
     }
 
     #[test]
