@@ -29,7 +29,7 @@ def test_secrets_are_listed_in_the_order_in_which_they_were_made(juju: Juju, uri
     now = datetime.datetime.now(datetime.timezone.utc)
     assert now - first.created < datetime.timedelta(minutes=10) and first.created == first.updated
     assert (second.name, second.revision, second.description) == ('sec2', 2, 'Changed.')
-    assert juju.secrets(owner='nobody') == []
+    assert juju.secrets(owner='application-nobody') == []
     model = juju.cli('show-secret', 'sec1', '--format', 'json')
     assert list(json.loads(model)) == [uri.unique_identifier]
 
@@ -73,10 +73,16 @@ def test_a_secret_is_renamed_granted_to_a_charm_and_read_by_it(juju: Juju, uri, 
 
 def test_a_charms_secret_has_its_owner(juju: Juju, charm):
     juju.deploy(charm('tls-certificates'), 'ca')
-    juju.wait(lambda status: bool(juju.secrets(owner='ca')))
-    [secret] = juju.secrets(owner='ca')
+    juju.wait(lambda status: bool(juju.secrets(owner='application-ca')))
+    [secret] = juju.secrets(owner='application-ca')
     assert secret.owner == 'ca' and secret.name is None and secret.label
-    assert secret.rotation == 'yearly' or secret.expires is not None or secret.rotation == 'never'
+    assert (secret.rotation, secret.expires) == ('yearly', None)
+    # Without a tag, which Juju refuses.
+    assert juju.secrets(owner='ca') == [secret] and juju.secrets(owner='unit-ca-0') == []
+    users = juju.secrets(owner=f'model-{juju.show_model().model_uuid}')
+    assert {user.owner for user in users} == {'<model>'}
+    with pytest.raises(jubilant.CLIError, match='invalid owner "a b"'):
+        juju.secrets(owner='a b')
 
 
 def test_removed_and_unknown_secrets_are_errors(juju: Juju, uri):

@@ -1,13 +1,17 @@
 //! `secrets`
 
+use std::str::FromStr;
+
 use clap::Args;
-use periapt_client::ClientError;
-use periapt_host_api::ModelUuid;
+use periapt_host_api::{
+    ModelUuid,
+    secret::{SecretOwner, SecretReader},
+};
 use serde::{Serialize, Serializer};
 
-use super::show::{OF_MODEL, Shown};
+use super::show::Shown;
 use crate::{
-    context::{Context, Model, ModelArg},
+    context::{Context, ModelArg},
     error::Result,
     output::{OutputArgs, Table, to_the_second},
 };
@@ -16,16 +20,65 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "list-secrets",
-    after_help = "Examples:\n  periapt secrets\n  periapt secrets --format json\n  periapt secrets --owner mysql"
+    after_help = "Examples:\n  periapt secrets\n  periapt secrets --format json\n  periapt secrets --owner application-mysql"
 )]
 pub(crate) struct Secrets {
-    /// Only those of this application or unit, or of the model's users, by its UUID
-    #[arg(long)]
-    owner: Option<String>,
+    /// Only those of this owner, by its tag: application-mysql, unit-mysql-0, or model-UUID for those of the model's
+    /// users; without the tag's kind, mysql or mysql/0
+    #[arg(long, value_name = "OWNER")]
+    owner: Option<Owner>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
     model: ModelArg,
+}
+
+/// Whose secrets are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Owner {
+    Users(ModelUuid),
+    Charm(SecretReader),
+}
+
+/// A tag, as in Juju; what is none is read as a name.
+impl FromStr for Owner {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::tagged(text).or_else(|| Self::named(text)).ok_or_else(|| {
+            format!("invalid owner {text:?}: write application-NAME, unit-NAME-NUMBER or model-UUID")
+        })
+    }
+}
+
+impl Owner {
+    fn tagged(text: &str) -> Option<Self> {
+        match text.split_once('-')? {
+            ("application", name) => name.parse().ok().map(SecretReader::Application).map(Self::Charm),
+            ("unit", unit) => {
+                let (application, number) = unit.rsplit_once('-')?;
+                let unit = format!("{application}/{number}").parse().ok()?;
+                Some(Self::Charm(SecretReader::Unit(unit)))
+            }
+            ("model", uuid) => uuid.parse().ok().map(Self::Users),
+            _ => None,
+        }
+    }
+
+    fn named(text: &str) -> Option<Self> {
+        let uuid = text.parse().ok().map(Self::Users);
+        uuid.or_else(|| text.parse().ok().map(Self::Charm))
+    }
+
+    /// Whether a secret of a model is of this owner.
+    fn has(&self, secret: &SecretOwner, model: ModelUuid) -> bool {
+        match (self, secret) {
+            (Self::Users(uuid), SecretOwner::Model) => *uuid == model,
+            (Self::Charm(SecretReader::Application(name)), SecretOwner::Application(owner)) => name == owner,
+            (Self::Charm(SecretReader::Unit(name)), SecretOwner::Unit(owner)) => name == owner,
+            _ => false,
+        }
+    }
 }
 
 /// Secrets by their ids, in the order in which they were made.
@@ -43,15 +96,11 @@ impl Secrets {
         let mut secrets = model.client().secrets(&model.selector).await?;
         // Ids are drawn at random; Juju's tell when they were made, and its listing is in order of them.
         secrets.sort_by_key(|secret| secret.created_at);
-        let owner = match &self.owner {
-            Some(owner) => Some(self.owner_in(&model, owner).await?),
-            None => None,
-        };
-        let rows: Vec<_> = secrets
-            .iter()
-            .map(|secret| (secret, Shown::of(secret, false)))
-            .filter(|(_, shown)| owner.as_ref().is_none_or(|owner| shown.owner == *owner))
-            .collect();
+        if let Some(owner) = &self.owner {
+            let uuid = model.client().model(&model.selector).await?.uuid;
+            secrets.retain(|secret| owner.has(&secret.owner, uuid));
+        }
+        let rows: Vec<_> = secrets.iter().map(|secret| (secret, Shown::of(secret, false))).collect();
         let shown = Listing(rows.iter().map(|(secret, shown)| (secret.id.to_string(), shown)).collect());
         self.output.print(context.color, &shown, |_| {
             let mut table =
@@ -69,10 +118,37 @@ impl Secrets {
             table.render()
         })
     }
-    /// An owner as the listing writes it.
-    async fn owner_in(&self, model: &Model, owner: &str) -> Result<String, ClientError> {
-        let Ok(uuid) = owner.parse::<ModelUuid>() else { return Ok(owner.to_owned()) };
-        let this = model.client().model(&model.selector).await?.uuid == uuid;
-        Ok(if this { OF_MODEL.to_owned() } else { owner.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_a_tag_or_a_name() {
+        let uuid = "3f1a2d54-3b1c-4d52-8a34-0f6c0e1d2b3c";
+        let model: ModelUuid = uuid.parse().unwrap();
+        let application = |name: &str| SecretOwner::Application(name.parse().unwrap());
+        let unit = |name: &str| SecretOwner::Unit(name.parse().unwrap());
+        for (text, owner) in [
+            ("application-my-sql", application("my-sql")),
+            ("my-sql", application("my-sql")),
+            ("unit-my-sql-10", unit("my-sql/10")),
+            ("my-sql/10", unit("my-sql/10")),
+            // No tag, and so a name.
+            ("unit-tests", application("unit-tests")),
+            (&format!("model-{uuid}"), SecretOwner::Model),
+            (uuid, SecretOwner::Model),
+        ] {
+            let found: Owner = text.parse().unwrap();
+            assert!(found.has(&owner, model), "{text}");
+            assert!(!found.has(&application("other"), model), "{text}");
+        }
+        for text in ["", "My SQL", "mysql/", "unit-mysql-0x/", "<model>"] {
+            let error = text.parse::<Owner>().unwrap_err();
+            assert!(error.starts_with("invalid owner "), "{error}");
+        }
+        let other = "model-00000000-0000-4000-8000-000000000000".parse::<Owner>().unwrap();
+        assert!(!other.has(&SecretOwner::Model, model));
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The owner of secrets of a model's users.
-pub(super) const OF_MODEL: &str = "<model>";
+const OF_MODEL: &str = "<model>";
 
 /// The forms of `show-secret`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
