@@ -1,6 +1,8 @@
 //! What every command has: the client's data, and the way to the controller and the model that are meant.
 
-use std::{env, fmt, str::FromStr};
+mod environment;
+
+use std::{fmt, str::FromStr};
 
 use clap::Args;
 use periapt_client::{Client, Identity, Options};
@@ -12,26 +14,25 @@ use periapt_host_api::{
 
 use crate::{
     data::{ClientData, ControllerEntry, ControllerName, DataDir},
-    error::{Explain as _, Failure, Result},
+    error::{Failure, Result},
     output::{ColorChoice, note},
 };
 
-/// The variable that names the controller, where no option does.
-const CONTROLLER_VARIABLE: &str = "PERIAPT_CONTROLLER";
+pub(crate) use environment::Environment;
 
 /// The options of commands about one model.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ModelArg {
-    /// The model, if not the current one: NAME, USER/NAME, or either after CONTROLLER:
-    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL", env = "PERIAPT_MODEL")]
+    /// The model, if not that of $PERIAPT_MODEL or the current one: NAME, USER/NAME, or either after CONTROLLER:
+    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL")]
     pub(crate) model: Option<ModelRef>,
 }
 
 /// The options of commands about a controller.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ControllerArg {
-    /// The controller, if not the current one
-    #[arg(short, long, value_name = "NAME", env = CONTROLLER_VARIABLE)]
+    /// The controller, if not that of $PERIAPT_CONTROLLER or the current one
+    #[arg(short, long, value_name = "NAME")]
     pub(crate) controller: Option<ControllerName>,
 }
 
@@ -64,6 +65,8 @@ impl FromStr for ModelRef {
 pub(crate) struct Context {
     /// The client's data.
     pub(crate) data: DataDir,
+    /// Where commands go if no option says it.
+    pub(crate) environment: Environment,
     /// Whether output is coloured.
     pub(crate) color: ColorChoice,
     /// Whether to say only what was asked for.
@@ -101,14 +104,12 @@ impl Context {
     /// The named controller, or the current one.
     pub(crate) fn controller(&self, named: Option<&ControllerName>) -> Result<Controller> {
         let data = ClientData::read(&self.data)?;
-        let from_environment = match (named, env::var(CONTROLLER_VARIABLE)) {
-            (None, Ok(name)) if !name.is_empty() => {
-                Some(name.parse().explain(|| CONTROLLER_VARIABLE.to_owned())?)
-            }
-            _ => None,
+        let named = match named {
+            Some(name) => Some(name.clone()),
+            None => self.environment.controller()?,
         };
-        let name = named.or(from_environment.as_ref()).or(data.current_controller.as_ref());
-        let name = name.cloned().ok_or_else(|| match data.controllers.is_empty() {
+        let name = named.or_else(|| data.current_controller.clone());
+        let name = name.ok_or_else(|| match data.controllers.is_empty() {
             true => Failure::new("there is no controller yet").with_hint("`periapt bootstrap` makes one"),
             false => Failure::new("no controller is selected")
                 .with_hint("`periapt controllers` lists them, `periapt switch CONTROLLER` selects one"),
@@ -118,12 +119,20 @@ impl Context {
         Ok(Controller { name, entry, client })
     }
 
+    /// The model that an option names, or else the environment.
+    pub(crate) fn named(&self, option: Option<&ModelRef>) -> Result<Option<ModelRef>> {
+        match option {
+            Some(named) => Ok(Some(named.clone())),
+            None => self.environment.model(),
+        }
+    }
+
     /// The named model, or the current one.
     pub(crate) fn model(&self, arg: &ModelArg) -> Result<Model> {
-        let named = arg.model.as_ref();
-        let controller = self.controller(named.and_then(|named| named.controller.as_ref()))?;
+        let named = self.named(arg.model.as_ref())?;
+        let controller = self.controller(named.as_ref().and_then(|named| named.controller.as_ref()))?;
         let selector = match (named, &controller.entry.current_model) {
-            (Some(named), _) => named.model.clone(),
+            (Some(named), _) => named.model,
             (None, Some(current)) => ModelSelector::Name(current.clone()),
             (None, None) => {
                 return Err(Failure::new(format!("no model of controller {} is selected", controller.name))

@@ -22,7 +22,7 @@ use clap::Parser as _;
 
 use args::{Cli, Command};
 use commands::agent::Agent;
-use context::Context;
+use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
 use output::note;
@@ -66,7 +66,12 @@ fn failed(failure: &Failure) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
-    let context = Context { data: DataDir::from_environment()?, color: cli.color(), quiet: cli.quiet };
+    let context = Context {
+        data: DataDir::from_environment()?,
+        environment: Environment::of_process(),
+        color: cli.color(),
+        quiet: cli.quiet,
+    };
     let mut runtime = match cli.command.is_service() {
         true => tokio::runtime::Builder::new_multi_thread(),
         false => tokio::runtime::Builder::new_current_thread(),

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{Kind, Words};
 use crate::{
-    context::{Context, Controller, Model},
+    context::{Context, Controller, Environment, Model},
     data::{ClientData, DataDir},
     error::{Explain as _, Failure, Result},
     output::ColorChoice,
@@ -18,7 +18,12 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// All names of these kinds, as far as the line says where. Fails where the controller does not answer in time.
 pub(super) fn names(kinds: &[Kind], words: &Words) -> Result<Vec<String>> {
-    let context = Context { data: DataDir::from_environment()?, color: ColorChoice::Never, quiet: true };
+    let context = Context {
+        data: DataDir::from_environment()?,
+        environment: Environment::of_process(),
+        color: ColorChoice::Never,
+        quiet: true,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.explain(|| "cannot start".to_owned())?;
     runtime.block_on(async {

@@ -15,14 +15,13 @@ impl Words {
         Self(words.skip_while(|word| word != "--").skip(1).collect())
     }
 
-    /// The model that the line names; else the environment's, or the current one.
+    /// The model that the line names, if any.
     pub(super) fn model(&self) -> ModelArg {
         let after = |at: usize| self.0.get(at + 1).cloned();
         let named = self.0.iter().enumerate().find_map(|(at, word)| match word.as_str() {
             "-m" | "--model" => after(at),
             word => word.strip_prefix("--model=").or_else(|| word.strip_prefix("-m")).map(str::to_owned),
         });
-        let named = named.or_else(|| env::var("PERIAPT_MODEL").ok());
         ModelArg { model: named.and_then(|text| text.parse::<ModelRef>().ok()) }
     }
 

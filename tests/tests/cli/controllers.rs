@@ -1,5 +1,6 @@
 //! Controllers: made, killed, started again, selected, removed.
 
+use anyhow::Context as _;
 use periapt_tests::{Installation, signal};
 
 #[test]
@@ -103,5 +104,45 @@ fn a_controller_in_the_foreground_stops_when_told_to() -> anyhow::Result<()> {
         assert!(error.contains("another"), "{error}");
         assert_eq!(controller.end(signal)?, Some(0));
     }
+    Ok(())
+}
+
+#[test]
+fn the_environment_says_where_commands_go_unless_it_is_empty_or_an_option_does() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    for name in ["one", "two"] {
+        periapt.ok(["bootstrap", name, "--no-agent"])?;
+        periapt.ok(["add-model", "a"])?;
+        periapt.ok(["add-model", "b"])?;
+    }
+    let run = |arguments: &[&str], controller: &str, model: &str| {
+        let mut command = periapt.command(arguments);
+        command.env("PERIAPT_CONTROLLER", controller).env("PERIAPT_MODEL", model).output()
+    };
+    let said = |arguments: &[&str], controller: &str, model: &str| -> anyhow::Result<String> {
+        let output = run(arguments, controller, model)?;
+        Ok(String::from_utf8([output.stdout, output.stderr].concat())?)
+    };
+    let shown = |arguments: &[&str], controller: &str, model: &str| -> anyhow::Result<(String, String)> {
+        let output = run(&[arguments, &["--format", "json"]].concat(), controller, model)?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).context(error)?;
+        let part = |name: &str| status["model"][name].as_str().unwrap_or_default().to_owned();
+        Ok((part("controller"), part("name")))
+    };
+    let at = |controller: &str, model: &str| (controller.to_owned(), model.to_owned());
+    assert_eq!(shown(&["status"], "", "")?, at("two", "b"));
+    assert_eq!(shown(&["status"], "", "a")?, at("two", "a"));
+    assert_eq!(shown(&["status"], "one", "a")?, at("one", "a"));
+    assert_eq!(shown(&["status"], "two", "one:a")?, at("one", "a"));
+    assert_eq!(shown(&["status", "-m", "b"], "one", "a")?, at("one", "b"));
+    // A model that is named is meant, whatever the environment names.
+    assert_eq!(said(&["wait-for", "model", "a", "--timeout", "30s"], "one", "no-such-model")?, "");
+    assert!(
+        said(&["wait-for", "model", "--timeout", "30s"], "one", "no-such-model")?.contains("no-such-model")
+    );
+    assert!(said(&["controllers"], "", "::")?.starts_with("Controller"), "it goes by no model");
+    assert!(said(&["status"], "", "::")?.starts_with("ERROR PERIAPT_MODEL: "));
+    assert!(said(&["models"], "a b", "")?.starts_with("ERROR PERIAPT_CONTROLLER: "));
     Ok(())
 }

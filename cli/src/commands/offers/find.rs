@@ -47,7 +47,7 @@ pub(crate) struct FindOffers {
     #[command(flatten)]
     output: OutputArgs,
     /// Ask this model's controller, if no other is named
-    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL", env = "PERIAPT_MODEL")]
+    #[arg(short, long, value_name = "[CONTROLLER:][USER/]MODEL")]
     model: Option<ModelRef>,
 }
 
@@ -132,8 +132,8 @@ impl FindOffers {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let text = self.within.or(self.url).unwrap_or_default();
         let within = Within::parse(&text)?;
-        let of_model = self.model.as_ref().and_then(|model| model.controller.as_ref());
-        let controller = context.controller(within.controller.as_ref().or(of_model))?;
+        let of_model = context.named(self.model.as_ref())?.and_then(|model| model.controller);
+        let controller = context.controller(within.controller.as_ref().or(of_model.as_ref()))?;
         let fits = |offer: &OfferDetails| {
             let named = [&within.offer, &self.offer].into_iter().flatten().all(|name| offer.name == *name);
             let speaks = |name: &InterfaceName| offer.endpoints.values().any(|it| it.interface == *name);

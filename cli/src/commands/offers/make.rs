@@ -75,7 +75,7 @@ impl FromStr for Endpoints {
 impl Offer {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let Endpoints { model, application, endpoints } = self.endpoints;
-        let mut arg = self.model;
+        let mut arg = ModelArg { model: context.named(self.model.model.as_ref())? };
         let of_model = arg.model.as_ref().and_then(|named| named.controller.clone());
         let controller = self.controller.or(of_model);
         if let Some(model) = model.or_else(|| arg.model.as_ref().map(|named| named.model.clone())) {

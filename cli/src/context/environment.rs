@@ -1,0 +1,75 @@
+//! What the environment says of where commands go.
+
+use std::{env, ffi::OsString};
+
+use super::ModelRef;
+use crate::{
+    data::ControllerName,
+    error::{Explain as _, Result},
+};
+
+/// The variable that names the controller, where no option does.
+const CONTROLLER_VARIABLE: &str = "PERIAPT_CONTROLLER";
+
+/// The variable that names the model, where no option does.
+const MODEL_VARIABLE: &str = "PERIAPT_MODEL";
+
+/// Where commands go if no option says it. A variable that is empty counts as one that is not set; what is in one is
+/// wrong only for commands that go by it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    controller: Option<String>,
+    model: Option<String>,
+}
+
+impl Environment {
+    /// That of this process.
+    pub(crate) fn of_process() -> Self {
+        Self::read(|name| env::var_os(name))
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name| {
+            variable(name).map(|text| text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
+        };
+        Self { controller: set(CONTROLLER_VARIABLE), model: set(MODEL_VARIABLE) }
+    }
+
+    /// The controller that is named.
+    pub(crate) fn controller(&self) -> Result<Option<ControllerName>> {
+        let parsed = self.controller.as_ref().map(|text| text.parse::<ControllerName>()).transpose();
+        parsed.explain(|| CONTROLLER_VARIABLE.to_owned())
+    }
+
+    /// The model that is named.
+    pub(crate) fn model(&self) -> Result<Option<ModelRef>> {
+        let parsed = self.model.as_ref().map(|text| text.parse::<ModelRef>()).transpose();
+        parsed.explain(|| MODEL_VARIABLE.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(controller: &str, model: &str) -> Environment {
+        let (controller, model) = (controller.to_owned(), model.to_owned());
+        Environment::read(move |name| match name {
+            CONTROLLER_VARIABLE => Some(controller.clone().into()),
+            MODEL_VARIABLE => Some(model.clone().into()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn what_is_empty_is_not_set_and_what_is_wrong_is_told_where_it_counts() {
+        let nothing = environment("", "");
+        assert_eq!((nothing.controller().unwrap(), nothing.model().unwrap()), (None, None));
+        let both = environment("staging", "local:blog");
+        assert_eq!(both.controller().unwrap().unwrap().as_str(), "staging");
+        assert_eq!(both.model().unwrap(), Some("local:blog".parse().unwrap()));
+        let wrong = environment("a b", "::");
+        assert!(wrong.controller().unwrap_err().to_string().starts_with("PERIAPT_CONTROLLER: "));
+        assert!(wrong.model().unwrap_err().to_string().starts_with("PERIAPT_MODEL: "));
+    }
+}
