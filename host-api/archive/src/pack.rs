@@ -156,8 +156,11 @@ impl Contents {
         Ok(())
     }
 
-    /// Reads a file, as long as all together are no more than an archive takes.
-    fn take(&mut self, place: String, path: &Path) -> Result<(), PackError> {
+    /// Reads a file into a path of the archive, as long as all together are no more than an archive takes.
+    ///
+    /// # Errors
+    /// What is no file, what cannot be read, and more than an archive takes.
+    pub fn take(&mut self, place: String, path: &Path) -> Result<(), PackError> {
         if self.files.len() >= MAX_ENTRIES {
             return Err(PackError::TooMany(path.parent().unwrap_or(path).to_owned()));
         }

@@ -12,7 +12,7 @@ use crate::{
     component::Stage,
     kept::{self, Kept},
     metadata,
-    parts::{self, Parts},
+    parts::Parts,
     python::Python,
     shim,
     tools::{COMPONENTIZE, Tools},
@@ -112,8 +112,7 @@ impl Packer {
         let packing = Packing { python: &python, package: &package };
         at(Step::Dependencies);
         let venv = charm.join("venv");
-        let required = requirements(directory, &parts, &below("requires"))?;
-        let vendored = packing.vendor(required.as_deref().unwrap_or(directory), &venv)?;
+        let vendored = packing.vendor(directory, &parts, &venv)?;
         told.extend(vendored.findings.iter().cloned());
         contents.add(&venv, "venv")?;
 
@@ -167,30 +166,6 @@ fn split(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
     findings.into_iter().partition(|finding| finding.severity == Severity::Error)
 }
 
-/// Where parts ask for other requirements than there are by default: a directory with these in one file.
-fn requirements(directory: &Path, parts: &Parts, place: &Path) -> Result<Option<PathBuf>, PythonError> {
-    let default = "requirements.txt".to_owned();
-    let mut files = parts.requirements.clone();
-    if files.is_empty() && parts.packages.is_empty() {
-        return Ok(None);
-    }
-    if files.is_empty() && directory.join(&default).is_file() {
-        files.push(default.clone());
-    }
-    let mut text = String::new();
-    for file in files {
-        let path = parts::within(directory, &file)?;
-        let read = fs::read_to_string(&path).map_err(|source| PythonError::Io { path, source })?;
-        text.push_str(&read);
-        text.push('\n');
-    }
-    text.extend(parts.packages.iter().map(|package| format!("{package}\n")));
-    let path = place.join(default);
-    let written = fs::create_dir_all(place).and_then(|()| fs::write(&path, text));
-    written.map_err(|source| PythonError::Io { path, source })?;
-    Ok(Some(place.to_owned()))
-}
-
 fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {
     for (path, content) in contents.iter() {
         let path: PathBuf = directory.join(path);
@@ -198,32 +173,4 @@ fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {
         made.and_then(|()| fs::write(&path, content)).map_err(|source| PythonError::Io { path, source })?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requirements_of_parts_are_one_file_and_none_from_elsewhere() {
-        let place = tempfile::tempdir().unwrap();
-        let charm = fs::canonicalize(place.path()).unwrap();
-        fs::write(charm.join("requirements.txt"), "ops").unwrap();
-        fs::write(charm.join("more.txt"), "jinja2\n").unwrap();
-        std::os::unix::fs::symlink("/etc/hostname", charm.join("away.txt")).unwrap();
-        let of = |parts: &str| {
-            let parts = Parts::of(parts).unwrap();
-            let made = requirements(&charm, &parts, &charm.join("stage"))?;
-            Ok::<_, PythonError>(
-                made.map(|place| fs::read_to_string(place.join("requirements.txt")).unwrap()),
-            )
-        };
-        assert_eq!(of("parts: {charm: {source: .}}").unwrap(), None);
-        let packages = of("parts: {charm: {charm-python-packages: [pyyaml]}}").unwrap();
-        assert_eq!(packages.as_deref(), Some("ops\npyyaml\n"));
-        let files = of("parts: {charm: {charm-requirements: [more.txt]}}").unwrap();
-        assert_eq!(files.as_deref(), Some("jinja2\n\n"));
-        let error = of("parts: {charm: {charm-requirements: [away.txt]}}").unwrap_err().to_string();
-        assert!(error.contains("leads out of the charm's directory"), "{error}");
-    }
 }

@@ -74,7 +74,7 @@ impl Parts {
             let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
             let real = within(directory, from)?;
             if real.is_file() {
-                contents.insert(to.clone(), fs::read(&real).map_err(failed)?);
+                contents.take(to.clone(), &real)?;
                 continue;
             }
             for entry in fs::read_dir(&real).map_err(failed)? {
@@ -83,9 +83,7 @@ impl Parts {
                 let place = if to.is_empty() { name } else { format!("{to}/{name}") };
                 match entry.file_type().map_err(failed)? {
                     kind if kind.is_dir() => contents.add(&entry.path(), &place)?,
-                    kind if kind.is_file() => {
-                        contents.insert(place, fs::read(entry.path()).map_err(failed)?);
-                    }
+                    kind if kind.is_file() => contents.take(place, &entry.path())?,
                     _ => {
                         return Err(failed(io::Error::other(format!(
                             "{place} is neither file nor directory"
@@ -99,7 +97,7 @@ impl Parts {
 }
 
 /// Where a path of a charm's leads, which is nowhere out of its directory.
-pub(crate) fn within(directory: &Path, path: &str) -> Result<PathBuf, PythonError> {
+fn within(directory: &Path, path: &str) -> Result<PathBuf, PythonError> {
     let path = directory.join(path);
     let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
     let real = fs::canonicalize(&path).map_err(failed)?;
@@ -383,5 +381,27 @@ mod tests {
         let parts = Parts::of("parts: {charm: {prime: [etc/hostname]}}\n").unwrap();
         let error = parts.add_files(&charm, &mut Contents::default()).unwrap_err().to_string();
         assert!(error.contains("leads out of the charm's directory"), "{error}");
+    }
+
+    #[test]
+    fn no_more_is_read_than_an_archive_takes_and_nothing_that_has_no_end() {
+        let place = tempfile::tempdir().unwrap();
+        let charm = fs::canonicalize(place.path()).unwrap();
+        fs::create_dir_all(charm.join("many/sub")).unwrap();
+        for file in ["a.bin", "many/b.bin", "many/sub/c.bin"] {
+            // Without a byte on the disk.
+            fs::File::create(charm.join(file)).unwrap().set_len(periapt_archive::MAX_UNPACKED + 1).unwrap();
+        }
+        std::os::unix::net::UnixListener::bind(charm.join("socket")).unwrap();
+        for (part, expected) in [
+            ("charm: {prime: [a.bin]}", "a.bin is too much"),
+            ("all: {plugin: dump, source: many}", "is too much"),
+            ("one: {plugin: dump, source: ., organize: {many/sub/c.bin: c.bin}}", "c.bin is too much"),
+            ("charm: {prime: [socket]}", "socket"),
+        ] {
+            let parts = Parts::of(&format!("parts: {{{part}}}\n")).unwrap();
+            let error = parts.add_files(&charm, &mut Contents::default()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{part}: {error}");
+        }
     }
 }

@@ -26,6 +26,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/metadata.py",
     "periapt_ops/packing/__init__.py",
     "periapt_ops/packing/__main__.py",
+    "periapt_ops/packing/bounds.py",
     "periapt_ops/packing/check.py",
     "periapt_ops/packing/native.py",
     "periapt_ops/packing/projects.py",

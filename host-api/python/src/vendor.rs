@@ -1,11 +1,14 @@
 //! What `periapt_ops.packing` does with the packer's Python: it fetches dependencies and checks sources.
 
-use std::{ffi::OsString, path::Path, process::Output};
+use std::{ffi::OsString, os::unix::process::ExitStatusExt as _, path::Path, process::Output};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Finding, PythonError, python::Python};
+use crate::{Finding, PythonError, parts::Parts, python::Python};
+
+/// The exit code of `periapt_ops.packing` where it met its bound of memory.
+const OUT_OF_MEMORY: i32 = 3;
 
 /// What came of fetching dependencies.
 #[derive(Debug, Default, Deserialize)]
@@ -29,10 +32,13 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Brings what a charm requires into a directory; answers what that is.
-    pub(crate) fn vendor(&self, charm: &Path, target: &Path) -> Result<Vendored, PythonError> {
-        let what = "fetching dependencies";
-        let mut vendored: Vendored = self.run(what, "vendor", &[charm.into(), target.into()])?;
+    /// Brings what a charm and its parts require into a directory; answers what that is.
+    pub(crate) fn vendor(&self, charm: &Path, parts: &Parts, target: &Path) -> Result<Vendored, PythonError> {
+        let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
+        // In one word, since what a part says may begin as an option does.
+        arguments.extend(parts.requirements.iter().map(|file| format!("--file={file}").into()));
+        arguments.extend(parts.packages.iter().map(|package| format!("--package={package}").into()));
+        let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
         match vendored.error.take() {
             Some(error) => Err(PythonError::Dependencies(error)),
             None => Ok(vendored),
@@ -59,6 +65,9 @@ impl Packing<'_> {
         )?;
         let Output { status, stdout, stderr } = done;
         let said = || String::from_utf8_lossy(&stderr).trim().to_owned();
+        if status.code() == Some(OUT_OF_MEMORY) || status.signal().is_some() {
+            return Err(PythonError::Stopped(what));
+        }
         if !status.success() {
             return Err(PythonError::Defect { what, message: said() });
         }

@@ -9,7 +9,7 @@ from periapt_ops.packing import native
 
 @pytest.fixture(scope="module")
 def fernet():
-    path = native.REPLACED / "cryptography/cryptography/fernet.py"
+    path = native.REPLACED["cryptography"] / "cryptography/fernet.py"
     spec = importlib.util.spec_from_file_location("replaced_fernet", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,5 +1,6 @@
 """pydantic over Python code says the same as over native code."""
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 from periapt_ops.packing import native
+from periapt_ops.packing.unpacked import Wheel
 
 CASES = pathlib.Path(__file__).with_name("pydantic_cases.py")
 
@@ -20,10 +22,9 @@ def without_native_code(tmp_path_factory):
     place = tmp_path_factory.mktemp("replaced")
     installed = pathlib.Path(importlib.util.find_spec("pydantic_core").origin).parent
     shutil.copytree(installed, place / "pydantic_core", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for info in installed.parent.glob("pydantic_core-*.dist-info"):
-        shutil.copytree(info, place / info.name)
-    (core,) = native.distributions(place)
-    assert native.replace(core, place)
+    (info,) = installed.parent.glob("pydantic_core-*.dist-info")
+    shutil.copytree(info, place / info.name)
+    assert native.replace(Wheel("pydantic_core", importlib.metadata.version("pydantic_core"), info.name, ()), place)
     return place
 
 

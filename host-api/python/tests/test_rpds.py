@@ -9,7 +9,7 @@ from periapt_ops.packing import native
 
 @pytest.fixture
 def rpds(monkeypatch):
-    monkeypatch.syspath_prepend(str(native.REPLACED / "rpds_py"))
+    monkeypatch.syspath_prepend(str(native.REPLACED["rpds-py"]))
     monkeypatch.delitem(sys.modules, "rpds", raising=False)
     import rpds
 

@@ -1,23 +1,26 @@
 """What becomes of a charm's dependencies, with pip in the test's hands."""
 
+import json
+import os
 import pathlib
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
-from periapt_ops.packing import vendor, wheels
+from periapt_ops.packing import bounds, unpacked, vendor, wheels
 
 
 def install(target, name, files):
-    """A distribution, as pip leaves it."""
+    """A wheel, as pip leaves it."""
     info = target / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
+    info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     for file in files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         (target / file).write_text("")
-    (info / "RECORD").write_text("".join(f"{file},,\n" for file in [*files, f"{info.name}/METADATA"]))
+    return unpacked.Wheel(name, "1.0", info.name, (*files, f"{info.name}/METADATA"))
 
 
 @pytest.fixture
@@ -28,26 +31,48 @@ def pip(monkeypatch):
         listed, packages, pure = {}, {}, {}
 
         def __call__(self, target, *arguments):
-            files = zip(arguments, arguments[1:], strict=False)
-            self.listed = {option: pathlib.Path(file).read_text() for option, file in files if option in ("-r", "-c")}
             if "--platform=any" in arguments:
+                assert arguments[-2] == "--"
                 name = arguments[-1].partition("==")[0]
                 if name not in self.pure:
                     raise vendor.VendorError("No matching distribution found")
-                install(target, name, self.pure[name])
-            else:
-                for name, files in self.packages.items():
-                    install(target, name, files)
+                return [install(target, name, self.pure[name])]
+            files = zip(arguments, arguments[1:], strict=False)
+            self.listed = {option: pathlib.Path(file).read_text() for option, file in files if option in ("-r", "-c")}
+            return [install(target, name, files) for name, files in self.packages.items()]
 
     pip = Pip()
     monkeypatch.setattr(vendor, "_pip", pip)
     return pip
 
 
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """Writes wheels that pip finds, and no others."""
+    place = tmp_path / "index"
+    place.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(place))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+
+    def write(name, files=None, version="1.0", tag="py3-none-any", says=""):
+        info = f"{name}-{version}.dist-info"
+        with zipfile.ZipFile(place / f"{name}-{version}-{tag}.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+            for path, text in {
+                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{says}",
+                f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: {tag}\n",
+                **(files or {}),
+                f"{info}/RECORD": "",
+            }.items():
+                wheel.writestr(path, text)
+
+    return write
+
+
 def test_native_code_is_refused_by_name(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("some\n")
     pip.packages = {"some": ["some/_core.cpython-311-x86_64-linux-gnu.so", "some/__init__.py"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert done["native"] == [
         {
             "package": "some 1.0",
@@ -62,7 +87,7 @@ def test_native_code_is_refused_by_name(tmp_path, pip):
 def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("pydantic\n")
     pip.packages = {"pydantic_core": ["pydantic_core/_pydantic_core.cpython-311.so", "pydantic_core/__init__.py"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert done == {"native": [], "findings": []}
     core = tmp_path / "venv/pydantic_core"
     assert sorted(path.name for path in core.iterdir()) == ["__init__.py", "_pydantic_core"]
@@ -77,10 +102,11 @@ def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_pa
         asked.append(listed)
         if "psycopg2" in listed:
             raise vendor.NoWheel("psycopg2", "No matching distribution found for psycopg2==2.9")
+        return []
 
     monkeypatch.setattr(vendor, "_pip", pip)
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = [\n  "ops",\n  "psycopg2==2.9",\n]\n')
-    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert asked == ["ops\npsycopg2==2.9\n", "ops\n"]
     message = "psycopg2==2.9 has no wheel, and nothing is built: it is not brought in"
     assert done["findings"] == [{"file": "pyproject.toml", "line": 4, "severity": "warning", "message": message}]
@@ -90,7 +116,7 @@ def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("some\n")
     pip.packages = {"fast": ["fast/__init__.py", "fast/old.py", "fast/native.so"]}
     pip.pure = {"fast": ["fast/__init__.py", "fast/pure.py"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert done["native"] == []
     assert sorted(path.name for path in (tmp_path / "venv/fast").iterdir()) == ["__init__.py", "pure.py"]
 
@@ -98,17 +124,18 @@ def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
 def test_a_package_that_does_without_loses_its_native_files(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("some\n")
     pip.packages = {"PyYAML": ["yaml/__init__.py", "yaml/_yaml.cpython-311-x86_64-linux-gnu.so"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv", [])
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert (done["native"], [path.name for path in (tmp_path / "venv/yaml").iterdir()]) == ([], ["__init__.py"])
 
 
 def test_requirements_come_from_either_file(tmp_path, pip):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "c"\ndependencies = ["ops~=3.0", "jinja2"]\n')
-    vendor.vendor(tmp_path, tmp_path / "venv", ["extra"])
+    (tmp_path / "charmcraft.yaml").write_text("parts: {charm: {charm-python-packages: [extra]}}\n")
+    vendor.vendor(tmp_path, tmp_path / "venv", packages=["extra"])
     assert pip.listed == {"-r": "ops~=3.0\njinja2\nextra\n"}
     (tmp_path / "requirements.txt").write_text("ops  # of ours\n-c bounds.txt\n")
     (tmp_path / "bounds.txt").write_text("ops<4\n")
-    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    vendor.vendor(tmp_path, tmp_path / "venv")
     assert pip.listed == {"-r": "ops\n", "-c": "ops<4\n"}
 
 
@@ -126,7 +153,7 @@ def test_requirements_come_from_either_file(tmp_path, pip):
 )
 def test_dependencies_in_poetrys_words_are_the_same_in_pips(tmp_path, pip, said, required):
     (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\npython = "^3.10"\nops = {said}\n')
-    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    vendor.vendor(tmp_path, tmp_path / "venv")
     assert pip.listed == {"-r": f"{required}\n"}
 
 
@@ -134,7 +161,7 @@ def test_dependencies_in_poetrys_words_are_the_same_in_pips(tmp_path, pip, said,
 def test_poetrys_directories_and_repositories_are_refused(tmp_path, said):
     (tmp_path / "pyproject.toml").write_text(f"[tool.poetry.dependencies]\nops = {said}\n")
     with pytest.raises(vendor.VendorError, match=r"pyproject.toml: ops: "):
-        vendor.vendor(tmp_path, tmp_path / "venv", [])
+        vendor.vendor(tmp_path, tmp_path / "venv")
 
 
 @pytest.mark.parametrize("requirement", ["./package", "-e ./package", "package @ file://{charm}/package"])
@@ -160,20 +187,94 @@ def test_modules_of_the_charm_are_not_pips(tmp_path):
     assert done.stdout.startswith("pip "), done.stderr
 
 
-def test_a_wheel_that_names_files_of_others_as_its_own_deletes_none(tmp_path, pip):
+def test_requirements_of_parts_stand_in_the_place_of_the_usual_ones_and_packages_come_besides(tmp_path, pip):
+    (tmp_path / "requirements.txt").write_text("ops\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/all.txt").write_text("-r base.txt\njinja2\n")
+    (tmp_path / "more/base.txt").write_text("tenacity\nsome\n")
+    (tmp_path / "charmcraft.yaml").write_text("parts:\n  charm:\n    charm-python-packages:\n      - some>=1\n")
+    pip.packages = {"some": ["some.so"]}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", ["more/all.txt"], ["some>=1"])
+    assert pip.listed == {"-r": "jinja2\ntenacity\nsome\nsome>=1\n"}
+    assert done["native"][0]["required-by"] == ["more/base.txt:2", "charmcraft.yaml:4"]
+    with pytest.raises(vendor.VendorError, match="more/none.txt: no such file"):
+        vendor.vendor(tmp_path, tmp_path / "venv", ["more/none.txt"])
+    with pytest.raises(vendor.VendorError, match="charmcraft.yaml:1: -r.* is for the one who packs to say"):
+        vendor.vendor(tmp_path, tmp_path / "venv", [], ["-rhttps://example.org/all.txt"])
+
+
+def test_a_wheel_is_unpacked_and_known_by_its_file(tmp_path, index):
+    index("Some_Thing", {"some/__init__.py": "", "some/core.so": "", "Some_Thing-1.0.data/purelib/beside.so": ""})
+    index("other", {"other.py": ""}, says="Requires-Dist: Some.Thing>=1\n")
+    (tmp_path / "requirements.txt").write_text("other\n")
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
+    told = [(file["package"], file["file"], file["required-by"]) for file in done["native"]]
+    assert told == [("Some_Thing 1.0", "some/core.so", ["other 1.0"]), ("Some_Thing 1.0", "beside.so", ["other 1.0"])]
+    assert not list((tmp_path / "venv").rglob("*.so"))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "some-1.0.data/purelib/zz-1.0.dist-info",
+        "some-1.0.data/platlib/zz-1.0.egg-info",
+        "some-1.0.data/data/lib/python/zz-1.0.DIST-INFO",
+        "other-1.0.data/purelib/zz-1.0.dist-info",
+        "zz-1.0.dist-info",
+        "some/../zz-1.0.dist-info",
+    ],
+)
+def test_a_wheel_that_brings_the_metadata_of_others_along_is_not_unpacked(tmp_path, index, place):
+    # Of a name that would be an option of pip's, or a directory of the packer's.
+    says = "Metadata-Version: 2.1\nName: -rhttps://example.org/more.txt?\nVersion: 1.0\n"
+    index("some", {"some.py": "", f"{place}/METADATA": says, f"{place}/RECORD": "zz.so,,\n"})
     (tmp_path / "requirements.txt").write_text("some\n")
+    # pip itself refuses some of them.
+    with pytest.raises(vendor.VendorError, match="some-1.0-py3-none-any.whl: |multiple .dist-info"):
+        vendor.vendor(tmp_path, tmp_path / "venv")
+    assert not (tmp_path / "venv").exists() or not list((tmp_path / "venv").iterdir())
+
+
+def test_what_a_wheel_calls_itself_within_names_no_directory_and_no_option(tmp_path, index, monkeypatch):
+    index("some", {"some.so": "", "some-1.0.dist-info/RECORD": "../precious.so,,\nsome.so,,\n"})
     (tmp_path / "precious.so").touch()
-    pip.packages = {"PyYAML": ["yaml/__init__.py"], "fast": ["fast/native.so"]}
-    pip.pure = {"fast": ["fast/__init__.py"]}
-    listed = "../precious.so,,\nyaml/../../precious.so,,\n"
+    (tmp_path / "requirements.txt").write_text("some\n")
+    original = vendor._run
 
-    def install_listing(target, name, files, install=install):
-        install(target, name, files)
-        with (target / f"{name}-1.0.dist-info/RECORD").open("a") as record:
-            record.write(listed)
+    def renamed(verb, *arguments):
+        original(verb, *arguments)
+        if verb == "install":
+            metadata = tmp_path / "venv/some-1.0.dist-info/METADATA"
+            metadata.write_text(f"Metadata-Version: 2.1\nName: {tmp_path}\nVersion: 1.0\n")
 
-    for name, files in pip.packages.items():
-        install_listing(tmp_path / "venv", name, files)
-    pip.packages = {}
-    vendor.vendor(tmp_path, tmp_path / "venv", [])
+    monkeypatch.setattr(vendor, "_run", renamed)
+    done = vendor.vendor(tmp_path, tmp_path / "venv")
+    assert [file["package"] for file in done["native"]] == ["some 1.0"]
     assert (tmp_path / "precious.so").exists()
+    assert sorted(path.name for path in (tmp_path / "venv").iterdir()) == ["some-1.0.dist-info"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other kernel keeps all of these bounds")
+def test_a_package_that_is_made_to_fill_the_packers_machine_is_stopped(tmp_path, index):
+    # A metadata file of a gigabyte and more is a megabyte in the wheel, and pip reads it at once.
+    index("some")
+    (wheel,) = (tmp_path / "index").iterdir()
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as bomb:
+        with bomb.open("some-1.0.dist-info/METADATA", "w", force_zip64=True) as metadata:
+            for _ in range(bounds.MOST_MEMORY >> 24):
+                metadata.write(bytes(1 << 24))
+        bomb.writestr("some-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+    (tmp_path / "requirements.txt").write_text("some\n")
+    package = pathlib.Path(vendor.__file__).parents[2]
+    command = [sys.executable, "-m", "periapt_ops.packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+    assert "MiB" in json.loads(done.stdout)["error"], done.stderr
+
+
+def test_pip_has_an_end(tmp_path, monkeypatch):
+    endless = tmp_path / "wheels.py"
+    endless.write_text("while True: pass")
+    monkeypatch.setattr(wheels, "__file__", str(endless))
+    monkeypatch.setattr(bounds, "MOST_TIME", 0.1)
+    with pytest.raises(vendor.VendorError, match="pip was stopped"):
+        vendor._run("download")

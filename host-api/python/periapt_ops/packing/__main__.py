@@ -6,12 +6,16 @@ import json
 import pathlib
 import sys
 
-from . import check, vendor
+from . import bounds, check, vendor
+
+
+#: The exit code where the bound of memory was met.
+OUT_OF_MEMORY = 3
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the arguments say; 0 if there is a document."""
-    parser = argparse.ArgumentParser(prog="periapt_ops.packing")
+    """Do what the arguments say; 0 if there is a document, and what there is instead by its number."""
+    parser = argparse.ArgumentParser(prog="periapt_ops.packing", allow_abbrev=False)
     commands = parser.add_subparsers(required=True)
 
     checking = commands.add_parser("check")
@@ -22,14 +26,18 @@ def main(arguments: list[str]) -> int:
     vendoring = commands.add_parser("vendor")
     vendoring.add_argument("charm", type=pathlib.Path)
     vendoring.add_argument("target", type=pathlib.Path)
-    vendoring.add_argument("packages", nargs="*")
-    vendoring.set_defaults(run=lambda given: vendor.vendor(given.charm, given.target, given.packages))
+    vendoring.add_argument("--file", action="append", default=[])
+    vendoring.add_argument("--package", action="append", default=[])
+    vendoring.set_defaults(run=lambda given: vendor.vendor(given.charm, given.target, given.file, given.package))
 
     given = parser.parse_args(arguments)
+    bounds.bind()
     try:
         document = given.run(given)
     except vendor.VendorError as error:
         document = {"error": str(error)}
+    except MemoryError:
+        return OUT_OF_MEMORY
     json.dump(document, sys.stdout)
     return 0
 

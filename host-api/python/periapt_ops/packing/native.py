@@ -10,7 +10,9 @@ from __future__ import annotations
 import importlib.metadata
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from .unpacked import Wheel, normalised
 
 #: What native code is called.
 NATIVE = (".so", ".pyd", ".dll", ".dylib")
@@ -40,47 +42,40 @@ OPTIONAL = frozenset(
 #: Packages of which some modules are replaced; the others need their native code.
 PARTLY = frozenset({"cryptography"})
 
-#: Where the code in the place of native code lies.
-REPLACED = pathlib.Path(__file__).resolve().parent.parent / "replaced"
+#: Where the code in the place of native code lies, by package.
+REPLACED = {
+    name: pathlib.Path(__file__).resolve().parent.parent / "replaced" / directory
+    for name, directory in (("cryptography", "cryptography"), ("pydantic-core", "pydantic_core"), ("rpds-py", "rpds_py"))
+}
 
 
-def normalised(name: str) -> str:
-    """A distribution's name as indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def files(wheel: Wheel) -> Iterator[str]:
+    """The native files of a wheel."""
+    for file in wheel.files:
+        name = file.rpartition("/")[2]
+        if name.endswith(NATIVE) or ".so." in name:
+            yield file
 
 
-def distributions(target: pathlib.Path) -> list[importlib.metadata.Distribution]:
-    """What is installed in a directory, by name."""
-    found = importlib.metadata.distributions(path=[str(target)])
-    return sorted(found, key=lambda distribution: normalised(distribution.name))
-
-
-def files(distribution: importlib.metadata.Distribution) -> Iterator[str]:
-    """The native files of a distribution, as it lists them itself."""
-    for file in distribution.files or ():
-        if file.name.endswith(NATIVE) or ".so." in file.name:
-            yield file.as_posix()
-
-
-def replace(distribution: importlib.metadata.Distribution, target: pathlib.Path) -> bool:
+def replace(wheel: Wheel, target: pathlib.Path) -> bool:
     """Put Python code in the place of a package's native one; answers whether nothing is missing any more."""
-    code = REPLACED / normalised(distribution.name).replace("-", "_")
-    if not code.is_dir():
+    code = REPLACED.get(normalised(wheel.name))
+    if code is None:
         return False
-    for file in list(files(distribution)):
+    for file in list(files(wheel)):
         remove(target, file)
     for source in sorted(code.rglob("*.py")):
         text = source.read_text(encoding="utf-8")
         if source.name == "version.py":
-            text = text.replace('__version__ = "0"', f"__version__ = {distribution.version!r}")
+            text = text.replace('__version__ = "0"', f"__version__ = {wheel.version!r}")
         place = target / source.relative_to(code)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    return normalised(distribution.name) not in PARTLY
+    return normalised(wheel.name) not in PARTLY
 
 
-def remove(target: pathlib.Path, file: str | pathlib.PurePath) -> None:
-    """Delete a file of a distribution. Which those are a wheel says itself, and it may name anything."""
+def remove(target: pathlib.Path, file: str) -> None:
+    """Delete a file of a wheel, and nothing that lies elsewhere."""
     path = target / file
     if path.parent.resolve().is_relative_to(target.resolve()):
         path.unlink(missing_ok=True)
@@ -93,11 +88,15 @@ def module_of(file: str) -> str | None:
     return ".".join(parts) if all(part.isidentifier() for part in parts) else None
 
 
-def required_by(distribution: importlib.metadata.Distribution, all_of_them) -> list[str]:
-    """The distributions that name one among what they require."""
-    name = normalised(distribution.name)
+def required_by(wheel: Wheel, wheels: Iterable[Wheel], target: pathlib.Path) -> list[str]:
+    """The wheels that name one among what they require."""
+    name = normalised(wheel.name)
     return [
         f"{other.name} {other.version}"
-        for other in all_of_them
-        if any(normalised(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0]) == name for line in other.requires or ())
+        for other in sorted(wheels, key=lambda other: normalised(other.name))
+        if any(normalised(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0]) == name for line in _requires(other, target))
     ]
+
+
+def _requires(wheel: Wheel, target: pathlib.Path) -> list[str]:
+    return importlib.metadata.PathDistribution(target / wheel.info).requires or []

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pathlib
 import re
 
-from .requirements import Placed, RequirementError, checked
+from .requirements import MOST, Placed, RequirementError, checked, read
 
 
 def dependencies(project: pathlib.Path) -> list[str]:
     """The dependencies of a project, or those of poetry's, as requirements."""
-    text = project.read_text(encoding="utf-8", errors="replace")
+    text = read(project.parent, project, MOST)
     try:
         document = _toml().loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequirementError(f"{project.name}: {error}") from None
     listed = _table(document, "project").get("dependencies")
     if listed is not None:

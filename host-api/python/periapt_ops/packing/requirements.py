@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .native import normalised
+from .unpacked import normalised
 
 #: The most bytes of requirements, in all files.
 MOST = 1 << 20
@@ -60,25 +60,21 @@ def name_of(line: str) -> str:
     return normalised(found[0]) if found else ""
 
 
-def of_file(charm: pathlib.Path, path: pathlib.Path) -> tuple[list[str], list[str]]:
-    """What a file requires and what it constrains, with all files that it names; each one line for pip."""
+def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path]) -> tuple[list[str], list[str]]:
+    """What files require and what they constrain, with all files that they name; each one line for pip."""
     required: list[str] = []
     constraints: list[str] = []
     left = MOST
-    waiting, seen = [(path, required)], set()
+    waiting, seen = [(file, required) for file in files], set()
     while waiting:
         file, lines = waiting.pop(0)
-        if not _is_within(charm, file):
-            raise RequirementError(f"{_shown(charm, file)}: leads out of the charm's directory")
+        _require_within(charm, file)
         if (file.resolve(), id(lines)) in seen:
             continue
         seen.add((file.resolve(), id(lines)))
-        if not file.is_file():
-            raise RequirementError(f"{_shown(charm, file)}: no such file")
-        left -= file.stat().st_size
-        if left < 0:
-            raise RequirementError(f"{_shown(charm, file)}: requirements have at most {MOST >> 20} MiB")
-        for number, line in _lines(file.read_text(encoding="utf-8-sig", errors="replace")):
+        text = read(charm, file, left)
+        left -= len(text)
+        for number, line in _lines(text):
             place = f"{_shown(charm, file)}:{number}"
             option, _, rest = line.partition(" ") if " " in line else line.partition("=")
             if option in ("-r", "--requirement"):
@@ -92,8 +88,38 @@ def of_file(charm: pathlib.Path, path: pathlib.Path) -> tuple[list[str], list[st
     return required, constraints
 
 
+def read(charm: pathlib.Path, file: pathlib.Path, most: int) -> str:
+    """A file of the charm's with so many bytes at most."""
+    _require_within(charm, file)
+    # Neither a pipe nor a device, which may have no end.
+    if not file.is_file():
+        raise RequirementError(f"{_shown(charm, file)}: no such file")
+    with file.open("rb") as opened:
+        content = opened.read(most + 1)
+    if len(content) > most:
+        raise RequirementError(f"{_shown(charm, file)}: what says what is required has at most {MOST >> 20} MiB")
+    return content.decode("utf-8-sig", errors="replace")
+
+
+def of_parts(charm: pathlib.Path, packages: Sequence[str]) -> list[str]:
+    """What parts of charmcraft.yaml require besides, by the lines in which they say so."""
+    file = charm / "charmcraft.yaml"
+    lines = read(charm, file, MOST).splitlines() if packages else []
+    required = []
+    for package in packages:
+        number = next((number for number, line in enumerate(lines, 1) if package in line), 1)
+        place = f"{file.name}:{number}"
+        required.append(Placed.at(checked(package, place), place))
+    return required
+
+
 def checked(line: str, place: str) -> str:
-    """A requirement in one line, if it is one of a name and versions or of a wheel."""
+    """A requirement, if it is one line of a name and versions or of a wheel.
+
+    pip reads lines: what it would take for two, or for the beginning of one, or fill in itself, is none.
+    """
+    if not line.replace("\t", " ").isprintable() or "\\" in line or "${" in line:
+        raise RequirementError(f"{place}: {line!r} is no requirement: it is not one line as it stands")
     if line.startswith("-"):
         option = re.split(r"[ =]", line, maxsplit=1)[0]
         raise RequirementError(
@@ -127,8 +153,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield began, whole
 
 
-def _is_within(charm: pathlib.Path, file: pathlib.Path) -> bool:
-    return file.resolve().is_relative_to(charm.resolve())
+def _require_within(charm: pathlib.Path, file: pathlib.Path) -> None:
+    if not file.resolve().is_relative_to(charm.resolve()):
+        raise RequirementError(f"{_shown(charm, file)}: leads out of the charm's directory")
 
 
 def _shown(charm: pathlib.Path, file: pathlib.Path) -> str:

@@ -94,6 +94,8 @@ class Module:
             return error
         except ValueError as error:
             return SyntaxError(str(error))
+        except (RecursionError, MemoryError):
+            return SyntaxError("too deeply nested")
 
     def certain_imports(self) -> Iterator[tuple[int, str]]:
         """Lines and names of imports that are done whenever the module is, and that nothing catches."""
