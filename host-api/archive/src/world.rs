@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::imports::{Grant, HANDLER_EXPORT, ImportKind};
+use wasmparser::{Parser, Payload, WasmFeatures};
 use wit_parser::{
     Function, Handle, InterfaceId, Resolve, Type, TypeDefKind, World, WorldId, WorldItem, WorldKey,
     decoding::{DecodedWasm, decode},
@@ -19,7 +20,7 @@ pub enum WorldError {
     #[error("not a WebAssembly component: {0}")]
     NotAComponent(String),
     /// Imports that are not linked here, each with the reason.
-    #[error("imports that cannot be linked: {}", .0.join("; "))]
+    #[error("imports that cannot be linked: {}", listed(.0, "; "))]
     Imports(Vec<String>),
     /// A function that is not the contract's.
     #[error("{name} is not what the contract says: expected {expected}, found {found}")]
@@ -32,11 +33,25 @@ pub enum WorldError {
         found: String,
     },
     /// The handler is not exported.
-    #[error("the component does not export {HANDLER_EXPORT}; its exports: {0}")]
-    NoHandler(String),
+    #[error("the component does not export {HANDLER_EXPORT}; its exports: {}", listed(.0, ", "))]
+    NoHandler(Vec<String>),
     /// The contract itself cannot be read: a defect of this program.
     #[error("the built-in contract is broken: {0}")]
     Contract(String),
+}
+
+/// The most names of a stranger's component that an error tells, and the most characters of each.
+const TOLD: (usize, usize) = (20, 200);
+
+/// Names of a stranger's component, as many as anybody reads.
+fn listed(names: &[String], between: &str) -> String {
+    let (most, length) = TOLD;
+    let mut told: Vec<String> =
+        names.iter().take(most).map(|name| name.chars().take(length).collect()).collect();
+    if let Some(more) = names.len().checked_sub(most).filter(|more| *more > 0) {
+        told.push(format!("and {more} more"));
+    }
+    told.join(between)
 }
 
 /// What a component that fits imports.
@@ -55,6 +70,7 @@ pub struct ComponentReport {
 /// # Errors
 /// [`WorldError`] names each import or function that does not fit.
 pub fn check_component(bytes: &[u8]) -> Result<ComponentReport, WorldError> {
+    refuse_compact_imports(bytes)?;
     let (found, world) = match decode(bytes) {
         Ok(DecodedWasm::Component(resolve, world)) => (resolve, world),
         Ok(DecodedWasm::WitPackage(..)) => {
@@ -68,9 +84,23 @@ pub fn check_component(bytes: &[u8]) -> Result<ComponentReport, WorldError> {
     let exports = interfaces(&found, &world.exports);
     match exports.get(HANDLER_EXPORT) {
         Some(Some(id)) => contract.check(&found, HANDLER_EXPORT, *id)?,
-        _ => return Err(WorldError::NoHandler(exports.into_keys().collect::<Vec<_>>().join(", "))),
+        _ => return Err(WorldError::NoHandler(exports.into_keys().collect())),
     }
     Ok(report)
+}
+
+/// Refuses modules whose imports name their module once for many of them, which the engine does not take. The decoder
+/// does, and writes the name out for each: a hundred kilobytes, a million times.
+fn refuse_compact_imports(bytes: &[u8]) -> Result<(), WorldError> {
+    let unreadable = |error: wasmparser::BinaryReaderError| WorldError::NotAComponent(error.to_string());
+    let mut parser = Parser::new(0);
+    parser.set_features(WasmFeatures::all().difference(WasmFeatures::COMPACT_IMPORTS));
+    for payload in parser.parse_all(bytes) {
+        if let Payload::ImportSection(imports) = payload.map_err(unreadable)? {
+            imports.into_iter().try_for_each(|import| import.map(drop)).map_err(unreadable)?;
+        }
+    }
+    Ok(())
 }
 
 fn check_imports(found: &Resolve, world: &World, contract: &Contract) -> Result<ComponentReport, WorldError> {
@@ -126,19 +156,21 @@ impl Contract {
         let Some(expected) = self.interfaces.get(name) else {
             return Err(WorldError::Contract(format!("{name} is offered and not described")));
         };
-        let found = signatures(found, id);
-        for (function, signature) in &found {
+        let Some(interface) = found.interfaces.get(id) else { return Ok(()) };
+        // One by one, and no further than the first that differs: a stranger's may be very many.
+        for (function, definition) in &interface.functions {
             let wanted = expected.get(function).map_or("nothing of that name", String::as_str);
+            let signature = Signature::of(found, definition);
             if wanted != signature {
                 return Err(WorldError::Mismatch {
                     name: format!("{name} {function}"),
                     expected: wanted.to_owned(),
-                    found: signature.clone(),
+                    found: signature,
                 });
             }
         }
-        if name == HANDLER_EXPORT && found.is_empty() {
-            return Err(WorldError::NoHandler(format!("{name}, without its function `handle`")));
+        if name == HANDLER_EXPORT && interface.functions.is_empty() {
+            return Err(WorldError::NoHandler(vec![format!("{name}, without its function `handle`")]));
         }
         Ok(())
     }
@@ -163,53 +195,120 @@ fn interfaces<'a>(
 
 fn signatures(resolve: &Resolve, id: InterfaceId) -> BTreeMap<String, String> {
     let Some(interface) = resolve.interfaces.get(id) else { return BTreeMap::new() };
-    interface.functions.iter().map(|(name, function)| (name.clone(), signature(resolve, function))).collect()
+    let of = |(name, function): (&String, &Function)| (name.clone(), Signature::of(resolve, function));
+    interface.functions.iter().map(of).collect()
 }
 
-fn signature(resolve: &Resolve, function: &Function) -> String {
-    let params: Vec<_> = function
-        .params
-        .iter()
-        .map(|param| format!("{}: {}", param.name, written(resolve, &param.ty)))
-        .collect();
-    let result =
-        function.result.as_ref().map(|ty| format!(" -> {}", written(resolve, ty))).unwrap_or_default();
-    format!("func({}){result}", params.join(", "))
+/// The most bytes of a signature: twice the longest of the contract's. What is longer is none of the contract's, and a
+/// stranger's, with all types written out, could be longer than any memory.
+const LONGEST_SIGNATURE: usize = 8 << 10;
+
+/// A function's signature, being written: each type with all that it is made of. Types are compared by structure, so
+/// names of types do not count, names of fields and cases do.
+struct Signature<'a> {
+    resolve: &'a Resolve,
+    text: String,
 }
 
-/// A type with all that it is made of: types are compared by structure, so names of types do not count, names of
-/// fields and cases do.
-fn written(resolve: &Resolve, ty: &Type) -> String {
-    let Type::Id(id) = ty else { return format!("{ty:?}").to_lowercase() };
-    let Some(definition) = resolve.types.get(*id) else { return "unknown".into() };
-    let optional = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), |ty| written(resolve, ty));
-    let list = |items: Vec<String>| items.join(", ");
-    match &definition.kind {
-        TypeDefKind::Type(ty) => written(resolve, ty),
-        TypeDefKind::Record(record) => {
-            let fields =
-                record.fields.iter().map(|field| format!("{}: {}", field.name, written(resolve, &field.ty)));
-            format!("record {{ {} }}", list(fields.collect()))
+impl<'a> Signature<'a> {
+    fn of(resolve: &'a Resolve, function: &Function) -> String {
+        let mut signature = Self { resolve, text: String::new() };
+        signature.list("func(", &function.params, ")", |this, param| this.field(&param.name, &param.ty));
+        if let Some(ty) = &function.result {
+            signature.push(" -> ");
+            signature.ty(ty);
         }
-        TypeDefKind::Variant(variant) => {
-            let cases = variant.cases.iter().map(|case| format!("{}({})", case.name, optional(&case.ty)));
-            format!("variant {{ {} }}", list(cases.collect()))
+        if signature.is_full() {
+            signature.text.push_str("...");
         }
-        TypeDefKind::Enum(cases) => {
-            format!("enum {{ {} }}", list(cases.cases.iter().map(|case| case.name.clone()).collect()))
+        signature.text
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() >= LONGEST_SIGNATURE
+    }
+
+    /// As much of it as there is room for.
+    fn push(&mut self, text: &str) {
+        let room = LONGEST_SIGNATURE.saturating_sub(self.text.len());
+        self.text.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+    }
+
+    fn list<T>(&mut self, open: &str, items: &[T], close: &str, mut write: impl FnMut(&mut Self, &T)) {
+        self.push(open);
+        for (number, item) in items.iter().enumerate() {
+            if self.is_full() {
+                return;
+            }
+            if number > 0 {
+                self.push(", ");
+            }
+            write(self, item);
         }
-        TypeDefKind::Flags(flags) => {
-            format!("flags {{ {} }}", list(flags.flags.iter().map(|flag| flag.name.clone()).collect()))
+        self.push(close);
+    }
+
+    fn field(&mut self, name: &str, ty: &Type) {
+        self.push(name);
+        self.push(": ");
+        self.ty(ty);
+    }
+
+    fn optional(&mut self, ty: Option<&Type>) {
+        match ty {
+            Some(ty) => self.ty(ty),
+            None => self.push("_"),
         }
-        TypeDefKind::Tuple(tuple) => {
-            format!("tuple<{}>", list(tuple.types.iter().map(|ty| written(resolve, ty)).collect()))
+    }
+
+    fn ty(&mut self, ty: &Type) {
+        if self.is_full() {
+            return;
         }
-        TypeDefKind::Option(ty) => format!("option<{}>", written(resolve, ty)),
-        TypeDefKind::List(ty) => format!("list<{}>", written(resolve, ty)),
-        TypeDefKind::Result(result) => format!("result<{}, {}>", optional(&result.ok), optional(&result.err)),
-        TypeDefKind::Handle(Handle::Own(_)) => "own<resource>".into(),
-        TypeDefKind::Handle(Handle::Borrow(_)) => "borrow<resource>".into(),
-        // None of these stands in the contract; each is told apart from all that does.
-        other => other.as_str().to_owned(),
+        let Type::Id(id) = ty else { return self.push(&format!("{ty:?}").to_lowercase()) };
+        let Some(definition) = self.resolve.types.get(*id) else { return self.push("unknown") };
+        match &definition.kind {
+            TypeDefKind::Type(ty) => self.ty(ty),
+            TypeDefKind::Record(record) => {
+                self.list("record { ", &record.fields, " }", |this, field| {
+                    this.field(&field.name, &field.ty)
+                });
+            }
+            TypeDefKind::Variant(variant) => self.list("variant { ", &variant.cases, " }", |this, case| {
+                this.push(&case.name);
+                this.push("(");
+                this.optional(case.ty.as_ref());
+                this.push(")");
+            }),
+            TypeDefKind::Enum(cases) => {
+                self.list("enum { ", &cases.cases, " }", |this, case| this.push(&case.name));
+            }
+            TypeDefKind::Flags(flags) => {
+                self.list("flags { ", &flags.flags, " }", |this, flag| this.push(&flag.name));
+            }
+            TypeDefKind::Tuple(tuple) => self.list("tuple<", &tuple.types, ">", Self::ty),
+            TypeDefKind::Option(ty) => self.list("option<", &[*ty], ">", Self::ty),
+            TypeDefKind::List(ty) => self.list("list<", &[*ty], ">", Self::ty),
+            TypeDefKind::Result(result) => {
+                let both = [result.ok, result.err];
+                self.list("result<", &both, ">", |this, ty| this.optional(ty.as_ref()));
+            }
+            TypeDefKind::Handle(Handle::Own(_)) => self.push("own<resource>"),
+            TypeDefKind::Handle(Handle::Borrow(_)) => self.push("borrow<resource>"),
+            // None of these stands in the contract; each is told apart from all that does.
+            other => self.push(other.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contracts_signatures_are_written_whole() {
+        let contract = Contract::read().unwrap();
+        let longest = contract.interfaces.values().flat_map(BTreeMap::values).map(String::len).max();
+        assert!(longest.is_some_and(|longest| longest * 2 <= LONGEST_SIGNATURE), "{longest:?}");
     }
 }

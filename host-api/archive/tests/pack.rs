@@ -125,7 +125,56 @@ fn a_component_without_the_handler_is_refused() {
     let wit =
         WIT.replace("    export handler;\n", "    export config;\n").replace("    import config;\n", "");
     let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err();
-    assert!(matches!(&error, WorldError::NoHandler(exports) if exports.contains("config")), "{error}");
+    assert!(matches!(&error, WorldError::NoHandler(exports) if exports[0].contains("config")), "{error}");
+}
+
+/// A number as the binary format writes it.
+fn leb(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+fn section(id: u8, content: &[u8]) -> Vec<u8> {
+    [&[id], leb(content.len()).as_slice(), content].concat()
+}
+
+#[test]
+fn imports_that_share_a_long_name_are_refused_before_it_is_written_out() {
+    // One group of imports: its module's name, an empty name, the mark of a group, the type of all, and their names.
+    let (name, count) = (vec![b'n'; 100_000], 4_000);
+    let group =
+        [&[1], leb(name.len()).as_slice(), &name, &[0, 0x7e, 0, 0], &leb(count), &vec![0; count]].concat();
+    let types = section(1, &[1, 0x60, 0, 0]);
+    let module = [b"\0asm\x01\0\0\0".as_slice(), &types, &section(2, &group)].concat();
+    let component = [b"\0asm\x0d\0\x01\0".as_slice(), &section(1, &module)].concat();
+    let error = check_component(&component).unwrap_err().to_string();
+    assert!(error.contains("compact imports"), "{error}");
+}
+
+#[test]
+fn a_type_that_would_fill_memory_is_told_in_part() {
+    let leaf = format!("record leaf {{ {}: u8 }}", "n".repeat(50_000));
+    let hundred = |name: &str| vec![name; 100].join(", ");
+    let types =
+        format!("{leaf} type many = tuple<{}>; type all = tuple<{}>;", hundred("leaf"), hundred("many"));
+    let wit = WIT
+        .replace("is-leader: func() -> result<bool, error>;", &format!("{types} is-leader: func() -> all;"));
+    assert_ne!(wit, WIT);
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err().to_string();
+    assert!(error.ends_with("nnn...") && error.len() < 10_000, "{} bytes", error.len());
+}
+
+#[test]
+fn of_very_many_unknown_imports_some_are_told() {
+    let many: String = (0..500).map(|number| format!("import launch-{number}: func(); ")).collect();
+    let wit = WIT.replace("import config;", &format!("import config; {many}"));
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err().to_string();
+    assert!(error.ends_with("; and 480 more") && error.contains("launch-0"), "{error}");
 }
 
 #[test]
