@@ -157,6 +157,7 @@ impl Agent {
     /// abandoned and run again when the agent does (U-13).
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
+        process::allow_many_descriptors();
         tell_of_gaps();
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
@@ -165,13 +166,13 @@ impl Agent {
         if let Err(error) = temporary::remove(&directories.former_functions()) {
             tracing::warn!(%error, "functions that nobody reads any more stay");
         }
-        let compiler =
-            CompileHelper { program: self.options.program.clone(), limits: self.options.compiling };
+        let compiler = CompileHelper { program: self.options.program.clone() };
         let charms = Arc::new(Charms::new(
             controller.clone(),
             Arc::clone(&directories),
             Arc::new(compiler),
             self.engine,
+            self.options.compiling,
         ));
         let shared = Arc::new(Shared {
             agent: self.options.name.clone(),

@@ -80,18 +80,19 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// The fences around compiling one component, which is a stranger's and has no limit of its own.
+/// The fences around compiling one charm's component, which is a stranger's and has no limit of its own. Modules that it
+/// shares with others are compiled by themselves; they share what is limited of time and of output with the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// Private memory, in bytes.
+    /// Private memory of compiling one part, in bytes.
     pub memory: u64,
-    /// Processor time over all threads, in seconds.
+    /// Processor time of one part over all threads, in seconds.
     pub cpu_seconds: u64,
-    /// From start to end.
+    /// From start to end, of all parts together.
     pub deadline: Duration,
     /// The most bytes of a component.
     pub component: u64,
-    /// The most bytes of what it compiles to.
+    /// The most bytes of what it compiles to, with all parts.
     pub output: u64,
 }
 

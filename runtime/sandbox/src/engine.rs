@@ -7,7 +7,7 @@ use wasmtime::{
     Collector, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Strategy, WasmFeatures,
 };
 
-use crate::{Options, limits};
+use crate::{Options, divide, limits};
 
 /// The engine's name and version, for `status` and for the journal.
 pub fn engine_version() -> &'static str {
@@ -72,7 +72,9 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
     let resident = usize::try_from(options.resident_bytes).unwrap_or(usize::MAX);
     let largest = usize::try_from(options.largest_memory).unwrap_or(usize::MAX);
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(hooks)
+    pool.max_component_instance_size(limits::INSTANCE_BYTES)
+        .max_core_instance_size(limits::INSTANCE_BYTES)
+        .total_component_instances(hooks)
         .total_stacks(hooks)
         .total_core_instances(hooks.saturating_mul(limits::MAX_INSTANCES))
         .total_memories(hooks.saturating_mul(limits::MAX_MEMORIES))
@@ -91,8 +93,8 @@ fn pool(options: &Options) -> PoolingAllocationConfig {
     pool
 }
 
-/// What a compiled component depends on beside its bytes: the engine's version, its settings and this
-/// machine's processor. Part of a cache key; two engines with the same hash can share compiled code.
+/// What a compiled component depends on beside its bytes: the engine's version, its settings, this machine's processor,
+/// and how components are divided. Part of a cache key; two engines with the same hash can share compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CompatibilityHash([u8; 16]);
 
@@ -101,6 +103,7 @@ impl CompatibilityHash {
         let mut digest = DigestHasher(Sha256::new());
         std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut digest);
         digest.0.update(engine_version());
+        digest.0.update(divide::VERSION.to_le_bytes());
         let full: [u8; 32] = digest.0.finalize().into();
         let mut hash = [0; 16];
         hash.iter_mut().zip(full).for_each(|(to, from)| *to = from);

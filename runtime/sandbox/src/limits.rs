@@ -6,6 +6,10 @@ use wasmtime::{ResourceLimiter, Store};
 /// fifteen.
 pub(crate) const MAX_INSTANCES: u32 = 40;
 
+/// What the host holds for the instances of one component, and for the instance of each module that it shares, in bytes:
+/// their globals, and what they know of functions.
+pub(crate) const INSTANCE_BYTES: usize = 1 << 20;
+
 /// Memories in one component. One is usual; composed components have one each.
 pub(crate) const MAX_MEMORIES: u32 = 4;
 

@@ -73,8 +73,8 @@ impl Sandbox {
     }
 
     /// Compiles a component to native code, without the modules that are compiled by themselves
-    /// ([`shared_modules`](crate::shared_modules)). It takes as long as the component likes, and as much memory: only the
-    /// compile helper calls it, a process with limits of its own.
+    /// ([`shared_modules`](crate::shared_modules)). It takes as long as the component likes, and as much memory:
+    /// strangers' components are compiled by the compile helper, a process with limits of its own.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
         let rest = divide::rest(component, &divide::shared_modules(component));
         self.shared.engine.precompile_component(&rest).map_err(CompileError)

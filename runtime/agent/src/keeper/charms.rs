@@ -17,7 +17,7 @@ use super::{
     directories::Directories,
     temporary,
 };
-use crate::protocol::ReadyCharm;
+use crate::{options::CompileLimits, protocol::ReadyCharm};
 
 mod failures;
 mod files;
@@ -82,8 +82,9 @@ impl<C: Controller> Charms<C> {
         directories: Arc<Directories>,
         compiler: Arc<dyn Compile>,
         engine: CompatibilityHash,
+        limits: CompileLimits,
     ) -> Self {
-        let native = Arc::new(Native::new(Arc::clone(&directories), compiler, engine));
+        let native = Arc::new(Native::new(Arc::clone(&directories), compiler, engine, limits));
         Self { controller, directories, native, known: Mutex::default() }
     }
 
@@ -123,11 +124,7 @@ impl<C: Controller> Charms<C> {
             let mut kept = BTreeSet::new();
             for digest in &wanted {
                 let directory = directories.charm(digest);
-                if let Ok(parts) = files::parts(&directory) {
-                    kept.extend(
-                        native.file_names(&parts).iter().map(|name| directories.artefacts().join(name)),
-                    );
-                }
+                kept.extend(native.files(&directory));
                 kept.insert(directory);
             }
             for path in directories.kept().into_iter().filter(|path| !kept.contains(path)) {
@@ -143,12 +140,9 @@ impl<C: Controller> Charms<C> {
         if !tokio::fs::try_exists(&directory).await? {
             self.fetch(digest, &directory).await?;
         }
-        let parts = {
-            let directory = directory.clone();
-            blocking(move || Ok(files::parts(&directory)?)).await?
-        };
-        let modules = self.native.modules(digest, &parts, &directory).await?;
-        let artefact = Some(self.native.component(digest, &parts, &directory).await?);
+        let parts = self.native.parts(&directory).await?;
+        let (artefact, modules) = self.native.code(digest, &parts, &directory).await?;
+        let artefact = Some(artefact);
         Ok(ReadyCharm { digest, component: parts.component, directory, artefact, modules })
     }
 

@@ -32,6 +32,7 @@ pub(crate) trait Compile: Send + Sync + 'static {
         part: Part,
         component: &'a Path,
         output: &'a Path,
+        limits: CompileLimits,
     ) -> BoxFuture<'a, Result<(), CompileError>>;
 }
 
@@ -39,7 +40,6 @@ pub(crate) trait Compile: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub(crate) struct CompileHelper {
     pub(crate) program: Program,
-    pub(crate) limits: CompileLimits,
 }
 
 impl From<io::Error> for CompileError {
@@ -49,22 +49,20 @@ impl From<io::Error> for CompileError {
 }
 
 impl CompileHelper {
-    async fn run(&self, part: Part, component: &Path, output: &Path) -> Result<(), CompileError> {
-        let input = File::open(component)?;
-        let bytes = input.metadata()?.len();
-        if bytes > self.limits.component {
-            let (most, short) = (self.limits.component >> 20, bytes.div_ceil(1 << 20));
-            return Err(CompileError::Component(format!(
-                "the component is too large: {short} MiB of at most {most} MiB"
-            )));
-        }
+    async fn run(
+        &self,
+        part: Part,
+        component: &Path,
+        output: &Path,
+        limits: CompileLimits,
+    ) -> Result<(), CompileError> {
         let mut child = Command::new(&self.program.path)
             .args(&self.program.compile_helper)
-            .arg(HelperLimits::new(&self.limits, part).to_argument())
+            .arg(HelperLimits::new(&limits, part).to_argument())
             .env_clear()
             .envs(self.program.environment.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
-            .stdin(Stdio::from(input))
+            .stdin(Stdio::from(File::open(component)?))
             .stdout(Stdio::from(File::create(output)?))
             .stderr(Stdio::piped())
             .process_group(0)
@@ -72,7 +70,7 @@ impl CompileHelper {
             .spawn()?;
         let mut message = Vec::new();
         let stderr = child.stderr.take();
-        let ended = timeout(self.limits.deadline, async {
+        let ended = timeout(limits.deadline, async {
             if let Some(stderr) = stderr {
                 stderr.take(MESSAGE_BYTES).read_to_end(&mut message).await?;
             }
@@ -83,7 +81,7 @@ impl CompileHelper {
             // Dropping the child kills it.
             Err(_) => Err(CompileError::Component(format!(
                 "compiling took longer than {} s",
-                self.limits.deadline.as_secs()
+                limits.deadline.as_secs()
             ))),
             Ok(status) => {
                 let status = status?;
@@ -106,8 +104,9 @@ impl Compile for CompileHelper {
         part: Part,
         component: &'a Path,
         output: &'a Path,
+        limits: CompileLimits,
     ) -> BoxFuture<'a, Result<(), CompileError>> {
-        Box::pin(self.run(part, component, output))
+        Box::pin(self.run(part, component, output, limits))
     }
 }
 
@@ -129,9 +128,8 @@ mod tests {
                 compile_helper: vec!["-c".into(), script.into()],
                 environment: vec![("OWN".into(), "own".into())],
             },
-            limits,
         };
-        helper.compile(Part::Component, &component, &output).await?;
+        helper.compile(Part::Component, &component, &output, limits).await?;
         Ok(fs::read_to_string(output).unwrap())
     }
 
@@ -181,12 +179,5 @@ mod tests {
         assert_eq!(fault("echo 'no world that we know' >&2; exit 1").await, "no world that we know");
         let long = fault("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1").await;
         assert!(long.len() as u64 <= MESSAGE_BYTES, "{} bytes", long.len());
-    }
-
-    #[tokio::test]
-    async fn a_component_that_is_too_large_is_given_to_nobody() {
-        let limits = CompileLimits { component: 3, ..CompileLimits::default() };
-        let error = told("echo compiled", limits).await.unwrap_err();
-        assert_eq!(error.to_string(), "the component is too large: 1 MiB of at most 0 MiB");
     }
 }

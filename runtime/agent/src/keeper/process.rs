@@ -6,6 +6,7 @@
 use std::{io, os::fd::OwnedFd, process::Stdio, time::Duration};
 
 use futures_util::future::BoxFuture;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     net::UnixStream,
     process::{Child, Command},
@@ -53,6 +54,22 @@ pub(crate) fn keep_descriptors() {
         tracing::warn!(%error, "inherited descriptors pass on to runners");
     }
 }
+
+/// Takes as many descriptors as this process may have: an agent and its runners hold one for each part of the compiled code
+/// of each charm, and many systems give a process 1,024 until it asks.
+pub(crate) fn allow_many_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // More than anybody needs, where there is no limit.
+    let most = limit.maximum.map_or(MANY_DESCRIPTORS, |maximum| maximum.min(MANY_DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < most)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+/// Descriptors that an agent or a runner may want.
+const MANY_DESCRIPTORS: u64 = 64 << 10;
 
 /// Starts runners as processes of a program.
 #[derive(Debug, Clone)]

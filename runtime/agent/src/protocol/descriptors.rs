@@ -10,8 +10,8 @@ use std::{
 };
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use tokio::{
     io::{AsyncRead, Interest, ReadBuf},
@@ -87,6 +87,10 @@ fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let read = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    if read.flags.contains(ReturnFlags::CTRUNC) {
+        // Those that follow would be taken for those that are missing.
+        return Err(io::Error::other("descriptors were lost: this process has as many as it may"));
+    }
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
             received.extend(descriptors);

@@ -16,8 +16,8 @@ use crate::{
     protocol::{Call, CallOutcome, ReadyCharm},
 };
 
-/// The most components that are kept ready: one costs 50 KB and three mappings of the process' 65,530, and as many again
-/// for each module that it shares.
+/// The most compiled parts of components that are kept ready: one costs 50 KB, a descriptor, and three mappings of the
+/// process' 65,530.
 const KEPT: usize = 256;
 
 /// The longest wait before a charm that is not in place is asked for again.
@@ -37,7 +37,14 @@ pub(crate) struct Loaded {
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
     link: Link,
-    loaded: Mutex<BTreeMap<CharmDigest, Loaded>>,
+    loaded: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    charms: BTreeMap<CharmDigest, Loaded>,
+    /// How many compiled parts they have together.
+    parts: usize,
 }
 
 impl PreparedCharms {
@@ -49,7 +56,7 @@ impl PreparedCharms {
     /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
     /// in words for its unit's status.
     pub(crate) async fn get(&self, digest: CharmDigest) -> Result<Loaded, String> {
-        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).charms.get(&digest).cloned();
         if let Some(loaded) = known {
             return Ok(loaded);
         }
@@ -68,7 +75,7 @@ impl PreparedCharms {
     }
 
     async fn load(&self, ready: ReadyCharm) -> Result<Loaded, String> {
-        let (digest, component) = (ready.digest, ready.component);
+        let (digest, component, parts) = (ready.digest, ready.component, 1 + ready.modules.len());
         let unusable = |error: String| format!("charm {} cannot be used: {error}", digest.short());
         let sandbox = self.sandbox.clone();
         // It maps the code and reads the charm's files: units that run hooks are not to wait for that.
@@ -76,11 +83,13 @@ impl PreparedCharms {
         let prepared = prepared.map_err(|error| unusable(error.to_string()))?.map_err(unusable)?;
         let loaded = Loaded { component, prepared };
         let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT {
+        if known.parts + parts > KEPT {
             // Whoever still needs one loads it again, in well under a millisecond.
-            known.clear();
+            *known = Kept::default();
         }
-        known.insert(digest, loaded.clone());
+        if known.charms.insert(digest, loaded.clone()).is_none() {
+            known.parts += parts;
+        }
         Ok(loaded)
     }
 }

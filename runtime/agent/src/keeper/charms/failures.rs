@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 /// The first wait: what was wrong may have been this host's fault after all (too little memory to compile).
 const FIRST: Duration = Duration::from_secs(15);
 
-/// The longest: a compilation may take five minutes of all cores.
+/// The longest: a charm may take five minutes of all cores to compile.
 const LAST: Duration = Duration::from_secs(30 * 60);
 
 /// How often a charm failed, and the last time why.

@@ -3,7 +3,6 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    ops::Range,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -28,18 +27,31 @@ pub(super) struct Parts {
     pub(super) modules: Vec<SharedModule>,
 }
 
-/// The parts of a charm's component.
-pub(super) fn parts(directory: &Path) -> io::Result<Parts> {
-    let component = fs::read(component(directory))?;
+/// The parts of a charm's component, which may have so many bytes.
+pub(super) fn parts(directory: &Path, most: u64) -> Result<Parts, CharmError> {
+    let mut file = File::open(component(directory))?;
+    let bytes = file.metadata()?.len();
+    if bytes > most {
+        let (most, short) = (most >> 20, bytes.div_ceil(1 << 20));
+        let error = format!("the component is too large: {short} MiB of at most {most} MiB");
+        return Err(CharmError::refused(error));
+    }
+    let mut component = Vec::new();
+    file.read_to_end(&mut component)?;
     Ok(Parts { component: CharmDigest::of(&component), modules: shared_modules(&component) })
 }
 
-/// Copies some bytes of a file into another.
-pub(super) fn copy_part(whole: &Path, range: Range<usize>, part: &Path) -> io::Result<()> {
-    let mut whole = File::open(whole)?;
-    whole.seek(SeekFrom::Start(range.start as u64))?;
-    io::copy(&mut whole.take(range.len() as u64), &mut File::create(part)?)?;
-    Ok(())
+/// Copies a module out of its component into a file of its own. Others run what is compiled of it, so it must be what
+/// was found there.
+pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path) -> io::Result<()> {
+    let mut file = File::open(component)?;
+    file.seek(SeekFrom::Start(module.range.start as u64))?;
+    let mut bytes = Vec::new();
+    file.take(module.range.len() as u64).read_to_end(&mut bytes)?;
+    if CharmDigest::of(&bytes) != module.digest {
+        return Err(io::Error::other(format!("{} changed while it was read", component.display())));
+    }
+    fs::write(alone, bytes)
 }
 
 /// Writes an archive's files, read-only, into a new directory. On return they are on the disk.

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,7 +12,8 @@ use std::{
 
 use periapt_host_api::CharmDigest;
 use periapt_sandbox::{
-    ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, WeakArtifact, artifact,
+    ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, SharedModule, WeakArtifact,
+    artifact,
 };
 use tokio::sync::Semaphore;
 
@@ -27,20 +28,34 @@ use crate::{
         directories::Directories,
         temporary::{self, Temporary},
     },
+    options::CompileLimits,
     protocol::ReadyModule,
 };
 
-/// A charm's component and the modules that it shares, in native code.
+/// Charms' components and the modules that they share, in native code.
 pub(super) struct Native {
     directories: Arc<Directories>,
     compiler: Arc<dyn Compile>,
     engine: CompatibilityHash,
+    /// For all parts of a charm together.
+    limits: CompileLimits,
     /// Of components, and of modules: what was compiled as one is never taken for the other.
     keys: [ArtifactKey; 2],
+    /// Permits: one component is read whole at a time, however many charms are asked for at once.
+    reading: Semaphore,
+    /// And one part compiled, which uses every core.
     compiling: Semaphore,
     /// Modules that a charm has in memory: the next one takes the same memory.
     modules: Mutex<BTreeMap<CharmDigest, WeakArtifact>>,
     sequence: AtomicU64,
+}
+
+/// A charm whose code is to be made ready.
+struct Work<'a> {
+    charm: CharmDigest,
+    component: &'a Path,
+    /// What is left of them for the parts that are still to be compiled.
+    limits: CompileLimits,
 }
 
 impl Native {
@@ -48,76 +63,89 @@ impl Native {
         directories: Arc<Directories>,
         compiler: Arc<dyn Compile>,
         engine: CompatibilityHash,
+        limits: CompileLimits,
     ) -> Self {
         let key = ArtifactKey::new(directories.key());
         Self {
             directories,
             compiler,
             engine,
+            limits,
             keys: [key.clone(), key.derived("module")],
-            // One compilation already uses every core.
+            reading: Semaphore::new(1),
             compiling: Semaphore::new(1),
             modules: Mutex::default(),
             sequence: AtomicU64::new(0),
         }
     }
 
-    /// The names of the files of a charm's parts.
-    pub(super) fn file_names(&self, parts: &Parts) -> Vec<String> {
+    /// What of a charm is compiled.
+    pub(super) async fn parts(&self, directory: &Path) -> Result<Parts, CharmError> {
+        // Never closed, and if it were: without the permit the work is still right.
+        let _permit = self.reading.acquire().await;
+        let (directory, most) = (directory.to_owned(), self.limits.component);
+        blocking(move || files::parts(&directory, most)).await
+    }
+
+    /// The files of the parts of a charm that lies in a directory; none of one that cannot be read.
+    pub(super) fn files(&self, directory: &Path) -> Vec<PathBuf> {
+        let Ok(parts) = files::parts(directory, self.limits.component) else { return Vec::new() };
         let modules = parts.modules.iter().map(|module| module.digest);
-        std::iter::once(parts.component).chain(modules).map(|digest| self.id(digest).file_name()).collect()
+        let digests = std::iter::once(parts.component).chain(modules);
+        digests.map(|digest| self.directories.artefacts().join(self.id(digest).file_name())).collect()
     }
 
-    /// A charm's component.
-    pub(super) async fn component(
+    /// A charm's component, and the modules that it shares with others, each compiled without the rest.
+    pub(super) async fn code(
         &self,
         charm: CharmDigest,
         parts: &Parts,
         directory: &Path,
-    ) -> Result<SealedArtifact, CharmError> {
-        self.part(charm, Part::Component, parts.component, &files::component(directory)).await
-    }
-
-    /// The modules that a charm's component shares with others, each compiled without the rest.
-    pub(super) async fn modules(
-        &self,
-        charm: CharmDigest,
-        parts: &Parts,
-        directory: &Path,
-    ) -> Result<Vec<ReadyModule>, CharmError> {
-        let mut ready = Vec::new();
+    ) -> Result<(SealedArtifact, Vec<ReadyModule>), CharmError> {
+        let component = files::component(directory);
+        let mut work = Work { charm, component: &component, limits: self.limits };
+        let mut modules = Vec::new();
         for module in &parts.modules {
-            let held = self.held().get(&module.digest).and_then(WeakArtifact::upgrade);
-            let kept = match held {
-                None => self.open(Part::Module, module.digest).await?,
-                held => held,
-            };
-            let artefact = match kept {
-                Some(artefact) => artefact,
-                None => {
-                    let alone = self.incoming("module");
-                    let (path, whole) = (alone.path().to_owned(), files::component(directory));
-                    let range = module.range.clone();
-                    blocking(move || Ok(files::copy_part(&whole, range, &path)?)).await?;
-                    self.part(charm, Part::Module, module.digest, alone.path()).await?
-                }
-            };
-            let mut held = self.held();
-            held.retain(|_, module| module.upgrade().is_some());
-            held.insert(module.digest, artefact.downgrade());
-            ready.push(ReadyModule { digest: module.digest, artefact: Some(artefact) });
+            let artefact = Some(self.module(&mut work, module).await?);
+            modules.push(ReadyModule { digest: module.digest, artefact });
         }
-        Ok(ready)
+        let artefact = self.part(&mut work, Part::Component, parts.component, &component).await?;
+        Ok((artefact, modules))
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<CharmDigest, WeakArtifact>> {
-        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn module(&self, work: &mut Work<'_>, module: &SharedModule) -> Result<SealedArtifact, CharmError> {
+        if let Some(held) = self.held(module.digest, None) {
+            return Ok(held);
+        }
+        let artefact = match self.open(Part::Module, module.digest).await? {
+            Some(artefact) => artefact,
+            None => {
+                let alone = self.incoming("module");
+                let (path, whole, module) =
+                    (alone.path().to_owned(), work.component.to_owned(), module.clone());
+                let digest = module.digest;
+                blocking(move || Ok(files::copy_module(&whole, &module, &path)?)).await?;
+                self.part(work, Part::Module, digest, alone.path()).await?
+            }
+        };
+        Ok(self.held(module.digest, Some(&artefact)).unwrap_or(artefact))
+    }
+
+    /// The memory in which others have a module; where none have, it is the given one from now on.
+    fn held(&self, module: CharmDigest, mine: Option<&SealedArtifact>) -> Option<SealedArtifact> {
+        let mut held = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|_, artefact| artefact.upgrade().is_some());
+        let theirs = held.get(&module).and_then(WeakArtifact::upgrade);
+        if let (None, Some(mine)) = (&theirs, mine) {
+            held.insert(module, mine.downgrade());
+        }
+        theirs
     }
 
     /// A part as it lies here, or compiled now.
     async fn part(
         &self,
-        charm: CharmDigest,
+        work: &mut Work<'_>,
         part: Part,
         digest: CharmDigest,
         source: &Path,
@@ -125,13 +153,12 @@ impl Native {
         if let Some(artefact) = self.open(part, digest).await? {
             return Ok(artefact);
         }
-        // Never closed, and if it were: without the permit the work is still right.
         let _permit = self.compiling.acquire().await;
         // Another charm with the same module may have had it compiled meanwhile.
         if let Some(artefact) = self.open(part, digest).await? {
             return Ok(artefact);
         }
-        self.compile(charm, part, digest, source).await?;
+        self.compile(work, part, digest, source).await?;
         let gone = || CharmError::Away("what was just compiled is not there".to_owned());
         self.open(part, digest).await?.ok_or_else(gone)
     }
@@ -155,28 +182,33 @@ impl Native {
 
     async fn compile(
         &self,
-        charm: CharmDigest,
+        work: &mut Work<'_>,
         part: Part,
         digest: CharmDigest,
         source: &Path,
     ) -> Result<(), CharmError> {
+        let (charm, limits) = (work.charm.short(), work.limits);
         let output = self.incoming("cwasm");
         let started = tokio::time::Instant::now();
-        self.compiler.compile(part, source, output.path()).await.map_err(|error| match error {
+        let compiled = self.compiler.compile(part, source, output.path(), limits).await;
+        let took = started.elapsed();
+        compiled.map_err(|error| match error {
             CompileError::Component(message) => {
-                CharmError::refused(format!("charm {} cannot be compiled: {message}", charm.short()))
+                CharmError::refused(format!("charm {charm} cannot be compiled: {message}"))
             }
             CompileError::Host(message) => CharmError::Away(message),
         })?;
-        tracing::info!(charm = %charm.short(), part = %part, ms = started.elapsed().as_millis(), "compiled");
+        tracing::info!(%charm, part = %part, ms = took.as_millis(), "compiled");
         let (directory, id, key) = (self.directories.artefacts(), self.id(digest), self.key(part).clone());
-        blocking(move || {
+        let written = blocking(move || {
             let compiled = fs::read(output.path())?;
             artifact::write(&directory, &id, &key, &compiled)
                 .map_err(|error| CharmError::Away(error.to_string()))?;
-            Ok(())
-        })
-        .await
+            Ok(compiled.len() as u64)
+        });
+        work.limits.output = limits.output.saturating_sub(written.await?);
+        work.limits.deadline = limits.deadline.saturating_sub(took);
+        Ok(())
     }
 
     fn id(&self, digest: CharmDigest) -> ArtifactId {
@@ -199,109 +231,4 @@ impl Native {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::future::BoxFuture;
-
-    use super::*;
-
-    /// "Compiles" a part to its name, and counts.
-    #[derive(Default)]
-    struct Compiler(Mutex<Vec<Part>>);
-
-    impl Compile for Compiler {
-        fn compile<'a>(
-            &'a self,
-            part: Part,
-            _: &'a Path,
-            output: &'a Path,
-        ) -> BoxFuture<'a, Result<(), CompileError>> {
-            Box::pin(async move {
-                self.0.lock().unwrap().push(part);
-                Ok(fs::write(output, part.to_string())?)
-            })
-        }
-    }
-
-    /// A section of a component or a module.
-    fn section(id: u8, content: &[u8]) -> Vec<u8> {
-        let mut length = content.len();
-        let mut bytes = vec![id];
-        while length >= 0x80 {
-            bytes.push((length & 0x7f) as u8 | 0x80);
-            length >>= 7;
-        }
-        bytes.push(length as u8);
-        [bytes, content.to_vec()].concat()
-    }
-
-    /// A large component with a module of much code, which nobody runs.
-    fn component(filler: u8) -> Vec<u8> {
-        let code = section(10, &vec![0; 256 << 10]);
-        let module = [b"\0asm\x01\0\0\0".as_slice(), &code].concat();
-        let rest = section(0, &[&[0], vec![filler; 5 << 20].as_slice()].concat());
-        [b"\0asm\x0d\0\x01\0".as_slice(), &section(1, &module), &rest].concat()
-    }
-
-    struct Bench {
-        data: tempfile::TempDir,
-        compiler: Arc<Compiler>,
-        native: Native,
-    }
-
-    impl Bench {
-        fn new() -> Self {
-            let data = tempfile::tempdir().unwrap();
-            let compiler = Arc::new(Compiler::default());
-            let directories = Arc::new(Directories::open(data.path()).unwrap());
-            let options = periapt_sandbox::Options { hooks_in_flight: 1, ..Default::default() };
-            let engine = periapt_sandbox::Sandbox::new(options).unwrap().compatibility_hash();
-            let native = Native::new(directories, Arc::clone(&compiler) as _, engine);
-            Self { data, compiler, native }
-        }
-
-        /// A charm's component and its modules.
-        async fn charm(&self, filler: u8) -> (Parts, SealedArtifact, Vec<ReadyModule>) {
-            let directory = self.data.path().join(format!("charm-{filler}"));
-            fs::create_dir_all(&directory).unwrap();
-            fs::write(files::component(&directory), component(filler)).unwrap();
-            let (charm, parts) = (CharmDigest::of(&[filler]), files::parts(&directory).unwrap());
-            let modules = self.native.modules(charm, &parts, &directory).await.unwrap();
-            let component = self.native.component(charm, &parts, &directory).await.unwrap();
-            (parts, component, modules)
-        }
-
-        fn compiled(&self) -> Vec<Part> {
-            std::mem::take(&mut *self.compiler.0.lock().unwrap())
-        }
-    }
-
-    #[tokio::test]
-    async fn what_two_charms_share_is_compiled_once_and_in_memory_once() {
-        let bench = Bench::new();
-        let (_, one, modules) = bench.charm(1).await;
-        assert_eq!(bench.compiled(), [Part::Module, Part::Component]);
-        let (_, other, shared) = bench.charm(2).await;
-        assert_eq!(bench.compiled(), [Part::Component]);
-        assert_eq!((modules.len(), &modules), (1, &shared));
-        assert_ne!(one, other);
-        // Nobody holds it in memory any more: then it is read from the disk.
-        drop((modules, shared));
-        bench.charm(1).await;
-        assert!(bench.compiled().is_empty());
-        assert_eq!(fs::read_dir(bench.data.path().join("incoming")).unwrap().count(), 0);
-    }
-
-    #[tokio::test]
-    async fn a_module_that_somebody_changed_is_made_anew() {
-        let bench = Bench::new();
-        let (parts, ..) = bench.charm(1).await;
-        bench.compiled();
-        let names = bench.native.file_names(&parts);
-        assert_eq!(names.len(), 2);
-        let artefacts = bench.data.path().join("artefacts");
-        // A component's code is none of a module's, whatever its file is called.
-        fs::copy(artefacts.join(&names[0]), artefacts.join(&names[1])).unwrap();
-        bench.charm(1).await;
-        assert_eq!(bench.compiled(), [Part::Module]);
-    }
-}
+mod tests;

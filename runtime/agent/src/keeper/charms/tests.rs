@@ -28,7 +28,7 @@ use crate::keeper::{
     controller::{Answers, Controller, ControllerError},
     directories::Directories,
 };
-use crate::{helper::Part, protocol::ReadyCharm};
+use crate::{helper::Part, options::CompileLimits, protocol::ReadyCharm};
 
 const CHARM: &[u8] = include_bytes!("../../../../sandbox/tests/fixtures/hello-0.1.0.charm");
 
@@ -105,6 +105,7 @@ impl Compile for Compiler {
         _: Part,
         component: &'a Path,
         output: &'a Path,
+        _: CompileLimits,
     ) -> BoxFuture<'a, Result<(), CompileError>> {
         async move {
             self.compiled.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +147,8 @@ impl Bench {
         let directories = Arc::new(Directories::open(self.data.path()).unwrap());
         let controller = Archives { archive, fetched: Arc::clone(&self.fetched) };
         let compiler = Arc::new(Compiler { result, compiled: Arc::clone(&self.compiled) });
-        self.charms = Some(Charms::new(controller, directories, compiler, self.engine));
+        self.charms =
+            Some(Charms::new(controller, directories, compiler, self.engine, CompileLimits::default()));
     }
 
     fn charms(&self) -> &Charms<Archives> {

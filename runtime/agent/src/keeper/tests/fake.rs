@@ -41,7 +41,7 @@ use crate::{
         model::{ModelKeeper, Shared},
         process::{Launch, Process, Runner},
     },
-    options::HookPlaces,
+    options::{CompileLimits, HookPlaces},
     protocol::{
         Call, CallId, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner,
         split,
@@ -166,7 +166,13 @@ impl Controller for FakeController {
 struct NoCompiler;
 
 impl Compile for NoCompiler {
-    fn compile<'a>(&'a self, _: Part, _: &'a Path, _: &'a Path) -> BoxFuture<'a, Result<(), CompileError>> {
+    fn compile<'a>(
+        &'a self,
+        _: Part,
+        _: &'a Path,
+        _: &'a Path,
+        _: CompileLimits,
+    ) -> BoxFuture<'a, Result<(), CompileError>> {
         async { Err(CompileError::Host("no compiler here".to_owned())) }.boxed()
     }
 }
@@ -276,8 +282,9 @@ impl Scene {
         };
         let options = SandboxOptions { hooks_in_flight: 1, ..SandboxOptions::default() };
         let engine = Sandbox::new(options).unwrap().compatibility_hash();
+        let (compiler, limits) = (Arc::new(NoCompiler), CompileLimits::default());
         let charms =
-            Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), Arc::new(NoCompiler), engine));
+            Arc::new(Charms::new(controller.clone(), Arc::clone(&directories), compiler, engine, limits));
         let shared = Arc::new(Shared {
             agent: "host".parse().unwrap(),
             controller: controller.clone(),
