@@ -28,6 +28,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/__main__.py",
     "periapt_ops/packing/bounds.py",
     "periapt_ops/packing/check.py",
+    "periapt_ops/packing/fetching.py",
     "periapt_ops/packing/native.py",
     "periapt_ops/packing/projects.py",
     "periapt_ops/packing/requirements.py",

@@ -3,13 +3,15 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
 
 import pytest
 
-from periapt_ops.packing import bounds, unpacked, vendor, wheels
+from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
 
 
 def install(target, name, files):
@@ -30,8 +32,8 @@ def pip(monkeypatch):
     class Pip:
         listed, packages, pure = {}, {}, {}
 
-        def __call__(self, target, *arguments):
-            if "--platform=any" in arguments:
+        def __call__(self, target, version, machine, *arguments):
+            if machine == fetching.ANY_MACHINE:
                 assert arguments[-2] == "--"
                 name = arguments[-1].partition("==")[0]
                 if name not in self.pure:
@@ -42,7 +44,7 @@ def pip(monkeypatch):
             return [install(target, name, files) for name, files in self.packages.items()]
 
     pip = Pip()
-    monkeypatch.setattr(vendor, "_pip", pip)
+    monkeypatch.setattr(fetching, "fetch", pip)
     return pip
 
 
@@ -94,22 +96,64 @@ def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
     assert "__version__ = '1.0'" in (core / "_pydantic_core/version.py").read_text()
 
 
-def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_path, monkeypatch):
-    asked = []
-
-    def pip(target, *arguments):
-        listed = pathlib.Path(arguments[arguments.index("-r") + 1]).read_text()
-        asked.append(listed)
-        if "psycopg2" in listed:
-            raise vendor.NoWheel("psycopg2", "No matching distribution found for psycopg2==2.9")
-        return []
-
-    monkeypatch.setattr(vendor, "_pip", pip)
-    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = [\n  "ops",\n  "psycopg2==2.9",\n]\n')
+def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_path, index):
+    index("some")
+    (tmp_path / "index/psycopg2-2.9.tar.gz").touch()
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = [\n  "some",\n  "psycopg2==2.9",\n]\n')
     done = vendor.vendor(tmp_path, tmp_path / "venv")
-    assert asked == ["ops\npsycopg2==2.9\n", "ops\n"]
     message = "psycopg2==2.9 has no wheel, and nothing is built: it is not brought in"
     assert done["findings"] == [{"file": "pyproject.toml", "line": 4, "severity": "warning", "message": message}]
+    assert [path.name for path in (tmp_path / "venv").iterdir()] == ["some-1.0.dist-info"]
+
+
+def test_what_is_not_found_is_told_in_pips_words_by_its_line(tmp_path, index, monkeypatch):
+    for number in range(8):
+        index("some", version=f"1.{number}")
+    index("old", says="Requires-Python: <3.10\n")
+    listing = tmp_path / "listing.html"
+    listing.write_text('<!DOCTYPE html><a href="far-1.0-py3-none-any.whl" data-requires-python="&lt;3.10">far-1.0-py3-none-any.whl</a>')
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{tmp_path / 'index'} {listing}")
+    for line, expected in [
+        ("sone", r"requirements.txt:2: nothing is found by the name sone \(pip: Could not find"),
+        ("some==2", r"requirements.txt:2: pip: .*some==2 \(from versions: ..., 1.3, 1.4, 1.5, 1.6, 1.7\)"),
+        ("old", r"requirements.txt:2: pip: .*'old' requires a different Python: 3.14.0 not in '<3.10'"),
+        ("far", r"requirements.txt:2: pip: Ignored .* different python version: 1.0 Requires-Python <3.10; .*far"),
+    ]:
+        (tmp_path / "requirements.txt").write_text(f"# of ours\n{line}\n")
+        with pytest.raises(vendor.VendorError) as raised:
+            vendor.vendor(tmp_path, tmp_path / "venv")
+        assert re.match(expected, str(raised.value)), str(raised.value)
+
+
+def test_markers_are_those_of_the_sandbox_whatever_the_packer_has(tmp_path, index):
+    for name in ("new", "linux", "old", "other", "deep"):
+        index(name)
+    index("some", says="Requires-Dist: deep; python_full_version >= '3.14' and platform_machine == 'x86_64'\n")
+    (tmp_path / "requirements.txt").write_text(
+        "some\nnew; python_version >= '3.14'\nlinux; sys_platform == 'linux' and os_name == 'posix'\n"
+        "old; python_version < '3.14'\nother; platform_system != 'Linux'\n"
+    )
+    vendor.vendor(tmp_path, tmp_path / "venv")
+    assert sorted(path.name.partition("-")[0] for path in (tmp_path / "venv").iterdir()) == ["deep", "linux", "new", "some"]
+
+
+def test_wheels_are_for_the_sandboxs_interpreter_or_the_newest_for_which_there_are_all(tmp_path, index):
+    linux = "manylinux_2_17_x86_64.manylinux2014_x86_64"
+    for version, tag in (("1.0", "cp314-cp314"), ("2.0", "cp311-cp311"), ("2.1", "cp313-cp313t")):
+        index("some", {"some.so": ""}, version=version, tag=f"{tag}-{linux}")
+    index("stable", version="1.0", tag=f"cp39-abi3-{linux}")
+    index("stable", version="2.0", tag="cp314-cp314-macosx_11_0_arm64")
+    index("pure", version="1.0")
+    index("pure", version="2.0", says="Requires-Python: <3.14\n")
+
+    def brought(text):
+        (tmp_path / "requirements.txt").write_text(text)
+        shutil.rmtree(tmp_path / "venv", ignore_errors=True)
+        vendor.vendor(tmp_path, tmp_path / "venv")
+        return sorted(path.name.removesuffix(".dist-info") for path in (tmp_path / "venv").iterdir())
+
+    assert brought("some\nstable\npure\n") == ["pure-1.0", "some-1.0", "stable-1.0"]
+    assert brought("some>=2\nstable\npure\n") == ["pure-2.0", "some-2.0", "stable-1.0"]
 
 
 def test_a_release_without_native_code_is_taken_instead(tmp_path, pip):
@@ -177,7 +221,7 @@ def test_nothing_is_built_whatever_is_required(tmp_path, monkeypatch, requiremen
     monkeypatch.chdir(tmp_path)
     # As if nobody had read it before, as nobody has read what a wheel requires in turn.
     with pytest.raises(vendor.VendorError, match="nothing is built while a charm is packed"):
-        vendor._pip(tmp_path / "venv", "--only-binary=:all:", "-r", "requirements.txt")
+        fetching.fetch(tmp_path / "venv", "3.14", fetching.machine_of("3.14"), "-r", "requirements.txt")
     assert not (package / "ran").exists()
 
 
@@ -239,7 +283,7 @@ def test_what_a_wheel_calls_itself_within_names_no_directory_and_no_option(tmp_p
     index("some", {"some.so": "", "some-1.0.dist-info/RECORD": "../precious.so,,\nsome.so,,\n"})
     (tmp_path / "precious.so").touch()
     (tmp_path / "requirements.txt").write_text("some\n")
-    original = vendor._run
+    original = fetching.run
 
     def renamed(verb, *arguments):
         original(verb, *arguments)
@@ -247,7 +291,7 @@ def test_what_a_wheel_calls_itself_within_names_no_directory_and_no_option(tmp_p
             metadata = tmp_path / "venv/some-1.0.dist-info/METADATA"
             metadata.write_text(f"Metadata-Version: 2.1\nName: {tmp_path}\nVersion: 1.0\n")
 
-    monkeypatch.setattr(vendor, "_run", renamed)
+    monkeypatch.setattr(fetching, "run", renamed)
     done = vendor.vendor(tmp_path, tmp_path / "venv")
     assert [file["package"] for file in done["native"]] == ["some 1.0"]
     assert (tmp_path / "precious.so").exists()
@@ -277,4 +321,4 @@ def test_pip_has_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(wheels, "__file__", str(endless))
     monkeypatch.setattr(bounds, "MOST_TIME", 0.1)
     with pytest.raises(vendor.VendorError, match="pip was stopped"):
-        vendor._run("download")
+        fetching.run("download")

@@ -48,10 +48,10 @@ class Placed(str):
         made.place = place
         return made
 
-    @property
-    def name(self) -> str:
-        """What it requires."""
-        return name_of(self)
+
+def place_of(line: str) -> str:
+    """Where a requirement stands."""
+    return line.place if isinstance(line, Placed) else "requirements.txt:1"
 
 
 def name_of(line: str) -> str:

@@ -15,6 +15,23 @@ _PROGRAMS = frozenset(
 )
 
 
+#: What markers of requirements are judged by: the sandbox's interpreter, and else the machine that charmcraft packs on,
+#: which is what those have in mind who write them. Nothing of the packer's own.
+ENVIRONMENT = {
+    "implementation_name": "cpython",
+    "implementation_version": "3.14.0",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_release": "",
+    "platform_system": "Linux",
+    "platform_version": "",
+    "python_full_version": "3.14.0",
+    "python_version": "3.14",
+    "sys_platform": "linux",
+}
+
+
 def _refuse(event: str, _arguments: tuple) -> None:
     if event in _PROGRAMS:
         # Without a number: pip has explanations of its own for those.
@@ -27,6 +44,9 @@ def main() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path = [place for place in sys.path if place and os.path.abspath(place) != here]
     sys.addaudithook(_refuse)
+    from pip._vendor.packaging import markers
+
+    markers.default_environment = lambda: dict(ENVIRONMENT)
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 

@@ -1,0 +1,147 @@
+"""Wheels, fetched and unpacked by pip for the sandbox's interpreter, whatever the packer's own is (decision 35)."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from . import bounds, unpacked, wheels
+from .unpacked import Wheel, normalised
+
+#: For which interpreters wheels may be, the best first. The first one is the sandbox's. A wheel for an older one is of use
+#: as well, since native code is taken out of it or replaced, and the rest is Python.
+PYTHON_VERSIONS = ("3.14", "3.13", "3.12", "3.11", "3.10")
+
+#: The machines that wheels may be for: those that charmcraft packs on.
+_MACHINES = ("linux_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64", "manylinux2014_x86_64") + tuple(
+    f"manylinux_2_{minor}_x86_64" for minor in range(5, 43)
+)
+
+#: What takes wheels that fit any machine alone.
+ANY_MACHINE = ("--platform=any", "--implementation=py", "--abi=none")
+
+#: Bytes that are read of what pip says.
+_MOST_SAID = 1 << 20
+
+
+class VendorError(Exception):
+    """Why there are no dependencies; for the author to read."""
+
+
+class Unresolved(VendorError):
+    """Nothing fits what is required, for one interpreter."""
+
+    def __init__(self, message: str, name: str = ""):
+        super().__init__(message)
+        #: Of what nothing fits, as indexes compare names; empty, where it is no single one.
+        self.name = normalised(name)
+
+
+class NoWheel(Unresolved):
+    """A requirement of which there is no wheel at all, for one interpreter."""
+
+
+def machine_of(version: str) -> tuple[str, ...]:
+    """Options for wheels of an interpreter."""
+    number = version.replace(".", "")
+    return ("--implementation=cp", f"--abi=cp{number}", "--abi=abi3", "--abi=none", *(f"--platform={it}" for it in _MACHINES))
+
+
+def fetch(target: pathlib.Path, version: str, machine: tuple[str, ...], *arguments: str) -> list[Wheel]:
+    """Fetch what the arguments ask for, look at it, and unpack it. No code of any package is run by that."""
+    own = ("--only-binary=:all:", f"--python-version={version}", *machine)
+    with tempfile.TemporaryDirectory() as place:
+        run("download", "--dest", place, *own, *arguments)
+        try:
+            fetched = unpacked.checked(pathlib.Path(place))
+        except unpacked.UnpackError as error:
+            raise VendorError(str(error)) from None
+        if fetched:
+            pinned = (wheel.pinned for wheel in fetched)
+            # What was chosen is not judged again: pip before 23.1 does that by the packer's own interpreter.
+            offline = ("--no-compile", "--no-index", "--no-deps", "--ignore-requires-python", "--find-links", place)
+            run("install", "--target", str(target), *own, *offline, "--", *pinned)
+    return fetched
+
+
+def has_wheels(name: str) -> bool:
+    """Whether there is a wheel of any version for any interpreter that is asked for."""
+    for version in PYTHON_VERSIONS:
+        with tempfile.TemporaryDirectory() as place:
+            own = ("--only-binary=:all:", f"--python-version={version}", *machine_of(version))
+            if _is_found("download", "--dest", place, "--no-deps", *own, "--", name):
+                return True
+    return False
+
+
+def is_known(name: str) -> bool:
+    """Whether there is anything by a name, be it only sources."""
+    return _is_found("index", "versions", "--ignore-requires-python", "--", name)
+
+
+def _is_found(*arguments: str) -> bool:
+    try:
+        run(*arguments)
+    except NoWheel:
+        return False
+    except VendorError:
+        # It cannot tell, or does not know the command.
+        return True
+    return True
+
+
+def run(verb: str, *arguments: str) -> None:
+    """Run pip, which may do nothing but fetch and unpack, and has bounds."""
+    command = [sys.executable, wheels.__file__, verb, "--quiet", "--no-input", "--disable-pip-version-check", *arguments]
+    with tempfile.TemporaryFile() as errors:
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=bounds.MOST_TIME)
+        except subprocess.TimeoutExpired:
+            raise VendorError(f"pip was stopped: it may take {bounds.MOST_TIME // 60} minutes") from None
+        errors.seek(0)
+        said = errors.read(_MOST_SAID).decode("utf-8", errors="replace")
+    if done.returncode < 0:
+        raise VendorError(f"pip was stopped by signal {-done.returncode}: it may take {bounds.MOST_CPU} s of CPU time")
+    if done.returncode != 0:
+        raise _failure(said, done.returncode)
+
+
+def _failure(said: str, code: int) -> VendorError:
+    """What pip says went wrong."""
+    lines = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
+    if lines == ["Exception:"]:
+        # What it did not expect it shows with its own trace; the reason stands last.
+        lines = [_in_words(line) for line in said.strip().splitlines()[-1:]]
+    message = "pip: " + ("; ".join(map(_shortened, lines)) or said.strip() or f"exit code {code}")
+    if re.search("Retrying|Could not fetch", said):
+        return VendorError(message)
+    absent = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)", said)
+    # `index versions` names no versions. Wheels for other interpreters are none to be without.
+    if absent and ("(from versions: none)" in said or "(from versions:" not in said) and "Ignored the following" not in said:
+        return NoWheel(message, absent[1])
+    absent = absent or re.search("Package '([A-Za-z0-9._-]+)' requires a different Python", said)
+    if absent or re.search("ResolutionImpossible|not a supported wheel", said):
+        return Unresolved(message, absent[1] if absent else "")
+    return VendorError(message)
+
+
+def _shortened(line: str) -> str:
+    """A line of pip's with the newest of many versions."""
+
+    def newest(found: re.Match) -> str:
+        versions = found[1].split(", ")
+        return f"(from versions: {', '.join(versions if len(versions) < 6 else ['...', *versions[-5:]])})"
+
+    return re.sub(r"\(from versions: ([^)]*)\)", newest, line)
+
+
+def _in_words(error: str) -> str:
+    """An error of Python's, as pip shows it; bounds that were met by their measure."""
+    if error.startswith("MemoryError"):
+        return f"to read a package takes more than {bounds.MOST_MEMORY >> 20} MiB of memory"
+    if "[Errno 27]" in error:
+        return f"a package has more than {bounds.MOST_FILE >> 20} MiB in one file"
+    return error
