@@ -119,7 +119,7 @@ impl Packer {
         at(Step::Sources);
         let native = below("native.json");
         fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
-        let (mut errors, warnings) = split(packing.check(&charm, &native)?);
+        let (mut errors, warnings) = split(packing.check(&charm, &native, directory)?);
         told.extend(warnings);
         if !errors.is_empty() {
             // What was not brought in may be what is not there.

@@ -33,6 +33,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/projects.py",
     "periapt_ops/packing/requirements.py",
     "periapt_ops/packing/sources.py",
+    "periapt_ops/packing/stdlib.py",
     "periapt_ops/packing/unpacked.py",
     "periapt_ops/packing/vendor.py",
     "periapt_ops/packing/wheels.py",

@@ -45,9 +45,15 @@ impl Packing<'_> {
         }
     }
 
-    /// What cannot work in a charm's sources, by file and line; `native` is a file with what was taken out.
-    pub(crate) fn check(&self, charm: &Path, native: &Path) -> Result<Vec<Finding>, PythonError> {
-        self.run("checking the sources", "check", &[charm.into(), native.into()])
+    /// What cannot work in a charm's sources, by file and line; `native` is a file with what was taken out, `original` the
+    /// author's own directory.
+    pub(crate) fn check(
+        &self,
+        charm: &Path,
+        native: &Path,
+        original: &Path,
+    ) -> Result<Vec<Finding>, PythonError> {
+        self.run("checking the sources", "check", &[charm.into(), native.into(), original.into()])
     }
 
     fn run<T: DeserializeOwned>(

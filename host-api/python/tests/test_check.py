@@ -1,5 +1,7 @@
 """What is found in sources before anything is built."""
 
+import sys
+
 import pytest
 
 from periapt_ops.packing.check import check
@@ -14,7 +16,7 @@ def found(tmp_path):
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return [f"{it.file}:{it.line} {it.severity} {it.message}" for it in check(tmp_path, list(native))]
+        return [f"{it.file}:{it.line} {it.severity} {it.message}" for it in check(tmp_path, list(native), tmp_path)]
 
     return found
 
@@ -105,6 +107,69 @@ def test_calls_without_a_counterpart_are_named_however_they_are_imported(found):
     ]
 
 
-def test_code_that_is_no_python_is_told_with_its_line(found):
-    (line,) = found({"src/charm.py": "x = 1\ndef f(:\n"})
-    assert line.startswith("src/charm.py:2 error invalid syntax (read as Python 3.")
+def test_code_that_is_no_python_is_told_with_its_line_and_is_no_error_for_an_older_python(found, monkeypatch):
+    files = {"src/charm.py": "x = 1\ndef f(:\n"}
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
+    (line,) = found(files)
+    assert line == "src/charm.py:2 error invalid syntax (read as Python 3.14; the sandbox's is 3.14)"
+    monkeypatch.setattr(sys, "version_info", (3, 12, 1))
+    (line,) = found(files)
+    assert line == "src/charm.py:2 warning invalid syntax (read as Python 3.12; the sandbox's is 3.14)"
+
+
+def test_code_that_is_too_deep_to_be_read_is_told(found):
+    (line,) = found({"src/charm.py": "x = 1\n", "src/deep.py": "-" * 200_000 + "1\n"})
+    assert line.startswith("src/deep.py:1 ")
+
+
+def test_the_standard_library_is_the_sandboxs_and_not_the_packers(found, monkeypatch):
+    monkeypatch.setattr(sys, "stdlib_module_names", frozenset({"distutils", "cgi"}))
+    files = {
+        "src/charm.py": (
+            "import annotationlib\nfrom distutils.util import strtobool\nimport json\nimport _ctypes\n"
+            "def f():\n    import telnetlib\n    import uu\n"
+        ),
+        # As brought along by somebody who needs it.
+        "venv/cgi.py": "",
+        "lib/other.py": "def f():\n    import cgi\n",
+    }
+    assert found(files) == [
+        "src/charm.py:2 error module distutils is not in the sandbox's Python 3.14: it went with 3.12; there is shutil, and packaging.version among the dependencies",
+        "src/charm.py:4 error module _ctypes is not in the sandbox's Python: it is not compiled in",
+        "src/charm.py:6 warning module telnetlib is not in the sandbox's Python 3.14: it went with 3.13; there is nothing, as there is no network",
+        "src/charm.py:7 warning module uu is not in the sandbox's Python 3.14: it went with 3.13",
+    ]
+
+
+def test_a_library_that_was_not_fetched_is_told_before_anything_is_built(found):
+    files = {
+        "src/charm.py": (
+            "from charms.db.v0.db import X\nfrom charms.missing.v0.lib import Y\nfrom charms.db.v1 import db\n"
+            "from charms.db.v0 import db\nfrom charms.db.v0 import other\nimport charms.db.v0.db\n"
+        ),
+        "lib/charms/db/v0/db.py": "X = 1\n",
+        "charmcraft.yaml": "name: c\n",
+    }
+    brings = "brings one that is published"
+    assert found(files) == [
+        f"src/charm.py:2 error module charms.missing.v0.lib is not in lib: charmcraft fetch-lib charms.missing.v0.lib {brings}",
+        f"src/charm.py:3 error module charms.db.v1.db is not in lib: charmcraft fetch-lib charms.db.v1.db {brings}",
+        f"src/charm.py:5 error module charms.db.v0.other is not in lib: charmcraft fetch-lib charms.db.v0.other {brings}",
+    ]
+    files["charmcraft.yaml"] = "name: c\ncharm-libs:\n  - lib: missing.lib\n    version: '0'\n"
+    files["src/charm.py"] = "from charms.missing.v0.lib import Y\n"
+    assert found(files) == ["src/charm.py:1 error module charms.missing.v0.lib is not in lib: charmcraft fetch-libs brings it"]
+
+
+def test_a_module_that_was_compiled_beside_its_source_is_not_missing(found):
+    native = [
+        {"package": "fast 1", "file": "fast/core.so", "module": "fast.core"},
+        {"package": "fast 1", "file": "fast/sub.so", "module": "fast.sub"},
+    ]
+    files = {
+        "src/charm.py": "import fast\n",
+        "venv/fast/__init__.py": "from . import core, sub\n",
+        "venv/fast/core.py": "",
+        "venv/fast/sub/__init__.py": "",
+    }
+    assert found(files, native) == []

@@ -20,8 +20,9 @@ def main(arguments: list[str]) -> int:
 
     checking = commands.add_parser("check")
     checking.add_argument("charm", type=pathlib.Path)
-    checking.add_argument("native", type=pathlib.Path, nargs="?")
-    checking.set_defaults(run=lambda given: [dataclasses.asdict(found) for found in check.check(given.charm, _read(given.native))])
+    checking.add_argument("native", type=pathlib.Path)
+    checking.add_argument("original", type=pathlib.Path)
+    checking.set_defaults(run=_check)
 
     vendoring = commands.add_parser("vendor")
     vendoring.add_argument("charm", type=pathlib.Path)
@@ -42,8 +43,9 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _read(file: pathlib.Path | None) -> list[dict]:
-    return json.loads(file.read_text(encoding="utf-8")) if file else []
+def _check(given: argparse.Namespace) -> list[dict]:
+    native = json.loads(given.native.read_text(encoding="utf-8"))
+    return [dataclasses.asdict(found) for found in check.check(given.charm, native, given.original)]
 
 
 sys.exit(main(sys.argv[1:]))

@@ -10,30 +10,13 @@ from __future__ import annotations
 import ast
 import dataclasses
 import pathlib
+import re
 import sys
 from collections.abc import Iterator
 
 from ..stand_ins.names import HOOK_TOOLS, STAND_INS
 from .sources import Module, Native, Sources
-
-#: Modules of the standard library that WASI's CPython does not have, with what they need.
-MISSING = {
-    "bz2": "it is not compiled in",
-    "ctypes": "there is no native code",
-    "curses": "there is no terminal",
-    "mmap": "WASI maps no files",
-    "msvcrt": "it is Windows'",
-    "pty": "there is no terminal",
-    "readline": "there is no terminal",
-    "resource": "there are no processes",
-    "syslog": "there is no syslog; what is logged goes to the unit's log",
-    "termios": "there is no terminal",
-    "tkinter": "there is no display",
-    "tty": "there is no terminal",
-    "turtle": "there is no display",
-    "winreg": "it is Windows'",
-    "winsound": "it is Windows'",
-}
+from .stdlib import MISSING, NAMES, REMOVED, SINCE, VERSION
 
 #: Calls that have no counterpart, by the name that they have after all imports are resolved.
 CALLS = {
@@ -76,6 +59,10 @@ INSTEAD = {
 }
 
 
+#: What a charm's library is called.
+_LIBRARY = r"charms\.\w+\.v\d+\.\w+"
+
+
 @dataclasses.dataclass(frozen=True, order=True)
 class Finding:
     """Something that cannot work."""
@@ -87,18 +74,20 @@ class Finding:
     message: str
 
 
-def check(charm: pathlib.Path, native: list[dict] | None = None) -> list[Finding]:
+def check(charm: pathlib.Path, native: list[dict] | None = None, original: pathlib.Path | None = None) -> list[Finding]:
     """What cannot work in a charm whose sources are in src, lib and venv below a directory; sorted.
 
-    `native`: files that were taken out of the dependencies, as `vendor` tells them.
+    `native`: files that were taken out of the dependencies, as `vendor` tells them. `original`: the author's own directory.
     """
-    sources = Sources(charm, _modules(native or []))
+    sources = Sources(charm, _modules(native or []), original)
     findings = set(_of_imports(sources))
     for module in sources.own():
         if isinstance(module.tree, SyntaxError):
+            # An older Python than the sandbox's may not know what is right there.
+            severity = "warning" if sys.version_info < VERSION else "error"
             version = ".".join(map(str, sys.version_info[:2]))
-            message = f"{module.tree.msg} (read as Python {version})"
-            findings.add(Finding(module.file, module.tree.lineno or 1, "error", message))
+            message = f"{module.tree.msg} (read as Python {version}; the sandbox's is {'.'.join(map(str, VERSION))})"
+            findings.add(Finding(module.file, module.tree.lineno or 1, severity, message))
         else:
             findings.update(_of_code(module, sources))
     # What is an error need not be warned of as well.
@@ -170,18 +159,42 @@ def _missing(name: str, sources: Sources) -> str | None:
     """Why a module cannot be imported; none if it can."""
     top = name.split(".")[0]
     if top in MISSING:
-        return f"module {top} is not in the sandbox's Python: {MISSING[top]}"
-    if top in sys.stdlib_module_names or top in STAND_INS or sources.knows(top):
+        return _absent(top)
+    if sources.knows(top) or re.match(_LIBRARY, name):
+        return _library(name, sources)
+    if top in REMOVED:
+        return _absent(top)
+    if top in NAMES or top in STAND_INS:
         return None
     return f"module {top} is neither in src, nor in lib, nor among the dependencies"
+
+
+def _absent(top: str) -> str:
+    """Why a module of the standard library is not there."""
+    if top in MISSING:
+        return f"module {top} is not in the sandbox's Python: {MISSING[top]}"
+    instead = f"; there is {SINCE[top]}" if top in SINCE else ""
+    return f"module {top} is not in the sandbox's Python {'.'.join(map(str, VERSION))}: it went with {REMOVED[top]}{instead}"
+
+
+def _library(name: str, sources: Sources) -> str | None:
+    """Why a charm's library cannot be imported; none if it is there, or is no such library."""
+    found = re.match(_LIBRARY, name)
+    if found is None or sources.find(found[0]) is not None or sources.is_directory(found[0]):
+        return None
+    # In a package with code of its own it may be a name like any other.
+    if sources.find(found[0].rpartition(".")[0]) is not None:
+        return None
+    fetched = "charmcraft fetch-libs brings it" if sources.charm_libs() else f"charmcraft fetch-lib {found[0]} brings one that is published"
+    return f"module {found[0]} is not in lib: {fetched}"
 
 
 def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
     """What a module of the charm's own may come to."""
     for line, imported in module.all_imports():
         top = imported.split(".")[0]
-        if top in MISSING:
-            yield Finding(module.file, line, "warning", f"module {top} is not in the sandbox's Python: {MISSING[top]}")
+        if top in MISSING or (top in REMOVED and not sources.knows(top)):
+            yield Finding(module.file, line, "warning", _absent(top))
         native = sources.native_behind(imported)
         if native is not None:
             yield Finding(module.file, line, "warning", f"{native.package} is native code, and what needs it fails")

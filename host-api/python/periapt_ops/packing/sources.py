@@ -27,10 +27,11 @@ class Native:
 class Sources:
     """All modules below a directory with src, lib and venv."""
 
-    def __init__(self, root: pathlib.Path, native: dict[str, Native] | None = None):
+    def __init__(self, root: pathlib.Path, native: dict[str, Native] | None = None, original: pathlib.Path | None = None):
         self._root = root
-        #: Modules in native code, which are not there any more.
-        self.native = native or {}
+        self._original = original
+        #: Modules in native code, which are not there any more. Some are compiled from a source beside them, which is.
+        self.native = {name: module for name, module in (native or {}).items() if self.find(name) is None}
 
     def own(self) -> Iterator[Module]:
         """The charm's own modules, tests left out."""
@@ -53,7 +54,18 @@ class Sources:
     @functools.cache
     def knows(self, top: str) -> bool:
         """Whether there is a module or a package of that name; a package may be a bare directory."""
-        return self.find(top) is not None or any((self._root / part / top).is_dir() for part in PARTS)
+        return self.find(top) is not None or self.is_directory(top)
+
+    def is_directory(self, name: str) -> bool:
+        """Whether a directory may be a package of that name."""
+        return any(self._root.joinpath(part, *name.split(".")).is_dir() for part in PARTS)
+
+    def charm_libs(self) -> bool:
+        """Whether charmcraft.yaml names libraries that charmcraft is to bring."""
+        file = self._original / "charmcraft.yaml" if self._original else None
+        if file is None or not file.is_file():
+            return False
+        return any(line.startswith(b"charm-libs:") for line in file.read_bytes().splitlines())
 
     @functools.cache
     def native_behind(self, name: str) -> Native | None:
