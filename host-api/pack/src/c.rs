@@ -82,7 +82,7 @@ enum Compiler {
 impl Compiler {
     /// The one that a variable names, else the newest clang, else Zig's.
     fn find(workshop: &Workshop, scratch: &Path) -> Result<Self, BuildError> {
-        if let Some(named) = workshop.variable(CLANG_VARIABLE) {
+        if let Some(named) = workshop.program(CLANG_VARIABLE) {
             return Ok(Self::Clang(named));
         }
         let probe = scratch.join("probe.c");

@@ -16,7 +16,7 @@ const GO_VARIABLE: &str = "PERIAPT_GO";
 const OLDEST_GO: (u32, u32) = (1, 24);
 
 pub(crate) fn build(directory: &Path, workshop: &Workshop) -> Result<Built, BuildError> {
-    let go = workshop.variable(GO_VARIABLE).unwrap_or_else(|| "go".into());
+    let go = workshop.program(GO_VARIABLE).unwrap_or_else(|| "go".into());
     check(&go, directory)?;
     workshop.report("building the charm in Go");
     let scratch = tempfile::tempdir().map_err(BuildError::files(std::env::temp_dir()))?;

@@ -67,6 +67,16 @@ impl Workshop {
         (self.variables)(name).filter(|value| !value.is_empty())
     }
 
+    /// A program that a variable names. A path is this process', and not that of the directory that the program is run in,
+    /// which may be a stranger's.
+    pub(crate) fn program(&self, variable: &str) -> Option<OsString> {
+        let named = self.variable(variable)?;
+        match named.as_encoded_bytes().contains(&b'/') {
+            true => Some(std::path::absolute(&named).map_or(named, PathBuf::into_os_string)),
+            false => Some(named),
+        }
+    }
+
     /// Tells what begins.
     pub(crate) fn report(&self, what: &str) {
         (self.report)(what);
@@ -132,6 +142,19 @@ mod tests {
 
     fn failed() -> BuildError {
         BuildError::Failed { what: "fetching".into(), output: "no network".into() }
+    }
+
+    #[test]
+    fn a_program_that_is_named_by_its_path_is_not_looked_for_where_it_is_run() {
+        let here = std::env::current_dir().unwrap();
+        for (named, expected) in [
+            ("clang-19", "clang-19".into()),
+            ("go/bin/go", here.join("go/bin/go")),
+            ("/opt/go", "/opt/go".into()),
+        ] {
+            let workshop = Workshop::new(move |_| Some(named.into()), |_| {}).unwrap();
+            assert_eq!(workshop.program("PERIAPT_GO").map(PathBuf::from), Some(expected));
+        }
     }
 
     #[test]
