@@ -17,7 +17,7 @@ def build(path: Iterable[str]) -> Program:
     directory = next(entry for entry in path if os.path.exists(f"{entry}/src/charm.py"))
     building = Building(directory)
     building.begin()
-    with building.files_in_place():
+    with building.files_in_place(), imports.noted():
         from . import storage
 
         storage.install()
@@ -27,7 +27,15 @@ def build(path: Iterable[str]) -> Program:
         failed = imports.import_all(building)
         tracing.install()
         metadata.remember("/charm")
+        _remember_patterns()
     building.end()
     for line in failed:
         print(f"not imported: {line}", file=sys.stderr)
     return program
+
+
+def _remember_patterns() -> None:
+    """Have compiled what urllib compiles for its first request: each hook that asks for Pebble makes its first one."""
+    import urllib.request
+
+    urllib.request.Request("http://localhost/")

@@ -8,12 +8,18 @@ then is one that fails in the hook that comes to it, if any does: it is left to 
 
 from __future__ import annotations
 
-import ast
+import contextlib
+import dis
 import importlib
+import importlib.machinery
 import sys
+import types
 from collections.abc import Iterable, Iterator
 
 from .location import PARTS, Building
+
+#: What is imported, how many packages up it is looked for, and the names that are wanted of it, if it says so.
+Statement = tuple[str, int, tuple[str, ...] | None]
 
 #: What the interpreter itself imports only when it needs it: codecs by name, readers of files
 #: beside modules, and what formats times and exceptions.
@@ -34,8 +40,12 @@ HIDDEN = (
     "zoneinfo",
 )
 
-#: What no hook needs and what would only make the component larger: tests and their tools, and graphical things.
-NEVER = frozenset({"__main__", "idlelib", "ops.testing", "pdb", "pytest", "scenario", "test", "tkinter", "turtledemo", "unittest"})
+#: What no hook needs, or could use in the sandbox, and what would only make the component larger: tests and their tools,
+#: graphical things, and processes.
+NEVER = frozenset(
+    """__main__ concurrent.futures.interpreter concurrent.futures.process idlelib multiprocessing ops.testing pdb pytest
+    scenario test tkinter turtledemo unittest""".split()
+)
 
 
 def import_all(building: Building) -> list[str]:
@@ -76,42 +86,75 @@ def _put_off(name: str, module) -> set[str]:
 
 
 def imported_by(module) -> set[str]:
-    """The modules that a loaded module's source names in import statements."""
-    loader = getattr(module, "__loader__", None)
+    """The modules that a loaded module's code names in import statements."""
+    name = module.__name__
+    if name not in _NOTED:
+        # Loaded before anybody took notes.
+        try:
+            _NOTED[name] = list(statements(module.__loader__.get_code(name)))
+        except (AttributeError, ImportError):
+            # Compiled into the interpreter.
+            return set()
+    package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
+    return set(named_in(_NOTED.pop(name), package))
+
+
+#: Import statements of modules that were loaded, until somebody asks for them.
+_NOTED: dict[str, list[Statement]] = {}
+
+
+@contextlib.contextmanager
+def noted():
+    """Note the import statements of whatever is loaded meanwhile.
+
+    They are read from its code when a module is compiled for its import, so that nothing is read twice: what that takes
+    of memory is free afterwards, in pieces between the objects that stay, and all of it is made anew for each hook.
+    """
+    loader = importlib.machinery.SourceFileLoader
+    inherited = loader.get_code
+
+    def get_code(self, name):
+        code = inherited(self, name)
+        _NOTED[name] = list(statements(code))
+        return code
+
+    loader.get_code = get_code
     try:
-        source = loader.get_source(module.__name__)
-    except (AttributeError, ImportError):
-        # Compiled into the interpreter, or without its source.
-        return set()
-    if source is None:
-        return set()
-    package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
-    return set(named_in(ast.parse(source), package))
+        yield
+    finally:
+        del loader.get_code
+        _NOTED.clear()
 
 
-def named_in(tree: ast.AST, package: str) -> Iterator[str]:
+def statements(code: types.CodeType | None) -> Iterator[Statement]:
+    """The import statements of some code, wherever they stand."""
+    if code is None:
+        return
+    yield from dis._find_imports(code)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from statements(constant)
+
+
+def named_in(found: Iterable[Statement], package: str) -> Iterator[str]:
     """The modules that import statements name, `package` being what relative ones start from.
 
     `from A import B` may mean a module A.B; it is named, too, where A is a package.
     """
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")
-                parents = parents[: len(parents) - node.level + 1]
-                base = ".".join([*parents, base] if base else parents)
-            if base:
-                yield base
-                yield from _submodules(base, node.names)
+    for base, level, names in found:
+        if level:
+            parents = package.split(".")
+            parents = parents[: len(parents) - level + 1]
+            base = ".".join([*parents, base] if base else parents)
+        if base:
+            yield base
+            yield from _submodules(base, names or ())
 
 
-def _submodules(base: str, aliases: Iterable[ast.alias]) -> Iterator[str]:
+def _submodules(base: str, names: Iterable[str]) -> Iterator[str]:
     package = sys.modules.get(base)
     if package is not None and hasattr(package, "__path__"):
-        yield from (f"{base}.{alias.name}" for alias in aliases if not hasattr(package, alias.name) and alias.name != "*")
+        yield from (f"{base}.{name}" for name in names if not hasattr(package, name) and name != "*")
 
 
 def modules_of(directory: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Which modules a source names."""
 
-import ast
+import importlib
 import sys
 
 import pytest
@@ -8,16 +8,39 @@ import pytest
 from periapt_ops import imports
 
 
+def named(source, package):
+    return set(imports.named_in(imports.statements(compile(source, "source", "exec")), package))
+
+
 def test_all_import_statements_count_wherever_they_stand():
-    tree = ast.parse("import a, b.c\nfrom d import e\ndef f():\n    from .g import h\n    from .. import i\n    import j as k\n")
-    assert set(imports.named_in(tree, "pkg.sub")) == {"a", "b.c", "d", "pkg.sub.g", "pkg", "j"}
+    source = "import a, b.c\nfrom d import e\ndef f():\n    from .g import h\n    from .. import i\n    import j as k\n"
+    assert named(source, "pkg.sub") == {"a", "b.c", "d", "pkg.sub.g", "pkg", "j"}
 
 
 def test_a_submodule_that_is_imported_from_a_package_is_named():
-    tree = ast.parse("from importlib import metadata, nothing_of_the_kind, import_module")
-    names = set(imports.named_in(tree, ""))
+    names = named("from importlib import metadata, nothing_of_the_kind, import_module", "")
     assert {"importlib", "importlib.nothing_of_the_kind"} <= names
     assert "importlib.import_module" not in names
+
+
+def test_what_a_module_imports_is_noted_when_it_is_loaded_or_read_afterwards(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "early.py").write_text("def f():\n    import one\n")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").touch()
+    place = tmp_path / "pkg" / "late.py"
+    place.write_text("class C:\n    def f():\n        from . import two, three\nfrom importlib import *\n")
+    early = importlib.import_module("early")
+    before = importlib.machinery.SourceFileLoader.get_code
+    with imports.noted():
+        late = importlib.import_module("pkg.late")
+        place.unlink()
+        assert imports.imported_by(late) == {"importlib", "pkg", "pkg.two", "pkg.three"}
+        assert imports.imported_by(early) == {"one"}
+        assert imports.imported_by(sys) == set()
+    assert importlib.machinery.SourceFileLoader.get_code is before
+    for name in ("early", "pkg", "pkg.late"):
+        del sys.modules[name]
 
 
 def test_the_modules_of_a_directory_are_found_tests_left_out(tmp_path):
