@@ -9,7 +9,7 @@ mod words;
 
 use std::env;
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_complete::{
     CompleteEnv,
     engine::{ArgValueCompleter, CompletionCandidate},
@@ -17,8 +17,8 @@ use clap_complete::{
 
 use self::words::Words;
 use crate::{
-    args::Cli,
     error::{Failure, Result},
+    grammar,
 };
 
 /// The variable that says which shell asks.
@@ -64,7 +64,7 @@ pub(crate) fn answered() -> Result<bool> {
 
 /// The command line, with what completes the names on it.
 fn command() -> Command {
-    with_names(Cli::command())
+    with_names(grammar::shown())
 }
 
 fn with_names(command: Command) -> Command {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn check(verb: &str, argument: &str, expected: &[Kind]) {
-        let command = Cli::command();
+        let command = grammar::shown();
         let command = command.find_subcommand(verb).unwrap();
         let argument = command.get_arguments().find(|known| known.get_id() == argument).unwrap();
         assert_eq!(kinds(argument), expected, "{verb}");

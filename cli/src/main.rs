@@ -7,6 +7,7 @@ mod context;
 mod data;
 mod duration;
 mod error;
+mod grammar;
 mod help;
 mod local;
 mod logging;
@@ -17,8 +18,6 @@ mod prompt;
 mod service;
 
 use std::process::ExitCode;
-
-use clap::Parser as _;
 
 use args::{Cli, Command};
 use commands::agent::Agent;
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
         Err(failure) => return failed(&failure),
     }
     let words = help::resolved(std::env::args_os().collect());
-    let cli = match Cli::try_parse_from(&words) {
+    let cli = match grammar::read(&words) {
         Ok(cli) => cli,
         Err(error) => {
             let arguments: Vec<String> =

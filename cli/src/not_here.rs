@@ -9,13 +9,10 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
-use clap::{
-    CommandFactory as _,
-    error::{ContextKind, ContextValue, ErrorKind},
-};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use self::{options::OPTIONS, verbs::VERBS};
-use crate::{args::Cli, error::Failure};
+use crate::{error::Failure, grammar};
 
 /// What is said to a command line that was not understood because it is Juju's; none for all others.
 pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
@@ -27,7 +24,7 @@ pub(crate) fn answer(error: &clap::Error, arguments: &[String]) -> Option<Failur
         ErrorKind::InvalidSubcommand => verb(named(ContextKind::InvalidSubcommand)?),
         ErrorKind::UnknownArgument => {
             let typed = arguments.iter().find(|argument| !argument.starts_with('-'))?;
-            let command = Cli::command();
+            let command = grammar::shown();
             let verb = command.find_subcommand(typed).map_or(typed.as_str(), clap::Command::get_name);
             option(verb, named(ContextKind::InvalidArg)?)
         }

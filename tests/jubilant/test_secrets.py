@@ -18,7 +18,7 @@ def uri(juju: Juju) -> jubilant.SecretURI:
     uri = juju.add_secret('sec1', CONTENT, info='A description.')
     assert isinstance(uri, jubilant.SecretURI) and uri.startswith('secret:')
     juju.add_secret('sec2', {'key': 'multi\nline: yes'})
-    juju.update_secret('sec2', {'key': 'second'}, info='Changed.')
+    juju.update_secret('sec2', {'key': 'second'}, info='- changed')
     return uri
 
 
@@ -28,7 +28,7 @@ def test_secrets_are_listed_in_the_order_in_which_they_were_made(juju: Juju, uri
     assert first.description == 'A description.' and first.label is None and first.rotation is None
     now = datetime.datetime.now(datetime.timezone.utc)
     assert now - first.created < datetime.timedelta(minutes=10) and first.created == first.updated
-    assert (second.name, second.revision, second.description) == ('sec2', 2, 'Changed.')
+    assert (second.name, second.revision, second.description) == ('sec2', 2, '- changed')
     assert juju.secrets(owner='application-nobody') == []
     model = juju.cli('show-secret', 'sec1', '--format', 'json')
     assert list(json.loads(model)) == [uri.unique_identifier]
@@ -37,6 +37,7 @@ def test_secrets_are_listed_in_the_order_in_which_they_were_made(juju: Juju, uri
 def test_a_secret_is_shown_and_revealed_by_name_and_uri(juju: Juju, uri):
     shown = juju.show_secret('sec1')
     assert not hasattr(shown, 'content') and shown.revisions is None and shown.access is None
+    assert 'hunter2' not in juju.cli('show-secret', 'sec1', '--reveal', '--reveal=false')
     for identifier in ('sec1', uri, uri.unique_identifier):
         revealed = juju.show_secret(identifier, reveal=True)
         assert revealed.content == CONTENT and revealed.uri == uri

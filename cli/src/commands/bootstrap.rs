@@ -208,13 +208,11 @@ fn agent_name(host: &str) -> Result<AgentName> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::{args::Command, grammar};
 
     fn named(words: &[&str]) -> Result<ControllerName> {
-        let cli = Cli::parse_from(["periapt", "bootstrap"].iter().chain(words));
+        let cli = grammar::read(&[&["periapt", "bootstrap"], words].concat()).unwrap();
         let Command::Bootstrap(command) = cli.command else { panic!("bootstrap was asked for") };
         command.name()
     }

@@ -178,10 +178,8 @@ pub(crate) fn harmless(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::{args::Command, grammar};
 
     fn line() -> LogLine {
         LogLine {
@@ -194,7 +192,7 @@ mod tests {
     }
 
     fn check(arguments: &[&str], expected: &str) {
-        let cli = Cli::parse_from(["periapt", "debug-log"].iter().chain(arguments));
+        let cli = grammar::read(&[&["periapt", "debug-log"], arguments].concat()).unwrap();
         let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
         assert_eq!(anstream::adapter::strip_str(&command.text(&line())).to_string(), expected);
     }
@@ -209,7 +207,7 @@ mod tests {
     #[test]
     fn a_module_is_its_own_name_or_one_above_it() {
         let wanted = |arguments: &[&str]| {
-            let cli = Cli::parse_from(["periapt", "debug-log"].iter().chain(arguments));
+            let cli = grammar::read(&[&["periapt", "debug-log"], arguments].concat()).unwrap();
             let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
             command.wants(&line())
         };

@@ -2,12 +2,12 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::{Args, Command, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 
 use crate::{
-    args::Cli,
     context::Context,
     error::{Explain as _, Failure, Result},
+    grammar,
     output::Sink,
 };
 
@@ -62,12 +62,9 @@ fn commands() -> Command {
     command
 }
 
-/// The same, before what holds for all commands was handed down; what the environment says is no part of it.
+/// The same, before what holds for all commands was handed down.
 fn unset() -> Command {
-    fn hide(command: Command) -> Command {
-        command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide)
-    }
-    hide(Cli::command()).term_width(WIDTH).disable_help_subcommand(true)
+    grammar::shown().term_width(WIDTH).disable_help_subcommand(true)
 }
 
 /// One document of all commands.
@@ -131,7 +128,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         clap_mangen::generate_to(commands(), directory.path()).unwrap();
         let text = markdown();
-        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+        for command in grammar::shown().get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
             assert!(text.contains(&format!("## periapt {name}\n")), "{name}");
             let page = fs::read_to_string(directory.path().join(format!("periapt-{name}.1"))).unwrap();

@@ -63,7 +63,7 @@ pub(crate) struct UpdateSecret {
     #[arg(long, value_name = "TEXT")]
     info: Option<String>,
     /// Remove revisions that nobody reads any more
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    #[arg(long)]
     auto_prune: Option<bool>,
     #[command(flatten)]
     model: ModelArg,

@@ -104,15 +104,14 @@ fn table(entries: &[StatusHistoryEntry], utc: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
     use periapt_host_api::status::StatusKind;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::{args::Command, grammar};
 
     fn parsed(arguments: &[&str]) -> Result<ShowStatusLog, String> {
-        let all = ["periapt", "show-status-log"].iter().chain(arguments);
-        match Cli::try_parse_from(all).map_err(|error| error.to_string())?.command {
+        let all = [&["periapt", "show-status-log"], arguments].concat();
+        match grammar::read(&all).map_err(|error| error.to_string())?.command {
             Command::ShowStatusLog(command) => Ok(command),
             _ => Err("another command".to_owned()),
         }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use clap::Parser as _;
-
 use super::*;
 
 fn asked(line: &[&str]) -> Option<String> {
     let arguments: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
-    let error = Cli::try_parse_from(std::iter::once("periapt").chain(line.iter().copied())).unwrap_err();
+    let error = grammar::read(&[&["periapt"], line].concat()).map(drop).unwrap_err();
     answer(&error, &arguments).map(|failure| failure.to_string())
 }
 
@@ -36,7 +34,7 @@ fn each_verb_and_option_of_the_tables_is_answered_with_its_reason_and_is_not_her
             }
         }
     }
-    let command = Cli::command();
+    let command = grammar::shown();
     for verb in VERBS.iter().flat_map(|reason| reason.verbs) {
         assert!(command.find_subcommand(verb).is_none(), "{verb} is here");
     }
@@ -52,7 +50,7 @@ fn what_is_nobodys_verb_is_left_to_the_parser() {
 
 #[test]
 fn what_is_told_instead_is_here() {
-    let command = Cli::command();
+    let command = grammar::shown();
     let texts = VERBS.iter().map(|reason| reason.instead).chain(OPTIONS.iter().map(|reason| reason.instead));
     let mut checked = 0;
     for text in texts {
@@ -104,7 +102,7 @@ fn takes(command: &clap::Command, option: &str) -> bool {
 
 #[test]
 fn each_command_and_option_of_juju_is_here_or_is_refused_with_its_reason() {
-    let mut cli = Cli::command();
+    let mut cli = grammar::shown();
     cli.build();
     let mut wrong = Vec::new();
     let (mut verbs, mut checked) = (0, 0);

@@ -49,15 +49,7 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "UNIT", requires = "relation")]
     remote_unit: Option<UnitName>,
     /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
-    #[arg(
-        long,
-        value_name = "true|false",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long, default_value_t = true)]
     parallel: bool,
     /// Run one after the other with what else of the machine is in this group
     #[arg(long, value_name = "GROUP")]

@@ -15,16 +15,7 @@ pub(super) struct GoalArgs {
     #[arg(long, value_name = "QUERY")]
     query: Option<String>,
     /// Print what the query asked for, once it holds; --summary=false does not
-    #[arg(
-        long,
-        value_name = "true|false",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        requires = "query"
-    )]
+    #[arg(long, default_value_t = true)]
     summary: bool,
 }
 

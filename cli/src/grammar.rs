@@ -1,0 +1,192 @@
+//! How command lines are read, one rule for all commands: as programs that were written for Juju write them.
+//!
+//! - Of an option that is given twice the last counts, unless it is a list.
+//! - A flag takes its value behind `=`: `--force=true`, `--reveal=false`.
+//! - An option of text takes the next word whatever it begins with: `--info '- first'`.
+//!
+//! The commands themselves say nothing of this. Help shows flags as flags: what is shown and what reads are two trees
+//! of one origin.
+
+use std::{any::TypeId, ffi::OsStr, path::PathBuf};
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
+
+use crate::args::Cli;
+
+/// What flags are in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flags {
+    /// Options whose value can be left out: as they are read.
+    WithValues,
+    /// Flags: as they are shown.
+    Alone,
+}
+
+/// The command line as help, the document and completion show it.
+pub(crate) fn shown() -> Command {
+    command(Flags::Alone)
+}
+
+/// Reads a command line, the program's name first.
+pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
+    let words = words.iter().map(AsRef::as_ref);
+    let mut command = command(Flags::WithValues);
+    let read =
+        command.try_get_matches_from_mut(words.clone()).and_then(|matches| Cli::from_arg_matches(&matches));
+    read.map_err(|error| {
+        // The same, in words in which flags are flags: help is one of these, too.
+        match shown().try_get_matches_from(words) {
+            Err(told) if told.kind() == error.kind() => told,
+            _ => error.format(&mut command),
+        }
+    })
+}
+
+fn command(flags: Flags) -> Command {
+    with_rules(Cli::command().args_override_self(true), flags)
+}
+
+fn with_rules(command: Command, flags: Flags) -> Command {
+    command.mut_args(|argument| with_rule(argument, flags)).mut_subcommands(|below| with_rules(below, flags))
+}
+
+fn with_rule(argument: Arg, flags: Flags) -> Arg {
+    if argument.is_positional() {
+        return argument;
+    }
+    let of = argument.get_value_parser().type_id();
+    let is_one = argument.get_num_args().is_none_or(|count| count == 1.into());
+    let reads_text = argument.get_action().takes_values() && is_one;
+    if of == TypeId::of::<bool>() {
+        return match flags {
+            Flags::WithValues => with_value(argument),
+            Flags::Alone => argument.action(ArgAction::SetTrue),
+        };
+    }
+    let is_text = of == TypeId::of::<String>() || of == TypeId::of::<PathBuf>();
+    argument.allow_hyphen_values(is_text && reads_text)
+}
+
+fn with_value(flag: Arg) -> Arg {
+    // Set by itself it is false where it is not given; an option that may be left out says so otherwise.
+    let is_set_alone =
+        matches!(flag.get_action(), ArgAction::SetTrue) && flag.get_default_values().is_empty();
+    let flag = flag.action(ArgAction::Set).num_args(0..=1).require_equals(true).value_name("true|false");
+    let flag = flag.value_parser(truth).default_missing_value("true").hide_default_value(true);
+    match is_set_alone {
+        true => flag.default_value("false"),
+        false => flag,
+    }
+}
+
+/// As Juju reads it.
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Command as Verb;
+
+    fn read(line: &[&str]) -> Result<Cli, clap::Error> {
+        super::read(&[&["periapt"], line].concat())
+    }
+
+    fn refused(line: &[&str]) -> String {
+        read(line).map(drop).expect_err("it is refused").to_string()
+    }
+
+    #[test]
+    fn the_trees_are_consistent() {
+        command(Flags::WithValues).debug_assert();
+        shown().debug_assert();
+    }
+
+    /// A command's arguments, and those of all below it.
+    fn arguments(command: &Command) -> Vec<(String, Arg)> {
+        let own = command.get_arguments().map(|it| (command.get_name().to_owned(), it.clone()));
+        own.chain(command.get_subcommands().flat_map(arguments)).collect()
+    }
+
+    #[test]
+    fn each_flag_of_each_command_takes_a_value_and_is_shown_without() {
+        let mut seen = 0;
+        for (name, flag) in arguments(&command(Flags::WithValues)) {
+            if flag.get_value_parser().type_id() == TypeId::of::<bool>() {
+                assert!(flag.is_require_equals_set() && flag.get_action().takes_values(), "{name} {flag}");
+                seen += 1;
+            }
+            assert!(!matches!(flag.get_action(), ArgAction::SetTrue | ArgAction::SetFalse), "{name} {flag}");
+        }
+        assert!(seen > 100, "{seen} flags");
+        for line in [&["--help"][..], &["remove-unit", "--help"], &["help", "remove-unit"], &["exec", "-h"]] {
+            let help = refused(line);
+            assert!(help.contains("Usage: periapt") && !help.contains("true|false"), "{help}");
+        }
+        let conflict = refused(&["debug-log", "--tail", "--no-tail"]);
+        assert!(conflict.contains("'--tail' cannot be used with '--no-tail'"), "{conflict}");
+        assert!(refused(&["debug-log", "--tial"]).contains("'--tail'"));
+        assert!(refused(&["remove-unit", "a/0", "--force=maybe"]).contains("write true or false"));
+    }
+
+    #[test]
+    fn a_flag_is_what_its_value_says_and_the_last_counts() {
+        let force = |line: &[&str]| match read(&[&["resolved", "a/0"], line].concat()).unwrap().command {
+            Verb::Resolved(command) => format!("{command:?}").contains("no_retry: true"),
+            other => panic!("{other:?}"),
+        };
+        for line in [
+            &["--no-retry"][..],
+            &["--no-retry=true"],
+            &["--no-retry=1"],
+            &["--no-retry=false", "--no-retry"],
+        ] {
+            assert!(force(line), "{line:?}");
+        }
+        for line in [&[][..], &["--no-retry=false"], &["--no-retry", "--no-retry=F"]] {
+            assert!(!force(line), "{line:?}");
+        }
+        let quiet = |line: &[&str]| read(line).unwrap().quiet;
+        assert!(quiet(&["-q", "status"]) && quiet(&["status", "--quiet=true"]) && quiet(&["-Bq", "status"]));
+        assert!(!quiet(&["-q=false", "status"]) && !quiet(&["-B", "status"]));
+        let parallel = |line: &[&str]| {
+            let line = [&["exec", "--all"], line, &["config-get", "--parallel=false"]].concat();
+            format!("{:?}", read(&line).unwrap().command).contains("parallel: true")
+        };
+        assert!(parallel(&[]) && parallel(&["--parallel"]) && !parallel(&["--parallel=false"]));
+        let prune =
+            |line: &[&str]| format!("{:?}", read(&[&["update-secret", "s"], line].concat()).unwrap().command);
+        assert!(prune(&[]).contains("auto_prune: None"));
+        assert!(prune(&["--auto-prune"]).contains("auto_prune: Some(true)"));
+        assert!(prune(&["--auto-prune=false"]).contains("auto_prune: Some(false)"));
+    }
+
+    #[test]
+    fn of_options_the_last_counts_and_lists_are_whole() {
+        let shown = |line: &[&str]| format!("{:?}", read(line).unwrap().command);
+        let deployed = shown(&["deploy", "./a", "-n", "1", "-n", "2", "--config", "a=1", "--config", "b=2"]);
+        assert!(deployed.contains("2") && deployed.contains(r#"["a=1", "b=2"]"#), "{deployed}");
+        assert!(shown(&["status", "--format", "yaml", "--format", "json"]).contains("format: Json"));
+    }
+
+    #[test]
+    fn texts_begin_as_they_will_and_other_words_as_before() {
+        let shown = |line: &[&str]| format!("{:?}", read(line).unwrap().command);
+        assert!(shown(&["add-secret", "s", "a=b", "--info", "- first"]).contains(r#"info: "- first""#));
+        assert!(shown(&["add-secret", "s", "--info", "--force", "a=b"]).contains(r#"info: "--force""#));
+        let exec = shown(&["exec", "--unit", "a/0", "--", "relation-get", "-r", "1", "-", "--force=true"]);
+        assert!(exec.contains(r#"["relation-get", "-r", "1", "-", "--force=true"]"#), "{exec}");
+        assert!(shown(&["config", "a", "--", "k=-1"]).contains("k=-1"));
+        for line in
+            [&["config", "a", "-1"][..], &["status", "--watch", "--nothing"], &["add-unit", "a", "-n", "-1"]]
+        {
+            assert!(read(line).is_err(), "{line:?}");
+        }
+        assert!(read(&["status", "--watch", "--format", "json"]).is_ok());
+    }
+}
