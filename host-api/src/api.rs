@@ -16,7 +16,6 @@ use crate::{
     command::{Exposure, ResolveMode},
     constraints::Constraints,
     journal::JournalRecord,
-    logs::LogLevel,
     network::{Bindings, Subnet},
     pending::PendingEvent,
     ports::OpenedPorts,
@@ -69,23 +68,6 @@ pub struct WatchPosition {
     pub store: StoreId,
     /// Up to where the watcher's view is complete.
     pub revision: Revision,
-}
-
-/// Which log lines are wanted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct LogQuery {
-    /// At most this many of those that are there, the newest; none: ten, unless `replay`.
-    pub tail: Option<u32>,
-    /// All that are there.
-    pub replay: bool,
-    /// Go on with new ones as they come.
-    pub follow: bool,
-    /// Only of these: a unit (`mysql/0`, `unit-mysql-0`), an application (`mysql`), or an entity's name with
-    /// `*` at its end; none: of all.
-    pub include: Vec<String>,
-    /// Only this important or more.
-    pub level: Option<LogLevel>,
 }
 
 /// The answer to an agent's registration.

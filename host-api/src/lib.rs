@@ -17,6 +17,7 @@ pub mod duration;
 pub mod event;
 pub mod exec;
 pub mod firewall;
+pub mod glob;
 pub mod hash;
 pub mod id;
 pub mod imports;

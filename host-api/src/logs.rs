@@ -1,4 +1,6 @@
-//! Log lines of units.
+//! Log lines of units, and which of them are wanted.
+
+mod query;
 
 use std::{fmt, str::FromStr};
 
@@ -6,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+
+pub use query::LogQuery;
 
 /// How important a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -4,12 +4,8 @@ use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use futures_util::StreamExt as _;
-use periapt_host_api::{
-    api::LogQuery,
-    logs::{LogLevel, LogLine},
-};
+use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 
-use super::status::glob;
 use crate::{
     context::{Context, ModelArg},
     error::Result,
@@ -19,7 +15,7 @@ use crate::{
 /// Show a model's log
 ///
 /// Shows the newest lines, and on a terminal those that come. Entities are named as in the log (unit-mysql-0), as
-/// units (mysql/0) or as applications (mysql).
+/// units (mysql/0), as applications (mysql) or as machines (0), with * for anything.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -98,6 +94,9 @@ impl DebugLog {
             replay: self.replay || all,
             follow,
             include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            include_module: self.include_module.clone(),
+            exclude_module: self.exclude_module.clone(),
             level: self.level,
         };
         let mut lines = model.client().logs(&model.selector, &query).await?;
@@ -106,9 +105,6 @@ impl DebugLog {
         while left > 0 {
             let Some(line) = lines.next().await else { break };
             let line = line?;
-            if !self.wants(&line) {
-                continue;
-            }
             let text = match self.format {
                 Format::Text => self.text(&line),
                 Format::Json => to_json(&line)?,
@@ -117,18 +113,6 @@ impl DebugLog {
             left -= 1;
         }
         Ok(())
-    }
-
-    /// Whether a line is shown, of those that the controller was asked for.
-    fn wants(&self, line: &LogLine) -> bool {
-        let below = |module: &String| {
-            line.module
-                .strip_prefix(module.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        !self.exclude.iter().any(|entity| is_of(line, entity))
-            && (self.include_module.is_empty() || self.include_module.iter().any(below))
-            && !self.exclude_module.iter().any(below)
     }
 
     /// As Juju writes it. Lines are strangers' texts: what could steer a terminal is shown, not obeyed.
@@ -158,16 +142,6 @@ impl DebugLog {
 
 fn level(text: &str) -> Result<LogLevel, String> {
     text.parse().map_err(|()| format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"))
-}
-
-/// Whether a line is of an entity, which is named as in the log, as a unit or as an application.
-fn is_of(line: &LogLine, entity: &str) -> bool {
-    let tag = match entity.split_once('/') {
-        Some((application, number)) => format!("unit-{application}-{number}"),
-        None => entity.to_owned(),
-    };
-    let application = line.entity.strip_prefix("unit-").and_then(|unit| unit.rsplit_once('-'));
-    glob(&tag, &line.entity) || application.is_some_and(|(application, _)| glob(entity, application))
 }
 
 /// A stranger's text as it can be shown: line breaks and tabs are its own.
@@ -202,27 +176,5 @@ mod tests {
         let rest = "INFO unit.my-sql/0.install made \u{fffd}[2J\ttables\nand more\n";
         check(&[], &format!("unit-my-sql-0: 03:04:05 {rest}"));
         check(&["--date", "--ms"], &format!("unit-my-sql-0: 2026-01-02 03:04:05.678 {rest}"));
-    }
-
-    #[test]
-    fn a_module_is_its_own_name_or_one_above_it() {
-        let wanted = |arguments: &[&str]| {
-            let cli = grammar::read(&[&["periapt", "debug-log"], arguments].concat()).unwrap();
-            let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
-            command.wants(&line())
-        };
-        assert!(wanted(&["--include-module", "unit"]) && wanted(&["--include-module", "unit.my-sql/0"]));
-        assert!(!wanted(&["--include-module", "uni"]) && !wanted(&["--exclude-module", "unit"]));
-        assert!(wanted(&["--exclude-module", "juju", "--exclude", "other"]));
-    }
-
-    #[test]
-    fn an_entity_is_a_tag_a_unit_or_an_application() {
-        for entity in ["unit-my-sql-0", "my-sql/0", "my-sql", "unit-my-*"] {
-            assert!(is_of(&line(), entity), "{entity}");
-        }
-        for entity in ["my-sql/1", "my", "controller", "sql"] {
-            assert!(!is_of(&line(), entity), "{entity}");
-        }
     }
 }

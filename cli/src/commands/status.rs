@@ -14,7 +14,6 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use periapt_host_api::{UnitName, status::FullStatus};
 
-pub(crate) use filter::glob;
 use tabular::Section;
 pub(crate) use watch::Follow;
 

@@ -4,7 +4,10 @@ mod journal;
 
 use std::sync::Arc;
 
-use periapt_host_api::{ErrorCode, ModelUuid, Refusal, api::LogQuery, logs::LogLine};
+use periapt_host_api::{
+    ErrorCode, ModelUuid, Refusal,
+    logs::{LogLine, LogQuery},
+};
 use periapt_model::{RecordBody, RecordKind};
 use periapt_store::{Order, Record, RecordPosition, Store, StoreError, codec, key};
 
@@ -28,13 +31,8 @@ impl LogFilter {
         Self(query)
     }
 
-    fn admits(&self, line: &LogLine) -> bool {
-        self.0.level.is_none_or(|level| line.level >= level)
-            && (self.0.include.is_empty() || self.0.include.iter().any(|wanted| is_of(&line.entity, wanted)))
-    }
-
     fn lines(&self, records: &[Record]) -> Vec<LogLine> {
-        records.iter().filter_map(log_line).filter(|line| self.admits(line)).collect()
+        records.iter().filter_map(log_line).filter(|line| self.0.admits(line)).collect()
     }
 
     /// How many of the lines that are there are wanted; none: all.
@@ -45,18 +43,6 @@ impl LogFilter {
             (None, false) => Some(DEFAULT_TAIL),
         }
     }
-}
-
-/// Whether an entity's tag is one that an operator means.
-fn is_of(tag: &str, wanted: &str) -> bool {
-    if let Some(start) = wanted.strip_suffix('*') {
-        return tag.starts_with(start);
-    }
-    if tag == wanted || tag == format!("unit-{}", wanted.replace('/', "-")) {
-        return true;
-    }
-    let number = tag.strip_prefix("unit-").and_then(|rest| rest.strip_prefix(wanted)?.strip_prefix('-'));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn log_line(record: &Record) -> Option<LogLine> {
@@ -121,25 +107,4 @@ impl LogReader {
 /// What a caller is told when records cannot be read.
 pub(crate) fn unreadable(error: &StoreError) -> Refusal {
     Refusal::new(ErrorCode::StorageUnavailable, error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operator_may_name_units_applications_or_tags() {
-        for (wanted, tags) in [
-            ("mysql", vec!["unit-mysql-0", "unit-mysql-1", "unit-mysql-10"]),
-            ("mysql/1", vec!["unit-mysql-1"]),
-            ("unit-mysql-1", vec!["unit-mysql-1"]),
-            ("unit-mysql-1*", vec!["unit-mysql-1", "unit-mysql-10", "unit-mysql-1a-0"]),
-            ("my-sql", vec!["unit-my-sql-0"]),
-            ("my", vec![]),
-        ] {
-            let all = ["unit-mysql-0", "unit-mysql-1", "unit-mysql-10", "unit-mysql-1a-0", "unit-my-sql-0"];
-            let found: Vec<_> = all.into_iter().filter(|tag| is_of(tag, wanted)).collect();
-            assert_eq!(found, tags, "{wanted}");
-        }
-    }
 }

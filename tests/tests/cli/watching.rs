@@ -39,6 +39,15 @@ fn the_log_is_filtered_by_entity_and_level() -> anyhow::Result<()> {
     assert!(!of_one.is_empty() && of_one.lines().all(|line| line.starts_with("unit-mysql-0: ")), "{of_one}");
     let without = periapt.ok(["debug-log", "--replay", "--no-tail", "--exclude", "mysql/0"])?;
     assert!(!without.is_empty() && !without.contains("unit-mysql-0"), "{without}");
+    // Lines are counted once it is known which are wanted: the newest are not all of one unit.
+    for (unit, other) in [("mysql", "wordpress"), ("wordpress", "mysql")] {
+        let module = format!("unit.{unit}/0");
+        for filter in [["--include-module", &module], ["--exclude", other]] {
+            let few = periapt.ok(["debug-log", "--limit", "1", filter[0], filter[1]])?;
+            let start = format!("unit-{unit}-0: ");
+            assert_eq!(few.lines().filter(|line| line.starts_with(&start)).count(), 1, "{few}");
+        }
+    }
     let errors = periapt.ok(["debug-log", "--replay", "--no-tail", "--level", "ERROR"])?;
     assert_eq!(errors, "", "no hook has failed");
     Ok(())

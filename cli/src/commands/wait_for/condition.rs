@@ -1,9 +1,11 @@
 //! When a status is as wanted; if not, what it misses.
 
-use periapt_host_api::status::{FullStatus, UnitStatus};
+use periapt_host_api::{
+    glob::glob,
+    status::{FullStatus, UnitStatus},
+};
 
 use super::Wanted;
-use crate::commands::status::glob;
 
 /// Everything is active and idle, and nothing is on its way in or out.
 pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {

@@ -9,8 +9,8 @@ use futures_util::{Stream, stream};
 use http::Version;
 use periapt_host_api::{
     Refusal,
-    api::{Journal, JournalQuery, LogQuery},
-    logs::{LogLevel, LogLine},
+    api::{Journal, JournalQuery},
+    logs::{LogLevel, LogLine, LogQuery},
     status::{StatusHistory, StatusHistoryQuery},
 };
 use periapt_model::{ModelAccess, check_access};
@@ -34,6 +34,9 @@ fn log_query(text: Option<&str>) -> Result<LogQuery, Refusal> {
         replay: query.flag("replay")?,
         follow: query.flag("follow")?,
         include: query.all("include")?,
+        exclude: query.all("exclude")?,
+        include_module: query.all("include-module")?,
+        exclude_module: query.all("exclude-module")?,
         level: level.transpose()?,
     };
     query.end()?;

@@ -3,11 +3,7 @@
 use std::time::Duration;
 
 use periapt_client::{Client, Identity, Options};
-use periapt_host_api::{
-    ErrorCode,
-    api::{LogQuery, WatchPosition},
-    view::View,
-};
+use periapt_host_api::{ErrorCode, api::WatchPosition, logs::LogQuery, view::View};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},

@@ -7,9 +7,8 @@ use periapt_controller::Clock as _;
 use periapt_host_api::{
     StoreId,
     agent::{RunnerAnswer, RunnerCommand},
-    api::LogQuery,
     commit::{EarlyEffect, EarlyItem},
-    logs::{LogLevel, LogLine},
+    logs::{LogLevel, LogLine, LogQuery},
     status::WorkloadStatus,
 };
 use periapt_model::RecordKind;
@@ -83,6 +82,14 @@ async fn lines_are_read_from_the_end_filtered_and_followed() {
     assert!(logging.read(important).await.iter().all(|line| !line.ends_with(['1', '3', '5'])));
     let first_unit = LogQuery { include: vec!["tiny/0".into()], tail: Some(1), ..LogQuery::default() };
     assert_eq!(logging.read(first_unit).await, ["line 9"]);
+    // What is left out, and what is asked for by its module, is left out before lines are counted.
+    let others = LogQuery { exclude: vec!["tiny/1".into()], tail: Some(1), ..LogQuery::default() };
+    assert_eq!(logging.read(others).await, ["line 9"]);
+    let module = vec!["unit.tiny/0".to_owned()];
+    let of_module = LogQuery { include_module: module.clone(), tail: Some(2), ..LogQuery::default() };
+    assert_eq!(logging.read(of_module).await, ["line 8", "line 9"]);
+    let without = LogQuery { exclude_module: module, tail: Some(1), ..LogQuery::default() };
+    assert_eq!(logging.read(without).await, ["line 11"]);
 
     let follow = LogQuery { follow: true, ..tail };
     let selector = logging.deployed.model.selector();

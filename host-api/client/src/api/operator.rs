@@ -7,8 +7,8 @@ use periapt_host_api::{
     ActionOperationId, ApplicationName, CharmDigest, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
-        ApplicationDetails, Journal, JournalQuery, LogQuery, ModelConfigDetails, ModelDefaults,
-        ModelSelector, SecretDetails, SecretQuery, SpaceList, UnitDetails,
+        ApplicationDetails, Journal, JournalQuery, ModelConfigDetails, ModelDefaults, ModelSelector,
+        SecretDetails, SecretQuery, SpaceList, UnitDetails,
     },
     charm::ActionMeta,
     cloud::Kept,
@@ -17,7 +17,7 @@ use periapt_host_api::{
         ModelSummary,
     },
     constraints::Constraints,
-    logs::LogLine,
+    logs::{LogLine, LogQuery},
     offer::{OfferDetails, OfferUrl},
     refresh::RefreshPlan,
     ssh_key::SshKey,
@@ -215,8 +215,15 @@ impl Client {
                 call = call.query(key, true);
             }
         }
-        for include in &query.include {
-            call = call.query("include", include);
+        for (key, wanted) in [
+            ("include", &query.include),
+            ("exclude", &query.exclude),
+            ("include-module", &query.include_module),
+            ("exclude-module", &query.exclude_module),
+        ] {
+            for one in wanted {
+                call = call.query(key, one);
+            }
         }
         if let Some(level) = query.level {
             call = call.query("level", level);

@@ -13,7 +13,18 @@ pub(super) const LOG_QUERY: &[Parameter] = &[
     Parameter {
         name: "include",
         kind: "array",
-        description: "only of these units, applications or entities (`unit-mysql-*`)",
+        description: "only of these units, applications, machines or entities (`unit-mysql-*`)",
+    },
+    Parameter { name: "exclude", kind: "array", description: "not of these" },
+    Parameter {
+        name: "include-module",
+        kind: "array",
+        description: "only of these modules and those below them (`unit.mysql/0`)",
+    },
+    Parameter {
+        name: "exclude-module",
+        kind: "array",
+        description: "not of these modules, nor of those below them",
     },
     Parameter { name: "level", kind: "string", description: "only this important or more" },
 ];

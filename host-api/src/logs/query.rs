@@ -1,0 +1,122 @@
+//! Which log lines are wanted: said by who reads a log, and answered where it is kept.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{LogLevel, LogLine};
+use crate::glob::glob;
+
+/// Which log lines are wanted. What stands in one list is one or the other, what stands in several is this and that.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct LogQuery {
+    /// At most this many of those that are there, the newest; none: ten, unless `replay`.
+    pub tail: Option<u32>,
+    /// All that are there.
+    pub replay: bool,
+    /// Go on with new ones as they come.
+    pub follow: bool,
+    /// Only of these: a unit (`mysql/0`), an application (`mysql`), a machine (`0`), or an entity as the log names it
+    /// (`unit-mysql-0`), each with `*` for anything; none: of all.
+    pub include: Vec<String>,
+    /// Not of these.
+    pub exclude: Vec<String>,
+    /// Only of these modules and those below them (`unit`, `unit.mysql/0`); none: of all.
+    pub include_module: Vec<String>,
+    /// Not of these modules, nor of those below them.
+    pub exclude_module: Vec<String>,
+    /// Only this important or more.
+    pub level: Option<LogLevel>,
+}
+
+impl LogQuery {
+    /// Whether a line is one that is wanted.
+    pub fn admits(&self, line: &LogLine) -> bool {
+        let of = |wanted: &String| is_of(&line.entity, wanted);
+        let below = |module: &String| is_below(&line.module, module);
+        self.level.is_none_or(|level| line.level >= level)
+            && (self.include.is_empty() || self.include.iter().any(of))
+            && !self.exclude.iter().any(of)
+            && (self.include_module.is_empty() || self.include_module.iter().any(below))
+            && !self.exclude_module.iter().any(below)
+    }
+}
+
+/// Whether an entity's tag is one that an operator means.
+fn is_of(tag: &str, wanted: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number(wanted) {
+        return tag.strip_prefix("machine-") == Some(wanted);
+    }
+    let unit = tag.strip_prefix("unit-").and_then(|unit| unit.rsplit_once('-'));
+    let unit = unit.filter(|(_, number)| is_number(number));
+    match (wanted.split_once('/'), unit) {
+        (Some((of, number)), Some((application, own))) => glob(of, application) && glob(number, own),
+        (None, Some((application, _))) if glob(wanted, application) => true,
+        _ => glob(wanted, tag),
+    }
+}
+
+/// Whether a module is another, or stands below it: its parts are joined by dots.
+fn is_below(module: &str, above: &str) -> bool {
+    module.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_may_name_units_applications_machines_or_tags() {
+        for (wanted, tags) in [
+            ("mysql", vec!["unit-mysql-0", "unit-mysql-1", "unit-mysql-10"]),
+            ("mysql/1", vec!["unit-mysql-1"]),
+            ("mysql/*", vec!["unit-mysql-0", "unit-mysql-1", "unit-mysql-10"]),
+            ("unit-mysql-1", vec!["unit-mysql-1"]),
+            ("unit-mysql-1*", vec!["unit-mysql-1", "unit-mysql-10", "unit-mysql-1a-0"]),
+            ("my-sql", vec!["unit-my-sql-0"]),
+            ("*sql", vec!["unit-mysql-0", "unit-mysql-1", "unit-mysql-10", "unit-my-sql-0"]),
+            ("0", vec!["machine-0"]),
+            ("machine-0", vec!["machine-0"]),
+            ("my", vec![]),
+        ] {
+            let all = [
+                "unit-mysql-0",
+                "unit-mysql-1",
+                "unit-mysql-10",
+                "unit-mysql-1a-0",
+                "unit-my-sql-0",
+                "machine-0",
+            ];
+            let found: Vec<_> = all.into_iter().filter(|tag| is_of(tag, wanted)).collect();
+            assert_eq!(found, tags, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_wins_over_what_is_asked_for() {
+        let line = LogLine {
+            entity: "unit-my-sql-0".into(),
+            at: crate::Timestamp::UNIX_EPOCH,
+            level: LogLevel::Info,
+            module: "unit.my-sql/0.install".into(),
+            message: String::new(),
+        };
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let check = |include: &[&str], exclude: &[&str], modules: &[&str], without: &[&str]| {
+            let query = LogQuery {
+                include: texts(include),
+                exclude: texts(exclude),
+                include_module: texts(modules),
+                exclude_module: texts(without),
+                ..LogQuery::default()
+            };
+            query.admits(&line)
+        };
+        assert!(check(&[], &[], &[], &[]) && check(&["my-sql"], &["other"], &["unit"], &["juju"]));
+        assert!(check(&["other", "my-sql/0"], &[], &["x", "unit.my-sql/0"], &[]));
+        assert!(!check(&["other"], &[], &[], &[]) && !check(&["my-sql"], &["my-sql"], &[], &[]));
+        assert!(!check(&[], &[], &["uni"], &[]) && !check(&[], &[], &["unit"], &["unit.my-sql/0"]));
+        assert!(!LogQuery { level: Some(LogLevel::Error), ..LogQuery::default() }.admits(&line));
+    }
+}
