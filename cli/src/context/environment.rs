@@ -35,6 +35,12 @@ impl Environment {
         Self { controller: set(CONTROLLER_VARIABLE), model: set(MODEL_VARIABLE) }
     }
 
+    /// What is named for all commands, by which variable, and as what.
+    pub(crate) fn overriding(&self) -> Option<(&'static str, &'static str, &str)> {
+        let controller = self.controller.as_deref().map(|name| ("controller", CONTROLLER_VARIABLE, name));
+        controller.or_else(|| self.model.as_deref().map(|name| ("model", MODEL_VARIABLE, name)))
+    }
+
     /// The controller that is named.
     pub(crate) fn controller(&self) -> Result<Option<ControllerName>> {
         let parsed = self.controller.as_ref().map(|text| text.parse::<ControllerName>()).transpose();

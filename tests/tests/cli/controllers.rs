@@ -75,14 +75,23 @@ fn several_controllers_and_models_are_told_apart() -> anyhow::Result<()> {
     periapt.ok(["add-model", "a"])?;
     periapt.ok(["add-model", "b"])?;
     periapt.ok(["add-model", "c", "-c", "one"])?;
-    assert_eq!(periapt.ok(["switch"])?, "two:b\n");
-    periapt.ok(["switch", "a"])?;
+    assert_eq!(periapt.ok(["switch"])?, "two:admin/b\n");
+    periapt.ok(["switch", "admin/a"])?;
     assert_eq!(periapt.json(["status"])?["model"]["name"], "a");
     assert_eq!(periapt.json(["status", "-m", "one:c"])?["model"]["controller"], "one");
     periapt.ok(["switch", "one"])?;
-    assert_eq!(periapt.ok(["switch"])?, "one:c\n");
+    assert_eq!(periapt.ok(["switch"])?, "one:admin/c\n");
+    let said = |target: &str| periapt.run(["switch", target]).map(|done| done.stderr);
+    assert_eq!(said("one")?, "one:admin/c (no change)\n");
+    assert_eq!(said("two:admin/b")?, "one:admin/c -> two:admin/b\n");
+    assert!(said("two:jane/b")?.starts_with("ERROR \"two:jane/b\" is not the name of a model or controller"));
+    for (what, variable) in [("model", "PERIAPT_MODEL"), ("controller", "PERIAPT_CONTROLLER")] {
+        let refused = periapt.command(["switch", "one"]).env(variable, "one:c").output()?;
+        let text = format!("ERROR cannot switch when {variable} is overriding the {what} (set to \"one:c\")");
+        assert!(String::from_utf8(refused.stderr)?.starts_with(&text), "{variable}");
+    }
     let error = periapt.refused(["switch", "two:c"])?;
-    assert!(error.contains('c'), "{error}");
+    assert!(error.contains("\"two:c\" is not the name"), "{error}");
     let error = periapt.refused(["destroy-controller", "two", "--no-prompt"])?;
     assert!(error.contains("controller two has models: a, b"), "{error}");
     periapt.ok(["destroy-controller", "two", "--no-prompt", "--destroy-all-models"])?;
