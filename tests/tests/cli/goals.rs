@@ -24,6 +24,8 @@ fn what_a_query_wants_is_waited_for_and_told() -> anyhow::Result<()> {
         let arguments = [vec!["wait-for"], what, vec!["--query", query, "--summary=false"]].concat();
         assert_eq!(periapt.ok(&arguments)?, "", "{arguments:?}");
     }
+    // There is nothing to sum up without a query.
+    assert_eq!(periapt.ok(["wait-for", "unit", "probe/0", "--summary=false"])?, "");
     let late =
         ["wait-for", "unit", "probe/0", "--query", r#"workload-status=="blocked""#, "--timeout", "100ms"];
     let said = periapt.refused(late)?;

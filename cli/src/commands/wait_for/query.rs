@@ -18,7 +18,7 @@ use self::{parse::Expression, value::Scope};
 /// The longest query, in bytes.
 const MAX_LENGTH: usize = 4 << 10;
 
-/// How deep expressions may stand in each other: each level is one of the stack.
+/// How deep expressions may stand in each other, written in parentheses or as a chain: each level is one of the stack.
 const MAX_DEPTH: usize = 32;
 
 /// How many `forEach` may stand in each other: as many as lead from a model to its units' machines.
@@ -145,8 +145,19 @@ mod tests {
             (Subject::Application, "len(units)", true),
             (Subject::Machine, "container-type", false),
             (Subject::Machine, "0.5", false),
+            (Subject::Model, "forEach(units, u => len(u.machines))", true),
+            (Subject::Model, "forEach(units, u => u.principal)", false),
+            (Subject::Model, "forEach(units, u => u.name)", true),
         ] {
             assert_eq!(holds(subject, query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn as_many_conditions_as_fit_stand_side_by_side() {
+        let chain = |sign: &str| vec!["exposed"; 300].join(sign);
+        for query in [chain("&&"), chain("||"), format!("{} || false", chain(" && "))] {
+            assert!(holds(Subject::Application, &query), "{}", query.len());
         }
     }
 
@@ -162,6 +173,8 @@ mod tests {
     fn each_mistake_is_told_with_its_column() {
         let deep = format!("{}true{}", "(".repeat(40), ")".repeat(40));
         let denied = "!".repeat(40) + "true";
+        let fields = "name".to_owned() + &".name".repeat(40);
+        let compared = "1".to_owned() + &"<1".repeat(40);
         let loops = "forEach(units, a => ".repeat(4) + "true" + &")".repeat(4);
         for (query, column, reason) in [
             ("", 1, "a value is wanted, not the end"),
@@ -194,6 +207,9 @@ mod tests {
             ("units", 1, "a truth is wanted, not several things"),
             (&deep, 33, "it is nested deeper than 32 levels"),
             (&denied, 33, "it is nested deeper than 32 levels"),
+            (&fields, 1, "it is nested deeper than 32 levels"),
+            (&compared, 1, "it is nested deeper than 32 levels"),
+            ("forEach(units, u => units)", 21, "a truth is wanted, not several things"),
             (&loops, 61, "more than 3 `forEach` stand in each other"),
         ] {
             let error = Query::new(query, Subject::Application).unwrap_err();

@@ -8,10 +8,7 @@ use super::{
 
 pub(super) fn check(goal: &Expression, subject: Subject) -> Result<(), QueryError> {
     let mut names = Names { own: subject, loops: Vec::new() };
-    match names.kind(goal)? {
-        Kind::Truth | Kind::Number | Kind::Text => Ok(()),
-        other => Err(wanted("a truth", goal, other)),
-    }
+    names.goal(goal).map(drop)
 }
 
 /// What names mean.
@@ -46,9 +43,11 @@ impl<'a> Names<'a> {
                 other => Err(QueryError::new(column, format!("{other} has no fields"))),
             },
             Node::Not(inner) => self.want(inner, Kind::Truth),
-            Node::Both(left, right) | Node::Either(left, right) => {
-                self.want(left, Kind::Truth)?;
-                self.want(right, Kind::Truth)
+            Node::All(parts) | Node::Any(parts) => {
+                for part in parts {
+                    self.want(part, Kind::Truth)?;
+                }
+                Ok(Kind::Truth)
             }
             Node::Compare(comparison, at, left, right) => {
                 let (kind, other) = (self.kind(left)?, self.kind(right)?);
@@ -76,10 +75,18 @@ impl<'a> Names<'a> {
                     }
                 };
                 self.loops.push((name, subject));
-                let kind = self.want(holds, Kind::Truth);
+                let kind = self.goal(holds);
                 self.loops.pop();
                 kind
             }
+        }
+    }
+
+    /// What is to hold: a truth, or what is something or nothing, as the goal itself.
+    fn goal(&mut self, expression: &'a Expression) -> Result<Kind, QueryError> {
+        match self.kind(expression)? {
+            Kind::Truth | Kind::Number | Kind::Text => Ok(Kind::Truth),
+            other => Err(wanted("a truth", expression, other)),
         }
     }
 

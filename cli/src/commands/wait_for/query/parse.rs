@@ -11,7 +11,23 @@ use super::{
 #[derive(Debug, Clone)]
 pub(super) struct Expression {
     pub(super) column: usize,
+    /// How many levels it has: whoever walks through it goes so deep, and no deeper than [`MAX_DEPTH`].
+    height: usize,
     pub(super) node: Node,
+}
+
+impl Expression {
+    fn new(column: usize, node: Node) -> Result<Self, QueryError> {
+        let height = 1 + node.tallest_part();
+        match height > MAX_DEPTH {
+            true => Err(too_deep(column)),
+            false => Ok(Self { column, height, node }),
+        }
+    }
+}
+
+fn too_deep(column: usize) -> QueryError {
+    QueryError::new(column, format!("it is nested deeper than {MAX_DEPTH} levels"))
 }
 
 #[derive(Debug, Clone)]
@@ -24,8 +40,10 @@ pub(super) enum Node {
     /// A field of a loop's thing.
     Field(Box<Expression>, String),
     Not(Box<Expression>),
-    Both(Box<Expression>, Box<Expression>),
-    Either(Box<Expression>, Box<Expression>),
+    /// Truths that are joined by `&&`, however many: they stand side by side.
+    All(Vec<Expression>),
+    /// Truths that are joined by `||`.
+    Any(Vec<Expression>),
     /// Two values, and the column of what stands between them.
     Compare(Comparison, usize, Box<Expression>, Box<Expression>),
     Length(Box<Expression>),
@@ -37,6 +55,19 @@ pub(super) enum Node {
         name: String,
         holds: Box<Expression>,
     },
+}
+
+impl Node {
+    fn tallest_part(&self) -> usize {
+        match self {
+            Self::Text(_) | Self::Number(_) | Self::Truth(_) | Self::Name(_) => 0,
+            Self::Field(of, _) => of.height,
+            Self::Not(inner) | Self::Length(inner) => inner.height,
+            Self::All(parts) | Self::Any(parts) => parts.iter().map(|part| part.height).max().unwrap_or(0),
+            Self::Compare(_, _, left, right) | Self::Affix(_, left, right) => left.height.max(right.height),
+            Self::Each { things, holds, .. } => things.height.max(holds.height),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,11 +145,26 @@ impl Parser {
     fn level(&mut self, levels: &[&[&str]]) -> Result<Expression, QueryError> {
         let Some((signs, more)) = levels.split_first() else { return self.operand() };
         let mut left = self.level(more)?;
-        while let Some((at, sign)) = self.take(signs) {
-            let right = self.level(more)?;
-            left = Expression { column: left.column, node: joined(sign, at, left, right) };
+        let joined = match signs {
+            ["&&"] => Node::All,
+            ["||"] => Node::Any,
+            _ => {
+                while let Some((at, sign)) = self.take(signs) {
+                    let right = self.level(more)?;
+                    left = Expression::new(left.column, compared(sign, at, left, right))?;
+                }
+                return Ok(left);
+            }
+        };
+        let mut others = Vec::new();
+        while self.take(signs).is_some() {
+            others.push(self.level(more)?);
         }
-        Ok(left)
+        if others.is_empty() {
+            return Ok(left);
+        }
+        let column = left.column;
+        Expression::new(column, joined([left].into_iter().chain(others).collect()))
     }
 
     /// A value, within a bound of others that it stands in.
@@ -132,7 +178,7 @@ impl Parser {
     fn bounded(&mut self) -> Result<Expression, QueryError> {
         let (column, token) = self.next();
         if self.depth > MAX_DEPTH {
-            return Err(QueryError::new(column, format!("it is nested deeper than {MAX_DEPTH} levels")));
+            return Err(too_deep(column));
         }
         let node = match token {
             Token::Text(text) => Node::Text(text),
@@ -151,16 +197,16 @@ impl Parser {
                 return Err(QueryError::new(column, reason));
             }
         };
-        Ok(Expression { column, node })
+        Expression::new(column, node)
     }
 
     /// A name, or fields of what it names.
     fn name(&mut self, column: usize, name: String) -> Result<Expression, QueryError> {
-        let mut found = Expression { column, node: Node::Name(name) };
+        let mut found = Expression::new(column, Node::Name(name))?;
         while self.take(&["."]).is_some() {
             match self.next() {
                 (_, Token::Name(field)) => {
-                    found = Expression { column, node: Node::Field(found.into(), field) };
+                    found = Expression::new(column, Node::Field(found.into(), field))?;
                 }
                 (at, other) => {
                     return Err(QueryError::new(at, format!("a field is wanted, not {}", other.shown())));
@@ -216,11 +262,8 @@ impl Parser {
     }
 }
 
-fn joined(sign: &str, at: usize, left: Expression, right: Expression) -> Node {
-    let (left, right) = (Box::new(left), Box::new(right));
+fn compared(sign: &str, at: usize, left: Expression, right: Expression) -> Node {
     let comparison = match sign {
-        "||" => return Node::Either(left, right),
-        "&&" => return Node::Both(left, right),
         "!=" => Comparison::Unequal,
         "<" => Comparison::Less,
         "<=" => Comparison::LessOrEqual,
@@ -228,5 +271,5 @@ fn joined(sign: &str, at: usize, left: Expression, right: Expression) -> Node {
         ">=" => Comparison::MoreOrEqual,
         _ => Comparison::Equal,
     };
-    Node::Compare(comparison, at, left, right)
+    Node::Compare(comparison, at, left.into(), right.into())
 }

@@ -65,10 +65,8 @@ impl<'q> Asked<'q> {
                 }
             }
             Node::Not(inner) | Node::Length(inner) => self.gather(inner),
-            Node::Both(left, right)
-            | Node::Either(left, right)
-            | Node::Compare(_, _, left, right)
-            | Node::Affix(_, left, right) => {
+            Node::All(parts) | Node::Any(parts) => parts.iter().for_each(|part| self.gather(part)),
+            Node::Compare(_, _, left, right) | Node::Affix(_, left, right) => {
                 self.gather(left);
                 self.gather(right);
             }

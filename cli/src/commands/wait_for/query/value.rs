@@ -80,8 +80,8 @@ impl<'a, 'q> Scope<'a, 'q> {
                 _ => Value::nothing(),
             },
             Node::Not(inner) => Value::Truth(!self.is(inner)),
-            Node::Both(left, right) => Value::Truth(self.is(left) && self.is(right)),
-            Node::Either(left, right) => Value::Truth(self.is(left) || self.is(right)),
+            Node::All(parts) => Value::Truth(parts.iter().all(|part| self.is(part))),
+            Node::Any(parts) => Value::Truth(parts.iter().any(|part| self.is(part))),
             Node::Compare(comparison, _, left, right) => {
                 let order = self.value(left).order(&self.value(right));
                 Value::Truth(order.is_some_and(|order| comparison.fits(order)))
