@@ -112,7 +112,7 @@ impl Packer {
         let packing = Packing { python: &python, package: &package };
         at(Step::Dependencies);
         let venv = charm.join("venv");
-        let vendored = packing.vendor(directory, &parts, &venv)?;
+        let vendored = packing.vendor(directory, &parts.required, &venv)?;
         told.extend(vendored.findings.iter().cloned());
         contents.add(&venv, "venv")?;
 

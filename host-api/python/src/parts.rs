@@ -2,7 +2,7 @@
 //! not done here. Nothing that a part says is run.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Component, Path, PathBuf},
 };
@@ -13,14 +13,16 @@ use serde_json::{Map, Value};
 
 use crate::{Finding, PythonError, Severity};
 
+mod plugins;
+
+use plugins::Libraries;
+pub(crate) use plugins::Required;
+
 /// Where parts stand.
 const FILE: &str = "charmcraft.yaml";
 
 /// The one program that a charm has here.
 const PROGRAM: &str = "src/charm.py";
-
-/// What builds packages, and is no dependency of a charm's.
-const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
 
 /// Plugins whose work is done here, or is none.
 const DONE: [&str; 7] = ["charm", "python", "poetry", "uv", "dump", "nil", "bundle"];
@@ -28,10 +30,8 @@ const DONE: [&str; 7] = ["charm", "python", "poetry", "uv", "dump", "nil", "bund
 /// What parts ask for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Files of requirements in the place of requirements.txt; none: what there is by default.
-    pub(crate) requirements: Vec<String>,
-    /// Packages besides.
-    pub(crate) packages: Vec<String>,
+    /// What is to be brought in.
+    pub(crate) required: Required,
     /// Files and directories of the charm's that go along, and where they go.
     files: Vec<(String, String)>,
     /// What is to be told of each of these if it is not there.
@@ -48,11 +48,18 @@ impl Parts {
             return Ok(parts);
         }
         let whole: BTreeMap<String, Value> = yaml::parse(text)?;
+        let mut plugins = BTreeSet::new();
         for (name, part) in whole.get("parts").and_then(Value::as_object).into_iter().flatten() {
             let empty = Map::new();
             let part = part.as_object().unwrap_or(&empty);
             let mut reader = Reader { text, name, part, parts: &mut parts };
             reader.read();
+            plugins.insert(reader.plugin());
+        }
+        // charmcraft's own part, where there is none, is of the plugin `charm`.
+        let others = plugins.iter().any(|plugin| ["python", "poetry", "uv"].contains(&plugin.as_str()));
+        if others && !plugins.contains("charm") {
+            parts.required.libraries = Libraries::Alone;
         }
         Ok(parts)
     }
@@ -116,24 +123,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// What makes it, which a part may be named for.
+    fn plugin(&self) -> String {
+        self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name).to_owned()
+    }
+
     fn read(&mut self) {
-        let plugin = self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name).to_owned();
-        match plugin.as_str() {
+        match self.plugin().as_str() {
             "charm" => self.charm(),
-            "python" => {
-                self.requirements("python-requirements");
-                self.packages("python-packages");
-            }
-            "poetry" | "uv" => {
-                for key in ["poetry-with", "uv-extras", "uv-groups"] {
-                    if !self.strings(key).is_empty() {
-                        self.warn(
-                            key,
-                            "groups and extras are not brought in: name what is needed as a dependency",
-                        );
-                    }
-                }
-            }
+            "python" => self.python(),
+            "poetry" | "uv" => self.project(),
             "dump" => return self.dump(),
             "nil" | "bundle" => {}
             "reactive" => self.find("plugin", Severity::Error, "reactive charms run programs of a machine's"),
@@ -142,6 +141,7 @@ impl Reader<'_> {
                 &format!("plugin {other} is not run here, and nothing that it makes is there"),
             ),
         }
+        self.others();
         for key in ["override-build", "override-prime", "override-pull", "override-stage"] {
             self.warn_of(key, "scripts of parts are not run here");
         }
@@ -150,17 +150,6 @@ impl Reader<'_> {
         }
         self.warn_of("organize", "files stay where they are; the plugin dump can organize them");
         self.along(".");
-    }
-
-    fn charm(&mut self) {
-        self.requirements("charm-requirements");
-        self.packages("charm-python-packages");
-        self.packages("charm-binary-python-packages");
-        let entrypoint = self.part.get("charm-entrypoint").and_then(Value::as_str);
-        if let Some(other) = entrypoint.filter(|entrypoint| *entrypoint != PROGRAM) {
-            let text = format!("{other} cannot be the charm's program, which is {PROGRAM}");
-            self.find("charm-entrypoint", Severity::Error, &text);
-        }
     }
 
     /// Files of a directory of the charm's.
@@ -215,28 +204,9 @@ impl Reader<'_> {
 
     /// Whether something makes files for this part that is not done here, and told as such.
     fn makes(&self) -> bool {
-        let plugin = self.part.get("plugin").and_then(Value::as_str).unwrap_or(self.name);
         let others =
             ["override-build", "override-prime", "override-pull", "override-stage", "stage-packages"];
-        !DONE.contains(&plugin) || others.iter().any(|key| self.part.contains_key(*key))
-    }
-
-    fn requirements(&mut self, key: &str) {
-        for file in self.strings(key) {
-            match is_plain(&file) {
-                true => self.parts.requirements.push(file),
-                false => self.find(key, Severity::Error, &format!("{file} is no file of the charm's")),
-            }
-        }
-    }
-
-    fn packages(&mut self, key: &str) {
-        let packages = self.strings(key).into_iter().filter(|package| {
-            let name: String =
-                package.chars().take_while(|c| c.is_alphanumeric() || "-_.".contains(*c)).collect();
-            !BUILDERS.contains(&name.replace('_', "-").as_str())
-        });
-        self.parts.packages.extend(packages);
+        !DONE.contains(&self.plugin().as_str()) || others.iter().any(|key| self.part.contains_key(*key))
     }
 
     fn strings(&self, key: &str) -> Vec<String> {
@@ -315,11 +285,29 @@ mod tests {
                     charm-binary-python-packages: [setuptools, wheel==1, pydantic]\n    charm-entrypoint: src/charm.py\n    \
                     build-packages: [libffi-dev]\n    prime: [extra/data.json]\n";
         let parts = Parts::of(text).unwrap();
-        assert_eq!(parts.requirements, ["a.txt", "b.txt"]);
-        assert_eq!(parts.packages, ["pydantic"]);
+        let asked = |parts: &Parts| -> Vec<String> {
+            parts.required.arguments().iter().map(|it| it.to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(asked(&parts), ["--file=a.txt", "--file=b.txt", "--package=pydantic", "--libraries"]);
         assert_eq!(parts.files, [("extra/data.json".to_owned(), "extra/data.json".to_owned())]);
         assert_eq!(found(&parts), [""; 0]);
         assert_eq!(Parts::of("name: c\n").unwrap(), Parts::default());
+        assert_eq!(asked(&Parts::default()), ["--libraries"]);
+
+        let text = "parts:\n  uv:\n    uv-groups: [tls]\n    uv-extras: [more]\n    uv-other: [x]\n  \
+                    old: {plugin: python, python-constraints: [c.txt, ../c.txt], python-packages: [-rx]}\n";
+        let parts = Parts::of(text).unwrap();
+        assert_eq!(
+            asked(&parts),
+            ["--constraints=c.txt", "--package=-rx", "--project", "--group=tls", "--extra=more"]
+        );
+        assert_eq!(
+            found(&parts),
+            [
+                "Error charmcraft.yaml:6: part old, python-constraints: ../c.txt is no file of the charm's",
+                "Warning charmcraft.yaml:5: part uv, uv-other: this option is not known here, and counts for nothing",
+            ]
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{ffi::OsString, os::unix::process::ExitStatusExt as _, path::Path, proc
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Finding, PythonError, parts::Parts, python::Python};
+use crate::{Finding, PythonError, parts::Required, python::Python};
 
 /// The exit code of `periapt_ops.packing` where it met its bound of memory.
 const OUT_OF_MEMORY: i32 = 3;
@@ -32,12 +32,15 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Brings what a charm and its parts require into a directory; answers what that is.
-    pub(crate) fn vendor(&self, charm: &Path, parts: &Parts, target: &Path) -> Result<Vendored, PythonError> {
+    /// Brings what a charm requires, as its parts say, into a directory; answers what that is.
+    pub(crate) fn vendor(
+        &self,
+        charm: &Path,
+        required: &Required,
+        target: &Path,
+    ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
-        // In one word, since what a part says may begin as an option does.
-        arguments.extend(parts.requirements.iter().map(|file| format!("--file={file}").into()));
-        arguments.extend(parts.packages.iter().map(|package| format!("--package={package}").into()));
+        arguments.extend(required.arguments());
         let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
         match vendored.error.take() {
             Some(error) => Err(PythonError::Dependencies(error)),

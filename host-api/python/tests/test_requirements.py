@@ -5,6 +5,7 @@ import zipfile
 import pytest
 
 from periapt_ops.packing import requirements, unpacked, vendor
+from periapt_ops.packing.required import Parts
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_no_file_leads_out_of_the_charm(tmp_path):
         with pytest.raises(vendor.VendorError, match="leads out of the charm's directory"):
             vendor.vendor(charm, charm / "venv")
     with pytest.raises(vendor.VendorError, match="link.txt: leads out"):
-        vendor.vendor(charm, charm / "venv", ["link.txt"])
+        vendor.vendor(charm, charm / "venv", Parts(files=["link.txt"]))
     (charm / "requirements.txt").unlink()
     (charm / "requirements.txt").symlink_to(tmp_path / "outside.txt")
     with pytest.raises(vendor.VendorError, match="requirements.txt: leads out"):

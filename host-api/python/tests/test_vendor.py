@@ -12,6 +12,7 @@ import zipfile
 import pytest
 
 from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
+from periapt_ops.packing.required import Parts
 
 
 def install(target, name, files):
@@ -175,37 +176,12 @@ def test_a_package_that_does_without_loses_its_native_files(tmp_path, pip):
 def test_requirements_come_from_either_file(tmp_path, pip):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "c"\ndependencies = ["ops~=3.0", "jinja2"]\n')
     (tmp_path / "charmcraft.yaml").write_text("parts: {charm: {charm-python-packages: [extra]}}\n")
-    vendor.vendor(tmp_path, tmp_path / "venv", packages=["extra"])
+    vendor.vendor(tmp_path, tmp_path / "venv", Parts(packages=["extra"]))
     assert pip.listed == {"-r": "ops~=3.0\njinja2\nextra\n"}
     (tmp_path / "requirements.txt").write_text("ops  # of ours\n-c bounds.txt\n")
     (tmp_path / "bounds.txt").write_text("ops<4\n")
     vendor.vendor(tmp_path, tmp_path / "venv")
     assert pip.listed == {"-r": "ops\n", "-c": "ops<4\n"}
-
-
-@pytest.mark.parametrize(
-    ("said", "required"),
-    [
-        ('"^3.1"', "ops>=3.1,<4"),
-        ('"^0.2.3"', "ops>=0.2.3,<0.3"),
-        ('"~2.1.4"', "ops>=2.1.4,<2.2"),
-        ('"2.1"', "ops==2.1"),
-        ('"*"', "ops"),
-        ('">=2,<3"', "ops>=2,<3"),
-        ('{version = "^3", extras = ["tracing"], markers = "python_version >= \'3.8\'"}', "ops[tracing]>=3,<4; python_version >= '3.8'"),
-    ],
-)
-def test_dependencies_in_poetrys_words_are_the_same_in_pips(tmp_path, pip, said, required):
-    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\npython = "^3.10"\nops = {said}\n')
-    vendor.vendor(tmp_path, tmp_path / "venv")
-    assert pip.listed == {"-r": f"{required}\n"}
-
-
-@pytest.mark.parametrize("said", ['{path = "../x"}', '{git = "https://example.com/x"}', '["^1", "^2"]'])
-def test_poetrys_directories_and_repositories_are_refused(tmp_path, said):
-    (tmp_path / "pyproject.toml").write_text(f"[tool.poetry.dependencies]\nops = {said}\n")
-    with pytest.raises(vendor.VendorError, match=r"pyproject.toml: ops: "):
-        vendor.vendor(tmp_path, tmp_path / "venv")
 
 
 @pytest.mark.parametrize("requirement", ["./package", "-e ./package", "package @ file://{charm}/package"])
@@ -238,13 +214,13 @@ def test_requirements_of_parts_stand_in_the_place_of_the_usual_ones_and_packages
     (tmp_path / "more/base.txt").write_text("tenacity\nsome\n")
     (tmp_path / "charmcraft.yaml").write_text("parts:\n  charm:\n    charm-python-packages:\n      - some>=1\n")
     pip.packages = {"some": ["some.so"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv", ["more/all.txt"], ["some>=1"])
+    done = vendor.vendor(tmp_path, tmp_path / "venv", Parts(files=["more/all.txt"], packages=["some>=1"]))
     assert pip.listed == {"-r": "jinja2\ntenacity\nsome\nsome>=1\n"}
     assert done["native"][0]["required-by"] == ["more/base.txt:2", "charmcraft.yaml:4"]
     with pytest.raises(vendor.VendorError, match="more/none.txt: no such file"):
-        vendor.vendor(tmp_path, tmp_path / "venv", ["more/none.txt"])
+        vendor.vendor(tmp_path, tmp_path / "venv", Parts(files=["more/none.txt"]))
     with pytest.raises(vendor.VendorError, match="charmcraft.yaml:1: -r.* is for the one who packs to say"):
-        vendor.vendor(tmp_path, tmp_path / "venv", [], ["-rhttps://example.org/all.txt"])
+        vendor.vendor(tmp_path, tmp_path / "venv", Parts(packages=["-rhttps://example.org/all.txt"]))
 
 
 def test_a_wheel_is_unpacked_and_known_by_its_file(tmp_path, index):

@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 
-from . import bounds, check, vendor
+from . import bounds, check, required, vendor
 
 
 #: The exit code where the bound of memory was met.
@@ -27,9 +27,11 @@ def main(arguments: list[str]) -> int:
     vendoring = commands.add_parser("vendor")
     vendoring.add_argument("charm", type=pathlib.Path)
     vendoring.add_argument("target", type=pathlib.Path)
-    vendoring.add_argument("--file", action="append", default=[])
-    vendoring.add_argument("--package", action="append", default=[])
-    vendoring.set_defaults(run=lambda given: vendor.vendor(given.charm, given.target, given.file, given.package))
+    for several in ("file", "constraints", "package", "group", "extra"):
+        vendoring.add_argument(f"--{several}", action="append", default=[])
+    vendoring.add_argument("--project", action="store_true")
+    vendoring.add_argument("--libraries", action="store_true")
+    vendoring.set_defaults(run=_vendor)
 
     given = parser.parse_args(arguments)
     bounds.bind()
@@ -41,6 +43,13 @@ def main(arguments: list[str]) -> int:
         return OUT_OF_MEMORY
     json.dump(document, sys.stdout)
     return 0
+
+
+def _vendor(given: argparse.Namespace) -> dict:
+    parts = required.Parts(
+        given.file, given.constraints, given.package, given.group, given.extra, given.project, given.libraries
+    )
+    return vendor.vendor(given.charm, given.target, parts)
 
 
 def _check(given: argparse.Namespace) -> list[dict]:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Sequence
 
-from . import fetching, native, projects, requirements
+from . import fetching, native, requirements
 from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
 from .native import remove
+from .required import Parts, of
 from .unpacked import Wheel, normalised
 
 
-def vendor(charm: pathlib.Path, target: pathlib.Path, files: Sequence[str] = (), packages: Sequence[str] = ()) -> dict:
+def vendor(charm: pathlib.Path, target: pathlib.Path, parts: Parts | None = None) -> dict:
     """Install what a charm requires.
 
-    `files` of requirements that its parts name stand in the place of those that there are by default, `packages` come besides.
     Answers what of it was native and is not there any more, and what is told of it.
     """
-    required, constraints = _requirements(charm, files, packages)
+    try:
+        required, constraints, told = of(charm, parts or Parts())
+    except requirements.RequirementError as error:
+        raise VendorError(str(error)) from None
     target.mkdir(parents=True, exist_ok=True)
     version, fetched, findings = _fetch(target, required, constraints)
     shutil.rmtree(target / "bin", ignore_errors=True)
@@ -33,7 +35,7 @@ def vendor(charm: pathlib.Path, target: pathlib.Path, files: Sequence[str] = (),
             missing += _missing(wheel, files, asked)
         for file in files:
             remove(target, file)
-    return {"native": missing, "findings": findings}
+    return {"native": missing, "findings": told + findings}
 
 
 def _missing(wheel: Wheel, files: list[str], asked: list[str]) -> list[dict]:
@@ -90,20 +92,6 @@ def _placed(error: Unresolved, required: list[str]) -> VendorError:
 
 def _places(name: str, required: list[str]) -> list[str]:
     return [requirements.place_of(line) for line in required if requirements.name_of(line) == name]
-
-
-def _requirements(charm: pathlib.Path, files: Sequence[str], packages: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What a charm requires and what it constrains, in lines for pip."""
-    listed = charm / "requirements.txt"
-    project = charm / "pyproject.toml"
-    try:
-        if files or listed.exists():
-            required, constraints = requirements.of_files(charm, [charm / file for file in files] or [listed])
-        else:
-            required, constraints = (projects.dependencies(project) if project.exists() else []), []
-        return required + requirements.of_parts(charm, packages), constraints
-    except requirements.RequirementError as error:
-        raise VendorError(str(error)) from None
 
 
 def _replaced(wheel: Wheel, version: str, target: pathlib.Path) -> bool:

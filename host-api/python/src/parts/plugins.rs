@@ -1,0 +1,148 @@
+//! What charmcraft's plugins for Python bring in, in their own words.
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+use super::{PROGRAM, Reader, is_plain};
+use crate::Severity;
+
+/// What builds packages, and is no dependency of a charm's.
+const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
+
+/// Keys of plugins that are honoured, or mean nothing here: programs of packages are not brought in.
+const KNOWN: [&str; 14] = [
+    "charm-entrypoint",
+    "charm-requirements",
+    "charm-python-packages",
+    "charm-binary-python-packages",
+    "charm-strict-dependencies",
+    "python-requirements",
+    "python-constraints",
+    "python-packages",
+    "python-keep-bins",
+    "poetry-with",
+    "poetry-keep-bins",
+    "uv-extras",
+    "uv-groups",
+    "uv-keep-bins",
+];
+
+/// What parts require.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Required {
+    /// Files of requirements in the place of requirements.txt; none: what there is by default.
+    pub(super) files: Vec<String>,
+    /// Files that say which versions may be taken.
+    pub(super) constraints: Vec<String>,
+    /// Packages besides.
+    pub(super) packages: Vec<String>,
+    /// Groups and extras of pyproject.toml; a plugin that reads nothing else is why these are some.
+    pub(super) project: Option<Project>,
+    /// Whether what charms' libraries say that they require is brought in.
+    pub(super) libraries: Libraries,
+}
+
+/// What of pyproject.toml is brought in, beside its dependencies.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Project {
+    pub(super) groups: Vec<String>,
+    pub(super) extras: Vec<String>,
+}
+
+/// What charms' libraries say in `PYDEPS`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Libraries {
+    /// Another plugin than `charm` reads it not.
+    Alone,
+    /// It is required.
+    #[default]
+    WithTheirs,
+}
+
+impl Required {
+    /// The same as arguments of `periapt_ops.packing vendor`. Each is one word, since what a part says may begin as an
+    /// option does.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let many = |option: &str, values: &[String]| -> Vec<OsString> {
+            values.iter().map(|value| format!("--{option}={value}").into()).collect()
+        };
+        let mut arguments = many("file", &self.files);
+        arguments.extend(many("constraints", &self.constraints));
+        arguments.extend(many("package", &self.packages));
+        if let Some(project) = &self.project {
+            arguments.push("--project".into());
+            arguments.extend(many("group", &project.groups));
+            arguments.extend(many("extra", &project.extras));
+        }
+        if self.libraries == Libraries::WithTheirs {
+            arguments.push("--libraries".into());
+        }
+        arguments
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn charm(&mut self) {
+        self.files("charm-requirements");
+        self.packages("charm-python-packages");
+        self.packages("charm-binary-python-packages");
+        let entrypoint = self.part.get("charm-entrypoint").and_then(Value::as_str);
+        if let Some(other) = entrypoint.filter(|entrypoint| *entrypoint != PROGRAM) {
+            let text = format!("{other} cannot be the charm's program, which is {PROGRAM}");
+            self.find("charm-entrypoint", Severity::Error, &text);
+        }
+    }
+
+    pub(super) fn python(&mut self) {
+        self.files("python-requirements");
+        let constraints = self.plain("python-constraints");
+        self.parts.required.constraints.extend(constraints);
+        self.packages("python-packages");
+    }
+
+    /// Plugins that read pyproject.toml alone.
+    pub(super) fn project(&mut self) {
+        let groups = [self.strings("poetry-with"), self.strings("uv-groups")].concat();
+        let extras = self.strings("uv-extras");
+        let project = self.parts.required.project.get_or_insert_default();
+        project.groups.extend(groups);
+        project.extras.extend(extras);
+    }
+
+    /// Tells of keys that these plugins have and that are not done here.
+    pub(super) fn others(&mut self) {
+        let of_plugins = |key: &&String| {
+            let prefixes = ["charm-", "python-", "poetry-", "uv-"];
+            prefixes.iter().any(|prefix| key.starts_with(prefix)) && !KNOWN.contains(&key.as_str())
+        };
+        let unknown: Vec<_> = self.part.keys().filter(of_plugins).cloned().collect();
+        for key in unknown {
+            self.warn(&key, "this option is not known here, and counts for nothing");
+        }
+    }
+
+    fn files(&mut self, key: &str) {
+        let files = self.plain(key);
+        self.parts.required.files.extend(files);
+    }
+
+    /// Files of the charm's that a key names.
+    fn plain(&mut self, key: &str) -> Vec<String> {
+        let (plain, others): (Vec<_>, Vec<_>) =
+            self.strings(key).into_iter().partition(|file| is_plain(file));
+        for file in others {
+            self.find(key, Severity::Error, &format!("{file} is no file of the charm's"));
+        }
+        plain
+    }
+
+    fn packages(&mut self, key: &str) {
+        let packages = self.strings(key).into_iter().filter(|package| {
+            let name: String =
+                package.chars().take_while(|c| c.is_alphanumeric() || "-_.".contains(*c)).collect();
+            !BUILDERS.contains(&name.replace('_', "-").as_str())
+        });
+        self.parts.required.packages.extend(packages);
+    }
+}
