@@ -64,7 +64,8 @@ def test_configuration_is_read_set_and_reset(juju: Juju):
     config = juju.model_config()
     assert config['automatically-retry-hooks'] is False and config['update-status-hook-interval'] == '10m'
     juju.model_config({'hook-timeout': '1m'}, reset='update-status-hook-interval')
-    juju.model_config(reset=['automatically-retry-hooks'])
+    juju.model_config(reset=['automatically-retry-hooks', 'logging-config'])
+    juju.model_config(reset='logging-config')
     config = juju.model_config()
     assert config['automatically-retry-hooks'] is True and config['update-status-hook-interval'] == '5m'
     assert config['hook-timeout'] == '1m'

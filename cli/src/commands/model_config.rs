@@ -46,15 +46,16 @@ impl ModelConfig {
         let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
         let mut set = self.file.read()?;
         set.extend(pairs);
-        let given = !set.is_empty();
+        let given = !set.is_empty() || !self.reset.is_empty();
         let set = settings::of_effect(context, set);
+        let reset = settings::keys_of_effect(context, self.reset);
         let model = context.model(&self.model)?;
-        if given || !self.reset.is_empty() {
+        if given {
             if !keys.is_empty() {
                 return Err(Failure::new("showing and setting cannot be mixed in one call"));
             }
-            if !set.is_empty() || !self.reset.is_empty() {
-                model.command(Command::SetModelConfig { set, reset: self.reset }).await?;
+            if !set.is_empty() || !reset.is_empty() {
+                model.command(Command::SetModelConfig { set, reset }).await?;
             }
             return Ok(());
         }

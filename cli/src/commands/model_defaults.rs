@@ -41,14 +41,15 @@ impl ModelDefaults {
         let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
         let mut set = self.file.read()?;
         set.extend(pairs);
-        let given = !set.is_empty();
+        let given = !set.is_empty() || !self.reset.is_empty();
         let set = settings::of_effect(context, set);
+        let reset = settings::keys_of_effect(context, self.reset);
         let controller = context.controller(self.controller.controller.as_ref())?;
-        if given || !self.reset.is_empty() {
+        if given {
             if !keys.is_empty() {
                 return Err(Failure::new("showing and setting cannot be mixed in one call"));
             }
-            let command = ControllerCommand::SetModelDefaults { set, reset: self.reset };
+            let command = ControllerCommand::SetModelDefaults { set, reset };
             controller.client.controller_command(command).await?;
             return Ok(());
         }

@@ -74,14 +74,22 @@ pub(crate) fn of_effect(
     context: &Context,
     mut settings: BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
-    settings.retain(|key, _| {
-        let named = OF_NO_EFFECT.iter().find(|(keys, _)| keys.contains(&key.as_str()));
-        if let Some((_, because)) = named {
-            context.say(format_args!("setting {key} counts for nothing: {because}"));
-        }
-        named.is_none()
-    });
+    settings.retain(|key, _| counts(context, key));
     settings
+}
+
+/// The keys among these that are kept, and so can be reset.
+pub(crate) fn keys_of_effect(context: &Context, mut keys: Vec<String>) -> Vec<String> {
+    keys.retain(|key| counts(context, key));
+    keys
+}
+
+fn counts(context: &Context, key: &str) -> bool {
+    let named = OF_NO_EFFECT.iter().find(|(keys, _)| keys.contains(&key));
+    if let Some((_, because)) = named {
+        context.say(format_args!("setting {key} counts for nothing: {because}"));
+    }
+    named.is_none()
 }
 
 /// Settings by key, or as `model-config` and `model-defaults` print them: what is a default there is not set.
