@@ -41,6 +41,16 @@ impl Failure {
             Self::OutputClosed => Self::OutputClosed,
         }
     }
+
+    /// Tells what went wrong behind it, too, when what had been begun was undone.
+    pub(crate) fn and_undoing(self, undone: Result<()>) -> Self {
+        match (self, undone) {
+            (Self::Failed { message, hint }, Err(Self::Failed { message: then, .. })) => {
+                Self::Failed { message: format!("{message}; and then: {then}"), hint }
+            }
+            (failure, _) => failure,
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -165,6 +175,15 @@ mod tests {
         let text = Failure::from(error).to_string();
         assert!(text.starts_with("controller at http://127.0.0.1:1 does not answer"), "{text}");
         assert!(text.contains("periapt controller start"), "{text}");
+    }
+
+    #[test]
+    fn what_went_wrong_first_is_told_first_and_keeps_its_hint() {
+        let first = || Failure::new("the controller did not start").with_hint("look into its log");
+        let text =
+            first().and_undoing(Err(Failure::new("cannot remove x").with_hint("remove it"))).to_string();
+        assert_eq!(text, "the controller did not start; and then: cannot remove x\nhint: look into its log");
+        assert_eq!(first().and_undoing(Ok(())).to_string(), first().to_string());
     }
 
     #[test]

@@ -79,12 +79,15 @@ impl Bootstrap {
         let directory = context.data.controller(name);
         make(&directory)?;
         context.say(format_args!("Creating controller \"{name}\" on this machine"));
-        let bootstrapped = self.start(context, name, &directory).await;
-        if bootstrapped.is_err() && !self.keep_broken {
-            let removed = fs::remove_dir_all(directory.path());
-            removed.explain(|| format!("cannot remove {}", directory.path().display()))?;
-        }
-        let entry = bootstrapped?;
+        let entry = match self.start(context, name, &directory).await {
+            Ok(entry) => entry,
+            Err(failure) if self.keep_broken => return Err(failure),
+            Err(failure) => {
+                let removed = fs::remove_dir_all(directory.path());
+                let removed = removed.explain(|| format!("cannot remove {}", directory.path().display()));
+                return Err(failure.and_undoing(removed));
+            }
+        };
         if !defaults.is_empty() {
             let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
             client(&entry.url)?.controller_command(command).await?;
@@ -128,11 +131,10 @@ impl Bootstrap {
     ) -> Result<ControllerEntry> {
         let controller = start_controller(name, directory, self.listen).await?;
         let mut local = Local { controller: controller.process, agent: None };
-        let entry = self.complete(context, name, directory, controller.at, &mut local).await;
-        if entry.is_err() && !self.keep_broken {
-            end(&local).await?;
+        match self.complete(context, name, directory, controller.at, &mut local).await {
+            Err(failure) if !self.keep_broken => Err(failure.and_undoing(end(&local).await.map(drop))),
+            done => done,
         }
-        entry
     }
 
     async fn complete(
