@@ -11,11 +11,13 @@ mod derive;
 mod full;
 mod history;
 mod storage;
+mod units;
 
 pub use derive::derive_application_status;
 pub use full::*;
 pub use history::*;
 pub use storage::*;
+pub use units::{PlacedUnit, application_of};
 
 /// A unit's or an application's workload status (`hook-model.md` 7.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -10,6 +10,7 @@ mod run;
 mod show;
 mod shown;
 mod task;
+mod waiting;
 
 pub(crate) use cancel::CancelTask;
 pub(crate) use exec::Exec;

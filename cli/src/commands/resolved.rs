@@ -9,7 +9,7 @@ use periapt_host_api::{
 
 use crate::{
     context::{Context, ModelArg},
-    error::{Failure, Result},
+    error::Result,
 };
 
 /// Mark failed hooks as resolved
@@ -58,13 +58,6 @@ impl Resolved {
 
 /// The units, subordinates too, whose workload is in error.
 fn failed(status: &FullStatus) -> Result<Vec<UnitName>> {
-    let mut names = Vec::new();
-    for (name, unit) in status.applications.values().flat_map(|application| &application.units) {
-        for (name, unit) in std::iter::once((name, unit)).chain(&unit.subordinates) {
-            if unit.workload_status.current == "error" {
-                names.push(name.parse().map_err(Failure::from)?);
-            }
-        }
-    }
-    Ok(names)
+    let failed = status.units().filter(|unit| unit.unit.workload_status.current == "error");
+    failed.map(|unit| Ok(unit.name.parse()?)).collect()
 }

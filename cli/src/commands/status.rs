@@ -133,12 +133,5 @@ fn is_empty(status: &FullStatus) -> bool {
 
 /// The names of all units in a status, subordinates too.
 pub(crate) fn all_units(status: &FullStatus) -> Result<Vec<UnitName>> {
-    let units = status.applications.values().flat_map(|application| &application.units);
-    let mut names = Vec::new();
-    for (name, unit) in units {
-        for name in std::iter::once(name).chain(unit.subordinates.keys()) {
-            names.push(name.parse::<UnitName>()?);
-        }
-    }
-    Ok(names)
+    status.units().map(|unit| Ok(unit.name.parse()?)).collect()
 }

@@ -61,13 +61,7 @@ async fn in_model(kind: Kind, model: &Model, words: &Words) -> Result<BTreeSet<S
             let status = client.status(selector).await?;
             status.applications.into_keys().chain(status.remote_applications.into_keys()).collect()
         }
-        Kind::Unit => {
-            let status = client.status(selector).await?;
-            let units = status.applications.into_values().flat_map(|application| application.units);
-            units
-                .flat_map(|(name, unit)| std::iter::once(name).chain(unit.subordinates.into_keys()))
-                .collect()
-        }
+        Kind::Unit => client.status(selector).await?.units().map(|unit| unit.name.to_owned()).collect(),
         Kind::Action => {
             let unit = words.unit().and_then(|unit| unit.split_once('/'));
             let Some(Ok(application)) = unit.map(|(name, _)| ApplicationName::new(name)) else {

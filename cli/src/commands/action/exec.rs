@@ -99,17 +99,13 @@ impl Exec {
         let mut receivers = self.unit.clone();
         if self.all || !self.application.is_empty() {
             let status = model.client().status(&model.selector).await?;
-            let mut units = BTreeSet::new();
             for name in &self.application {
                 if !status.applications.contains_key(name.as_str()) {
                     return Err(Failure::new(format!("application {:?} not found", name.as_str())));
                 }
             }
             let named = |name: &UnitName| self.all || self.application.contains(name.application());
-            for (name, unit) in status.applications.values().flat_map(|application| &application.units) {
-                let all = [name].into_iter().chain(unit.subordinates.keys());
-                units.extend(all.filter_map(|name| name.parse().ok()).filter(named));
-            }
+            let units: BTreeSet<UnitName> = all_units(&status)?.into_iter().filter(named).collect();
             receivers.extend(units.into_iter().map(ActionReceiver::Unit));
         }
         match receivers.is_empty() {

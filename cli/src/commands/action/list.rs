@@ -40,13 +40,9 @@ impl Actions {
         }
         if self.schema {
             // There is no table of schemas: the default form is YAML.
-            let format = match self.output.format {
-                Format::Tabular => Format::Yaml,
-                other => other,
-            };
             let schemas: BTreeMap<&String, &Value> =
                 actions.iter().map(|(name, action)| (name, &action.params)).collect();
-            return OutputArgs { format, ..self.output }.print(context.color, &schemas, |_| String::new());
+            return self.output.or_yaml().print(context.color, &schemas, |_| String::new());
         }
         let described: BTreeMap<String, String> =
             actions.into_iter().map(|(name, ActionMeta { description, .. })| (name, description)).collect();

@@ -1,6 +1,6 @@
 //! `operations` and `show-operation`
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use clap::Args;
 use periapt_host_api::{
@@ -9,19 +9,15 @@ use periapt_host_api::{
 };
 use tokio::time::Instant;
 
-use super::{run::follow, shown::Operation};
+use super::{run::follow, shown::Operation, waiting::WaitArgs};
 use crate::{
     context::{Context, ModelArg},
-    duration,
     error::Result,
     output::{Format, OutputArgs, Table},
 };
 
 /// The most tasks of an operation that are named in the table.
 const SHOWN_TASKS: usize = 5;
-
-/// A wait without end.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// List operations, the newest first
 #[derive(Debug, Args)]
@@ -64,12 +60,8 @@ pub(crate) struct Operations {
 pub(crate) struct ShowOperation {
     /// The operation's number
     id: ActionOperationId,
-    /// How long to wait until its tasks have ended; 0 is without end
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
-    wait: Option<Duration>,
-    /// Wait without end, and show messages as they come
-    #[arg(long)]
-    watch: bool,
+    #[command(flatten)]
+    waiting: WaitArgs,
     /// Show times in UTC, as they always are
     #[arg(long)]
     utc: bool,
@@ -108,24 +100,14 @@ impl ShowOperation {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut operation = model.client().operation(&model.selector, self.id).await?;
-        let wait = match (self.wait, self.watch) {
-            (None, false) => None,
-            (Some(wait), _) if !wait.is_zero() => Some(wait),
-            _ => Some(FOR_EVER),
-        };
         let open = operation.tasks.iter().filter(|task| task.status.is_open());
         let waited: BTreeMap<_, _> = open.map(|task| (task.id, task.unit.clone())).collect();
-        if let Some(wait) = wait.filter(|_| !waited.is_empty()) {
+        if let Some(wait) = self.waiting.patience().filter(|_| !waited.is_empty()) {
             follow(&model, self.id, &waited, Instant::now() + wait).await?;
             operation = model.client().operation(&model.selector, self.id).await?;
         }
         // Juju has no table of this: its default form is YAML.
-        let format = match self.output.format {
-            Format::Tabular => Format::Yaml,
-            other => other,
-        };
-        let output = OutputArgs { format, ..self.output };
-        output.print(context.color, &Operation::from(&operation), |_| String::new())
+        self.output.or_yaml().print(context.color, &Operation::from(&operation), |_| String::new())
     }
 }
 

@@ -53,7 +53,7 @@ struct Timing {
 
 /// The same in operations: there Juju's fields are in order of time, and with tasks in order of their names.
 #[derive(Debug, Clone, Serialize)]
-struct Times {
+struct TimingInOrder {
     enqueued: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<String>,
@@ -70,7 +70,7 @@ pub(super) struct Operation {
     fail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<Action>,
-    timing: Times,
+    timing: TimingInOrder,
     tasks: BTreeMap<String, OperationTask>,
 }
 
@@ -84,7 +84,7 @@ struct Action {
 struct OperationTask {
     host: String,
     status: TaskStatus,
-    timing: Times,
+    timing: TimingInOrder,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     log: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -123,9 +123,9 @@ impl Timing {
         }
     }
 
-    fn in_order_of_time(self) -> Times {
+    fn in_order_of_time(self) -> TimingInOrder {
         let Self { completed, enqueued, started } = self;
-        Times { enqueued, started, completed }
+        TimingInOrder { enqueued, started, completed }
     }
 }
 
@@ -164,7 +164,7 @@ impl From<&OperationDetails> for Operation {
                 .tasks
                 .first()
                 .map(|task| Action { name: task.action.clone(), parameters: task.parameters.clone() }),
-            timing: Times {
+            timing: TimingInOrder {
                 enqueued: Some(time(operation.enqueued)),
                 started: operation.started().map(time),
                 completed: operation.completed().map(time),

@@ -1,6 +1,6 @@
 //! `show-task`: how far a task is, and what it left.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use periapt_host_api::TaskId;
@@ -9,16 +9,13 @@ use tokio::time::Instant;
 use super::{
     run::follow,
     shown::{self, Format, plain_task},
+    waiting::WaitArgs,
 };
 use crate::{
     context::{Context, ModelArg},
-    duration,
     error::Result,
     output::{Sink, to_json, to_yaml},
 };
-
-/// A wait without end.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// Show a task's results
 ///
@@ -32,12 +29,8 @@ Examples:
 pub(crate) struct ShowTask {
     /// The task's number
     id: TaskId,
-    /// How long to wait until it has ended; 0 is without end
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
-    wait: Option<Duration>,
-    /// Wait without end, and show its messages as they come
-    #[arg(long)]
-    watch: bool,
+    #[command(flatten)]
+    waiting: WaitArgs,
     /// Show times in UTC, as they always are
     #[arg(long)]
     utc: bool,
@@ -55,12 +48,7 @@ impl ShowTask {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut task = model.client().task(&model.selector, self.id).await?;
-        let wait = match (self.wait, self.watch) {
-            (None, false) => None,
-            (Some(wait), _) if !wait.is_zero() => Some(wait),
-            _ => Some(FOR_EVER),
-        };
-        if let Some(wait) = wait.filter(|_| task.status.is_open()) {
+        if let Some(wait) = self.waiting.patience().filter(|_| task.status.is_open()) {
             let waited = BTreeMap::from([(task.id, task.unit.clone())]);
             follow(&model, task.operation, &waited, Instant::now() + wait).await?;
             task = model.client().task(&model.selector, self.id).await?;

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     glob::glob,
-    status::{ApplicationStatus, FullStatus, UnitStatus},
+    status::{ApplicationStatus, FullStatus, UnitStatus, application_of},
 };
 
 /// Keeps what fits one of the patterns, and what belongs to it: a unit's application and machine, an
@@ -47,14 +47,10 @@ pub(super) fn keep(status: &mut FullStatus, patterns: &[String]) {
 
 /// The patterns, with the name of the unit that leads in the place of `APPLICATION/leader`.
 fn with_leaders(status: &FullStatus, patterns: &[String]) -> Vec<String> {
-    let units = || {
-        let units = status.applications.values().flat_map(|application| &application.units);
-        units.flat_map(|(name, unit)| std::iter::once((name, unit)).chain(&unit.subordinates))
-    };
     let resolved = |pattern: &String| {
         let application = pattern.strip_suffix("/leader")?;
-        let mut leaders = units().filter(|(_, unit)| unit.leader);
-        leaders.find(|(name, _)| application_of(name) == application).map(|(name, _)| name.clone())
+        let leader = status.units().find(|unit| unit.unit.leader && unit.application() == application)?;
+        Some(leader.name.to_owned())
     };
     patterns.iter().map(|pattern| resolved(pattern).unwrap_or_else(|| pattern.clone())).collect()
 }
@@ -69,10 +65,6 @@ fn has_exposure(application: &ApplicationStatus, patterns: &[String]) -> bool {
 fn has_status(unit: &UnitStatus, patterns: &[String]) -> bool {
     let statuses = [&unit.workload_status.current, &unit.juju_status.current];
     patterns.iter().any(|pattern| statuses.contains(&pattern))
-}
-
-fn application_of(unit: &str) -> &str {
-    unit.split_once('/').map_or(unit, |(application, _)| application)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use periapt_host_api::{
     glob::glob,
-    status::{FullStatus, UnitStatus},
+    status::{FullStatus, PlacedUnit},
 };
 
 use super::Wanted;
@@ -14,9 +14,7 @@ pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
         if !application.life.is_empty() {
             return Err(format!("application {name} is {}", application.life));
         }
-        for (name, unit) in with_subordinates(&application.units) {
-            fits(name, unit, &wanted)?;
-        }
+        application.all_units().try_for_each(|placed| fits(placed, &wanted))?;
     }
     for (name, machine) in &status.machines {
         if !machine.life.is_empty() {
@@ -47,23 +45,15 @@ pub(super) fn application_is(
     units: Option<usize>,
     wanted: &Wanted,
 ) -> Result<(), String> {
-    let application = match (status.applications.get(name), wanted.gone) {
+    match (status.applications.get(name), wanted.gone) {
         (None, true) => return Ok(()),
-        (Some(application), false) => application,
+        (Some(_), false) => {}
         (None, false) => return Err(format!("application {name} does not exist")),
         (Some(application), true) => {
             return Err(still_there(&format!("application {name}"), &application.waits_for));
         }
-    };
-    let below: Vec<_> = application
-        .subordinate_to
-        .iter()
-        .filter_map(|principal| status.applications.get(principal))
-        .flat_map(|principal| with_subordinates(&principal.units))
-        .filter(|(unit, _)| unit.split_once('/').is_some_and(|(application, _)| application == name))
-        .collect();
-    let of_its_own = application.units.iter().map(|(name, unit)| (name.as_str(), unit));
-    let all: Vec<_> = of_its_own.chain(below).collect();
+    }
+    let all: Vec<_> = status.units().filter(|unit| unit.application() == name).collect();
     match units {
         Some(wanted) if all.len() != wanted => {
             return Err(format!("application {name} has {} unit(s), not {wanted}", all.len()));
@@ -71,18 +61,16 @@ pub(super) fn application_is(
         None if all.is_empty() => return Err(format!("application {name} has no units")),
         _ => {}
     }
-    all.into_iter().try_for_each(|(name, unit)| fits(name, unit, wanted))
+    all.into_iter().try_for_each(|placed| fits(placed, wanted))
 }
 
 /// A unit is as wanted, or gone.
 pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &Wanted) -> Result<(), String> {
-    let all = status.applications.values().flat_map(|application| with_subordinates(&application.units));
-    let found = all.into_iter().find(|(unit, _)| *unit == name);
-    match (found, wanted.gone) {
+    match (status.units().find(|unit| unit.name == name), wanted.gone) {
         (None, true) => Ok(()),
-        (Some((name, unit)), false) => fits(name, unit, wanted),
+        (Some(placed), false) => fits(placed, wanted),
         (None, false) => Err(format!("unit {name} does not exist")),
-        (Some((_, unit)), true) => Err(still_there(&format!("unit {name}"), &unit.waits_for)),
+        (Some(placed), true) => Err(still_there(&format!("unit {name}"), &placed.unit.waits_for)),
     }
 }
 
@@ -93,15 +81,7 @@ fn still_there(what: &str, waits_for: &[String]) -> String {
     }
 }
 
-fn with_subordinates(units: &std::collections::BTreeMap<String, UnitStatus>) -> Vec<(&str, &UnitStatus)> {
-    units
-        .iter()
-        .flat_map(|(name, unit)| std::iter::once((name, unit)).chain(&unit.subordinates))
-        .map(|(name, unit)| (name.as_str(), unit))
-        .collect()
-}
-
-fn fits(name: &str, unit: &UnitStatus, wanted: &Wanted) -> Result<(), String> {
+fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &Wanted) -> Result<(), String> {
     let (workload, agent) = (&unit.workload_status, &unit.juju_status);
     if !unit.life.is_empty() {
         return Err(format!("unit {name} is {}", unit.life));

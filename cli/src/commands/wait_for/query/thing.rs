@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use periapt_host_api::status::{ApplicationStatus, FullStatus, MachineStatus, UnitStatus};
+use periapt_host_api::status::{
+    ApplicationStatus, FullStatus, MachineStatus, PlacedUnit, UnitStatus, application_of,
+};
 
 use super::value::Value;
 
@@ -149,7 +151,7 @@ impl<'a> Thing<'a> {
     }
 
     pub(in super::super) fn unit(status: &'a FullStatus, name: &str) -> Option<Self> {
-        units(status).into_iter().find(|unit| unit.name == name)
+        units(status).find(|unit| unit.name == name)
     }
 
     pub(in super::super) fn machine(status: &'a FullStatus, name: &str) -> Option<Self> {
@@ -234,7 +236,7 @@ impl<'a> Thing<'a> {
 
     /// The units of a model or an application.
     fn units(&self) -> Vec<Self> {
-        let all = units(self.status).into_iter();
+        let all = units(self.status);
         match self.which {
             Which::Model => all.collect(),
             Which::Application(_) => all.filter(|unit| application_of(unit.name) == self.name).collect(),
@@ -290,21 +292,12 @@ fn base<'a>(base: &periapt_host_api::status::Base) -> Value<'a> {
     Value::Text(format!("{}@{}", base.name, base.channel).into())
 }
 
-fn application_of(unit: &str) -> &str {
-    unit.split_once('/').map_or(unit, |(application, _)| application)
-}
-
 /// All units of a model, subordinates too.
-fn units(status: &FullStatus) -> Vec<Thing<'_>> {
-    let mut all = Vec::new();
-    let principals = status.applications.values().flat_map(|application| &application.units);
-    for (name, principal) in principals {
-        all.push(Thing { status, name, which: Which::Unit { unit: principal, principal: None } });
-        all.extend(principal.subordinates.iter().map(|(below, unit)| Thing {
-            status,
-            name: below,
-            which: Which::Unit { unit, principal: Some((name.as_str(), principal)) },
-        }));
-    }
-    all
+fn units(status: &FullStatus) -> impl Iterator<Item = Thing<'_>> {
+    let thing = move |PlacedUnit { name, unit, principal }| Thing {
+        status,
+        name,
+        which: Which::Unit { unit, principal },
+    };
+    status.units().map(thing)
 }
