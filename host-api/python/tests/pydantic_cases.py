@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import MISSING
 from typing_extensions import TypedDict
 
 T = TypeVar("T")
@@ -26,6 +27,22 @@ class Color(enum.Enum):
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
+
+
+class Mode(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Word(enum.Enum):
+    YES = "yes"
+    NO = "no"
+
+    @classmethod
+    def _missing_(cls, value):
+        if value == 5:
+            return 5
+        return cls.YES if isinstance(value, str) and value.lower() == "yes" else None
 
 
 class Relay(BaseModel):
@@ -48,6 +65,11 @@ class Relay(BaseModel):
     def has_user(self):
         assert self.password is None or self.user, "a password needs a user"
         return self
+
+
+class Partial(BaseModel):
+    a: Union[int, MISSING] = MISSING
+    b: Union[str, None, MISSING] = MISSING
 
 
 class Strict(BaseModel):
@@ -113,11 +135,31 @@ class Named(TypedDict, total=False):
     b: str
 
 
+@pydantic.dataclasses.dataclass(slots=True)
+class Slots:
+    x: int
+    y: str = "a"
+
+
 @pydantic.dataclasses.dataclass
 class Point:
     x: int
     y: int = 0
     tags: tuple[str, ...] = ()
+
+
+class Same:
+    def __eq__(self, other):
+        return isinstance(other, Same)
+
+
+class Defaults(BaseModel):
+    a: Any = Same()
+    b: Any = object()
+    c: Any = (1, [2])
+    d: Any = [1]
+    e: Any = frozenset({1})
+    f: Any = {1: 2}
 
 
 class Root(pydantic.RootModel[list[int]]):
@@ -156,7 +198,16 @@ CASES = [
     (dict[str, int], [{"a": "1"}, {1: 1}, [], {"a": "x"}]),
     (Literal["a", "b", 3], ["a", 3, "3", None]),
     (Color, ["red", Color.BLUE, "green", None]),
-    (Level, [1, "2", 3, 2.0]),
+    (Level, [1, "2", 3, 2.0, True]),
+    (Mode, [1, 3, 8, 0, -1, "3", 3.0, 3.5, True, None, Json("3"), Json('"3"')]),
+    (Word, ["yes", "YES", "x", 1, 5, Json('"YES"')]),
+    (Union[int, MISSING], [1, "2", "x", MISSING]),
+    (Partial, [{}, {"a": 1}, {"a": "x"}, {"b": None}, {"a": MISSING, "b": MISSING}]),
+    (Slots, [{"x": "1"}, {"y": 1}]),
+    *[
+        (Annotated[str, Field(pattern=pattern)], ["a", "a\n", "$", "$\n", "a$", "ab\n", "]", "\n", "b"])
+        for pattern in ("^a$", "^[$]$", r"^a\$$", "a$|b$", "(?m)^a$", r"^[\]$]$", "^[]$]$", "^[^]$]$", "(?P<x>a)$", "(?<x>a)$", r"\Aa\z", r"\\z|a")
+    ],
     (Annotated[str, Field(pattern=r"^a+$", max_length=3)], ["aa", "b", "aaaa"]),
     (Annotated[list[int], Field(min_length=1, max_length=2)], [[], [1], [1, 2, 3]]),
     (Annotated[int, Field(multiple_of=3, gt=0)], [3, 4, 0]),
@@ -164,8 +215,14 @@ CASES = [
     (UUID, ["12345678-1234-5678-1234-567812345678", 3]),
     (datetime.date, ["2024-01-02", "2024-01-02T00:00:00", datetime.date(2024, 1, 2), 0, None]),
     (datetime.datetime, ["2024-01-02 03:04:05+01:00", 1700000000, "2024-01-02", None]),
-    (datetime.timedelta, ["P1DT2H", "-PT1.5S", "12:30:00", 90, None]),
-    (datetime.time, ["10:20", "10:20:30.5Z", None]),
+    (datetime.datetime, [f"2024-01-02T03:04:05{rest}" for rest in ("+05", "+0530", " +05:00", "+24:00", "z", ".1234567", "x", " ")]),
+    (datetime.datetime, ["2024-01-02T03", "2024-02-30", "2024-01-02T03:04:60", "2024-13-02T03:04", " 2024-01-02T03:04"]),
+    (datetime.timedelta, ["P1DT2H", "-PT1.5S", "12:30:00", 90, None, 1.5, "p1d", " P1D", "P0.5Y", "P1W", "P1DT2H3M4.5S"]),
+    (datetime.timedelta, ["1 day", "2 days", "1d", "-9 days", "3 days, 2:01:01", "1d 02:03:04", "1 day 2", "10 days 10:10", "123:00:00"]),
+    (datetime.timedelta, ["20240101", "-1", "1", "1.5", "1e3", "1:00", "00:00:90", "00:60:00", "5:5:5", "12:30:00.1234567", "+12:30"]),
+    (datetime.time, ["10:20", "10:20:30.5Z", None, "25:00", "10:60", "10:20:60", "10:20+05", "10:20-0530", "10:20 Z"]),
+    (float, ["1e-7", 1e-5, 1.234e-5, -2.5e-6, 1e-4, 5e-324, 1e16, 1e22]),
+    (list[Any], [["1e-07", 1e-7, 'a"1e-07', {"1e-07": 1e-7}]]),
     (pydantic.AnyUrl, ["http://a", "http://user:pw@A.b:80/x/../y?q#f", "mailto:x@y", "x", 1]),
     (pydantic.AnyHttpUrl, ["https://a:8443", "ftp://a", "http://"]),
     (pydantic.PostgresDsn, ["postgres://u:p@h1:1,h2:2/db", "http://x"]),
@@ -223,11 +280,17 @@ def main():
             print(kind, repr(given), "=>", outcome(lambda validate=validate, given=given: validate(given)))
             try:
                 value = validate(given)
-            except ValidationError:
+            except (ValidationError, TypeError):
                 continue
             for options in OPTIONS:
                 print("  ", options, outcome(lambda v=value, a=adapter, o=options: a.dump_python(v, **o)))
             print("   json", outcome(lambda v=value, a=adapter: a.dump_json(v)))
+    for text in (r'"\ud800"', r'{"\udc00": 1}', r'["a\ud83d"]'):
+        # What is wrong with them is told in other words.
+        print(text, outcome(lambda text=text: TypeAdapter(Any).validate_json(text)).partition("Invalid JSON")[0])
+    print(outcome(lambda: TypeAdapter(str).dump_json("\ud800")).partition("position")[0], TypeAdapter(str).validate_json(r'"\ud83d\ude00"'))
+    one, other = Defaults(), Defaults()
+    print([getattr(one, name) is getattr(other, name) for name in Defaults.model_fields])
     home = Home(pet={"kind": "cat"})
     home.guests = {"a": object}
     print(outcome(lambda: home.model_dump_json()).replace("<class 'object'>", "object"))

@@ -42,8 +42,19 @@ def test_what_is_valid_and_what_is_not_is_the_same(without_native_code):
     assert [(one, other) for one, other in zip(ours, theirs, strict=True) if one != other] == []
 
 
-def test_what_is_not_known_is_told_when_a_model_is_made(without_native_code):
-    program = "import typing, pydantic\nclass P(typing.NamedTuple):\n    x: int\npydantic.TypeAdapter(P)"
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import typing\nclass P(typing.NamedTuple):\n    x: int\npydantic.TypeAdapter(P)", "pydantic's 'named-tuple' is not known in the sandbox"),
+        ("SchemaValidator({'type': 'int', 'newer': 1})", "'newer' of pydantic's 'int' is not known in the sandbox"),
+        ("SchemaValidator({'type': 'list', 'items_schema': {'type': 'str', 'newer': 1}})", "'newer' of pydantic's 'str' is not known"),
+        ("pydantic.TypeAdapter(Annotated[str, pydantic.Field(pattern='[[:alpha:]]')])", "has a class within a class"),
+        ("pydantic.TypeAdapter(Annotated[str, pydantic.Field(pattern='[a-z&&[^b]]')])", "an operation on classes"),
+        ("pydantic.TypeAdapter(Annotated[str, pydantic.Field(pattern='(')])", "is none that the sandbox knows"),
+    ],
+)
+def test_what_is_not_known_is_told_when_a_model_is_made(without_native_code, program, said):
+    program = f"import pydantic\nfrom typing import Annotated\nfrom pydantic_core import SchemaValidator\n{program}"
     environment = {**os.environ, "PYTHONPATH": str(without_native_code)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert "pydantic's 'named-tuple' is not known in the sandbox" in done.stderr
+    assert said in done.stderr

@@ -2,8 +2,8 @@
 
 pydantic makes a *core schema* of each model; the native module compiles it. This one does so with Python code, so that
 charms with pydantic run where there is no native code. What it does not know it refuses when a model is defined, which
-is while the charm is packed (`schemas.unknown`). What differs: patterns are Python's, and the words about malformed
-dates, URLs and JSON are its own.
+is while the charm is packed (`validating.Build`), down to each key of a schema. What differs: patterns are brought into
+Python's words (`patterns`), and the words about malformed dates, URLs and JSON are its own.
 """
 
 from . import _schema_gather

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .errors import Line, Lines, below, fail
+from .errors import Line, Lines, SchemaError, below, fail
 from .fields import Lookup
 from .markers import ArgsKwargs
 from .models import _first
@@ -21,6 +21,8 @@ class Arguments:
             (one["name"], one.get("mode", "positional_or_keyword"), build(one["schema"]), Lookup(one["name"], one.get("alias")))
             for one in schema["arguments_schema"]
         ]
+        if schema.get("var_kwargs_mode", "uniform") != "uniform":
+            raise SchemaError("`**kwargs: Unpack[...]` is not known in the sandbox, where pydantic has no native code")
         args, kwargs = schema.get("var_args_schema"), schema.get("var_kwargs_schema")
         self.args, self.kwargs = build(args) if args else None, build(kwargs) if kwargs else None
         self.by_alias, self.by_name = config.get("validate_by_alias"), config.get("validate_by_name")

@@ -27,7 +27,8 @@ class _Items:
         self.shortest, self.longest = schema.get("min_length"), schema.get("max_length")
         self.fails_fast = bool(schema.get("fail_fast"))
         items = schema.get("items_schema")
-        self.items = None if items is None else build(items)
+        # Of a tuple they are several.
+        self.items = build(items) if isinstance(items, dict) else None
         self.name = f"{self.name}[{self.items.name if self.items else 'any'}]"
 
     def validate(self, value, state):
@@ -169,7 +170,7 @@ class Tuple(_Items):
 
     def __init__(self, schema, build):
         self.each = [build(item) for item in schema["items_schema"]]
-        super().__init__({**schema, "items_schema": None}, build)
+        super().__init__(schema, build)
         self.variadic = schema.get("variadic_item_index")
         names = [f"{item.name}, ..." if place == self.variadic else item.name for place, item in enumerate(self.each)]
         self.name = f"tuple[{', '.join(names)}]"

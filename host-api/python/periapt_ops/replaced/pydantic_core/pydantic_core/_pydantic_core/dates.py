@@ -7,7 +7,7 @@ import math
 import re
 from decimal import Decimal
 
-from .errors import fail
+from .errors import SchemaError, fail
 from .markers import TzInfo
 from .scalars import option
 from .state import LAX
@@ -17,20 +17,20 @@ _UTC = TzInfo(0)
 _DATE = r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
 _TIME = (
     r"(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
-    r"\s?(?P<zone>[Zz]|[+-]\d{2}:?(?:\d{2})?)?"
+    r"(?P<zone>[Zz]|[+-]\d{2}:?\d{2})?"
 )
 _ONLY_DATE = re.compile(_DATE)
 _ONLY_TIME = re.compile(_TIME)
 _DATETIME = re.compile(_DATE + r"[Tt _]" + _TIME)
 
 _SPAN = re.compile(
-    r"(?P<sign>[+-])?P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<weeks>\d+(?:\.\d+)?)W)?(?:(?P<days>\d+(?:\.\d+)?)D)?"
-    r"(?:T(?:(?P<hours>\d+(?:\.\d+)?)H)?(?:(?P<minutes>\d+(?:\.\d+)?)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?",
-    re.IGNORECASE,
+    r"(?P<sign>[+-])?P(?:(?P<years>\d+(?:\.\d+)?)Y)?(?:(?P<months>\d+(?:\.\d+)?)M)?(?:(?P<weeks>\d+(?:\.\d+)?)W)?"
+    r"(?:(?P<days>\d+(?:\.\d+)?)D)?"
+    r"(?:T(?:(?P<hours>\d+(?:\.\d+)?)H)?(?:(?P<minutes>\d+(?:\.\d+)?)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?"
 )
-_CLOCK = re.compile(
-    r"(?P<sign>[+-])?(?:(?P<days>\d+)\s*(?:d|days?,?)?\s*)??(?P<hours>\d{1,2}):(?P<minutes>\d{2})(?::(?P<seconds>\d{2}(?:\.\d+)?))?"
-)
+_DAYS = r"(?P<days>\d+) ?[dD](?:ays?)?"
+_HOURS = r"(?P<hours>\d+):(?P<minutes>\d{2})(?::(?P<seconds>\d{2}(?:\.\d{1,6})?)\d*)?"
+_CLOCK = re.compile(rf"(?P<sign>[+-])?(?:{_DAYS}(?:,? ?{_HOURS})?|{_HOURS.replace('(?P<', '(?P<only_')})")
 
 #: Numbers above this count milliseconds, those below it seconds.
 _WATERSHED = 20_000_000_000
@@ -63,7 +63,7 @@ def _zone(text):
         return None
     if text in "Zz":
         return _UTC
-    digits = text[1:].replace(":", "").ljust(4, "0")
+    digits = text[1:].replace(":", "")
     if int(digits[2:]) > 59:
         raise ValueError("timezone minute value is outside expected range of 0-59")
     seconds = int(digits[:2]) * 3600 + int(digits[2:]) * 60
@@ -80,6 +80,8 @@ class _Moment:
         self.limits = {name: schema[name] for name in self.bounds if schema.get(name) is not None}
         self.now, self.now_offset = schema.get("now_op"), schema.get("now_utc_offset")
         self.zone = schema.get("tz_constraint")
+        if schema.get("microseconds_precision", "truncate") != "truncate":
+            raise SchemaError("in the sandbox more digits of a second than six are cut off, and are no error")
 
     def bounded(self, found, value):
         limits = self.limits
@@ -141,18 +143,22 @@ def parsed_datetime(value, state, strict):
     text = _text(value)
     if not isinstance(text, str):
         raise fail("datetime_type", value)
-    text = text.strip()
-    found = _DATETIME.fullmatch(text)
-    day = found or _ONLY_DATE.fullmatch(text)
+    day = _ONLY_DATE.match(text)
     if day is None:
-        short = "input is too short" if len(text) < 10 else "invalid character in year"
-        kind = "datetime_parsing" if _DATETIME.match(text) else "datetime_from_date_parsing"
-        raise fail(kind, value, error=short)
+        raise fail("datetime_from_date_parsing", value, error="input is too short" if len(text) < 10 else "invalid character in year")
+    found = _DATETIME.fullmatch(text)
     try:
         date = datetime.date(int(day["year"]), int(day["month"]), int(day["day"]))
-        return datetime.datetime.combine(date, _of_match(found) if found else datetime.time())
     except ValueError as error:
         raise fail("datetime_from_date_parsing", value, error=_words(error)) from None
+    if len(text) == day.end():
+        return datetime.datetime.combine(date, datetime.time())
+    try:
+        if found is not None:
+            return datetime.datetime.combine(date, _of_match(found))
+    except ValueError:
+        pass
+    raise fail("datetime_from_date_parsing", value, error="unexpected extra characters at the end of the input")
 
 
 def _of_number(number, value):
@@ -163,11 +169,14 @@ def _of_number(number, value):
         raise fail("datetime_parsing", value, error="dates after 9999 are not supported as unix timestamps") from None
 
 
+_RANGES = {"month": " of 1-12", "hour": " of 0-23", "minute": " of 0-59", "second": " of 0-59"}
+
+
 def _words(error):
     """Python's words for a part that is out of its range, in pydantic's."""
     for part in ("month", "day", "hour", "minute", "second", "year"):
         if str(error).startswith(part):
-            return f"{part} value is outside expected range"
+            return f"{part} value is outside expected range{_RANGES.get(part, '')}"
     return str(error)
 
 
@@ -242,7 +251,10 @@ class Time(_Moment):
         text = _text(value)
         if not isinstance(text, str):
             raise fail("time_type", value)
-        found = _ONLY_TIME.fullmatch(text.strip())
+        found = _ONLY_TIME.fullmatch(text)
+        head = _ONLY_TIME.match(text)
+        if found is None and head is not None and head["zone"] is None:
+            raise fail("time_parsing", value, error=f"invalid timezone {'minute' if text[head.end()] in '+-' else 'sign'}")
         if found is None:
             raise fail("time_parsing", value, error="input is too short" if len(text) < 5 else "invalid character in hour")
         try:
@@ -267,23 +279,40 @@ class TimeDelta(_Moment):
             raise fail("time_delta_type", value)
         state.floor(LAX)
         text = _text(value)
-        number = None if strict or (isinstance(text, str) and ":" in text) else _number(value)
+        number = None if strict or isinstance(text, str) else _number(value)
         try:
             if number is not None:
                 return datetime.timedelta(seconds=number)
             if isinstance(text, str):
-                return _span(text.strip(), value)
+                return _span(text, value)
         except OverflowError:
             raise fail("time_delta_parsing", value, error="durations may not exceed 999,999,999 days") from None
         raise fail("time_delta_type", value)
 
 
 def _span(text, value):
-    found = _SPAN.fullmatch(text) if len(text) > 2 else None
-    found = found or _CLOCK.fullmatch(text)
-    if found is None:
-        raise fail("time_delta_parsing", value, error="input is too short" if len(text) < 3 else "invalid digit in duration")
-    parts = {name: float(part.replace(",", ".")) for name, part in found.groupdict().items() if part and name != "sign"}
+    found = _SPAN.fullmatch(text) if len(text) > 2 and "P" in text else _CLOCK.fullmatch(text)
+    if found is None or ("P" not in text and found["days"] is None and len(text.lstrip("+-")) < 5):
+        raise fail("time_delta_parsing", value, error=_wrong_with(text))
+    said = {name.removeprefix("only_"): part for name, part in found.groupdict().items() if part is not None}
+    sign = said.pop("sign", "+")
+    parts = {name: float(part.replace(",", ".")) for name, part in said.items()}
+    if "P" not in text:
+        for name in ("minutes", "seconds"):
+            if parts.get(name, 0) >= 60:
+                raise fail("time_delta_parsing", value, error=f"{name.removesuffix('s')} value is outside expected range of 0-59")
     parts["days"] = parts.get("days", 0) + 365 * parts.pop("years", 0) + 30 * parts.pop("months", 0)
     delta = datetime.timedelta(**parts)
-    return -delta if found["sign"] == "-" else delta
+    return -delta if sign == "-" else delta
+
+
+def _wrong_with(text):
+    bare = text[1:] if text[:1] in ("+", "-") else text
+    if bare[:1].isdigit() and "P" not in bare and ("d" in bare.lower() or len(bare) < 5):
+        said = re.match(r"\d+ ?[dD](?:ays?)?", bare)
+        return '"day" identifier in duration not correctly formatted' if said is None else "input is too short"
+    if len(bare) < 3:
+        return "input is too short"
+    if re.fullmatch(r"\d+", bare):
+        return "invalid character in hour"
+    return "invalid character in minute" if re.match(r"\d+:", bare) else "invalid digit in duration"

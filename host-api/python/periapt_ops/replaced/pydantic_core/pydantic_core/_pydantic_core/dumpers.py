@@ -8,7 +8,7 @@ import uuid
 from decimal import Decimal
 
 from .inferring import inferred, json_of, key_of, picked
-from .markers import PydanticSerializationError, PydanticUndefined
+from .markers import PydanticSerializationError, PydanticUndefined, is_missing
 
 #: How well a value fits a serializer: not, as an instance of a subclass, as what it is for.
 NOT, WELL, EXACTLY = 0, 1, 2
@@ -276,8 +276,8 @@ class Union(Dumper):
         return choice.dump(value, dump, include, exclude)
 
 
-class Reference(Dumper):
-    """Another one, by its name."""
+class Reference(Around):
+    """Another one, by its name: it may not be there yet when this one is built."""
 
     def __init__(self, schema, build):
         self._key, self._definitions = schema["schema_ref"], build.definitions
@@ -287,14 +287,22 @@ class Reference(Dumper):
     def inner(self):
         return self._definitions[self._key]
 
+
+class MissingSentinel(Around):
+    """What another one serializes, or the value that says that a field is not there, which models leave out."""
+
+    def __init__(self, schema, build):
+        super().__init__(build(schema["schema"]) if schema.get("schema") else Dumper())
+
     def fits(self, value):
-        return self.inner.fits(value)
+        return EXACTLY if is_missing(value) else self.inner.fits(value)
 
     def dump(self, value, dump, include=None, exclude=None):
-        return self.inner.dump(value, dump, include, exclude)
-
-    def key(self, value, dump):
-        return self.inner.key(value, dump)
+        if not is_missing(value):
+            return self.inner.dump(value, dump, include, exclude)
+        if dump.to_bytes:
+            raise PydanticSerializationError("Error serializing to JSON: 'MISSING' can't be serialized to JSON")
+        return value
 
 
 class Json(Around):

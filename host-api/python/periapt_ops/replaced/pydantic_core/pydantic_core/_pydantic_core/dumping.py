@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import re
 import warnings as python_warnings
 from collections.abc import Mapping
 
@@ -32,6 +33,7 @@ _KINDS = {
     "json": dumpers.Json,
     "json-or-python": dumpers.JsonOrPython,
     "literal": dumpers.Literal,
+    "missing-sentinel": dumpers.MissingSentinel,
     "model": owndumpers.Model,
     "model-fields": owndumpers.Fields,
     "multi-host-url": dumpers.UrlDumper,
@@ -44,7 +46,7 @@ _KINDS = {
 }
 #: Of these a value's own type says how.
 _INFERRED = frozenset(
-    {"any", "arguments", "call", "callable", "function-plain", "is-instance", "is-subclass", "missing-sentinel", "model-field"}
+    {"any", "arguments", "call", "callable", "function-plain", "is-instance", "is-subclass", "model-field"}
 )
 
 
@@ -218,7 +220,27 @@ def _check_picks(include, exclude):
 
 def _bytes(value, indent, ensure_ascii=False):
     separators = (",", ":") if indent is None else (",", ": ")
-    return json.dumps(value, indent=indent, separators=separators, ensure_ascii=ensure_ascii).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=ensure_ascii)
+    if "e-" in text:
+        text = _SMALL.sub(_small, text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise PydanticSerializationError(f"Error serializing to JSON: UnicodeEncodeError: {error}") from None
+
+
+#: A text, or a number that is written with a negative exponent.
+_SMALL = re.compile(r'"(?:[^"\\]|\\.)*"|(-?)(\d)(?:\.(\d+))?e-0?(\d+)')
+
+
+def _small(found):
+    """Such a number as Rust writes it: 0.00001 and 1e-6, where Python has 1e-05 and 1e-06."""
+    sign, first, rest, exponent = found.groups()
+    if first is None:
+        return found[0]
+    if exponent == "5":
+        return f"{sign}0.0000{first}{rest or ''}"
+    return f"{sign}{first}{f'.{rest}' if rest else ''}e-{exponent}"
 
 
 def to_json(value, *, indent=None, ensure_ascii=False, include=None, exclude=None, by_alias=True, inf_nan_mode="constants", **options):

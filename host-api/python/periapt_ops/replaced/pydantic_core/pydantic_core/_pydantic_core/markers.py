@@ -127,3 +127,11 @@ class PydanticSerializationUnexpectedValue(ValueError):
 
     def __repr__(self):
         return f"PydanticSerializationUnexpectedValue({self})"
+
+
+def is_missing(value):
+    """Whether a field's value says that it is not there."""
+    # It is made after this module is.
+    from pydantic_core import MISSING
+
+    return value is MISSING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .dumpers import EXACTLY, NOT, WELL, Around, Dumper, is_used
 from .inferring import inferred, json_of, picked
-from .markers import PydanticOmit, PydanticSerializationError, PydanticSerializationUnexpectedValue, PydanticUndefined
+from .markers import PydanticOmit, PydanticSerializationError, PydanticSerializationUnexpectedValue, PydanticUndefined, is_missing
 
 
 class Fields(Dumper):
@@ -69,16 +69,12 @@ class Fields(Dumper):
             return True
         if field.exclude_if is not None and field.exclude_if(value):
             return True
-        if _is_missing(value):
+        if is_missing(value):
             return True
         if not dump.exclude_defaults:
             return False
         default = field.dumper.default
         return default is not PydanticUndefined and value == default
-
-
-def _is_missing(value):
-    return type(value).__name__ == "Sentinel" and repr(value) in ("MISSING", "<MISSING>", "UNSET")
 
 
 class _Field:

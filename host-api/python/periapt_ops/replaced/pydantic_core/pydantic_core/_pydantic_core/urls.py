@@ -6,8 +6,9 @@ import ipaddress
 import re
 from urllib.parse import parse_qsl, quote
 
+from .choices import listed
 from .errors import Lines, ValidationError, fail
-from .scalars import listed, option
+from .scalars import option
 from .state import LAX
 
 #: Schemes whose paths begin with a slash, with their ports.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from . import containers, dates, scalars, urls, wrapping
+from . import choices, containers, dates, functions, jsons, scalars, texts, unions, urls, wrapping
 from .calls import Arguments, Call
 from .dataclass import Dataclass, DataclassArgs
 from .errors import Lines, SchemaError, ValidationError
@@ -16,9 +16,9 @@ KINDS = {
     "any": scalars.Any,
     "arguments": Arguments,
     "bool": scalars.Bool,
-    "bytes": scalars.Bytes,
+    "bytes": texts.Bytes,
     "call": Call,
-    "callable": scalars.Callable,
+    "callable": choices.Callable,
     "chain": wrapping.Chain,
     "custom-error": wrapping.Custom,
     "dataclass": Dataclass,
@@ -30,39 +30,78 @@ KINDS = {
     "definition-ref": wrapping.Reference,
     "deque": containers.Deque,
     "dict": containers.Dict,
-    "enum": scalars.EnumMember,
+    "enum": choices.EnumMember,
     "float": scalars.Float,
     "frozenset": containers.FrozenSetOf,
-    "function-after": wrapping.After,
-    "function-before": wrapping.Before,
-    "function-plain": wrapping.Plain,
-    "function-wrap": wrapping.Wrap,
+    "function-after": functions.After,
+    "function-before": functions.Before,
+    "function-plain": functions.Plain,
+    "function-wrap": functions.Wrap,
     "generator": containers.GeneratorOf,
     "int": scalars.Int,
-    "is-instance": scalars.IsInstance,
-    "is-subclass": scalars.IsSubclass,
-    "json": wrapping.Json,
+    "is-instance": choices.IsInstance,
+    "is-subclass": choices.IsSubclass,
+    "json": jsons.Json,
     "json-or-python": wrapping.JsonOrPython,
     "lax-or-strict": wrapping.LaxOrStrict,
     "list": containers.List,
-    "literal": scalars.Literal,
-    "missing-sentinel": scalars.MissingSentinel,
+    "literal": choices.Literal,
+    "missing-sentinel": choices.MissingSentinel,
     "model": Model,
     "model-fields": Fields,
     "multi-host-url": urls.MultiHostUrlValidator,
     "none": scalars.NoneValue,
     "nullable": wrapping.Nullable,
     "set": containers.SetOf,
-    "str": scalars.Str,
-    "tagged-union": wrapping.TaggedUnion,
+    "str": texts.Str,
+    "tagged-union": unions.TaggedUnion,
     "time": dates.Time,
     "timedelta": dates.TimeDelta,
     "tuple": containers.Tuple,
     "typed-dict": TypedDict,
-    "union": wrapping.Union,
+    "union": unions.Union,
     "url": urls.UrlValidator,
     "uuid": scalars.Uuid,
 }
+
+
+#: Keys that any schema may have, and that validate nothing.
+_EVERYWHERE = frozenset({"type", "ref", "metadata", "serialization"})
+
+#: Keys that are known and change nothing here, by kind.
+_IGNORED = {
+    # Of serialization alone.
+    "dataclass-args": frozenset({"computed_fields"}),
+    "model-fields": frozenset({"computed_fields"}),
+    "typed-dict": frozenset({"computed_fields"}),
+    # Attributes are set in the same way.
+    "dataclass": frozenset({"slots"}),
+    # Its choices have their own.
+    "tagged-union": frozenset({"strict"}),
+    # The class is asked instead.
+    "enum": frozenset({"missing"}),
+}
+
+
+class _Asked(dict):
+    """A schema, and which of its keys somebody asked for."""
+
+    def __init__(self, schema):
+        super().__init__(schema)
+        self.keys_read = set()
+
+    def __getitem__(self, key):
+        self.keys_read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key):
+        self.keys_read.add(key)
+        return super().__contains__(key)
+
+    def get(self, key, default=None):
+        """As of a dictionary."""
+        self.keys_read.add(key)
+        return super().get(key, default)
 
 
 class Build:
@@ -83,7 +122,11 @@ class Build:
             return self(schema["schema"])
         if kind not in KINDS:
             raise SchemaError(f"pydantic's {kind!r} is not known in the sandbox, where pydantic has no native code")
-        made = KINDS[kind](schema, self)
+        asked = _Asked(schema)
+        made = KINDS[kind](asked, self)
+        unknown = sorted(set(schema) - asked.keys_read - _EVERYWHERE - _IGNORED.get(kind, frozenset()))
+        if unknown:
+            raise SchemaError(f"{unknown[0]!r} of pydantic's {kind!r} is not known in the sandbox, where pydantic has no native code")
         if schema.get("ref"):
             self.definitions[schema["ref"]] = made
         return made
@@ -170,7 +213,7 @@ class SchemaValidator:
         state.self_instance = self_instance
         if not isinstance(input, (str, bytes, bytearray)):
             raise ValidationError.from_exception_data(self.title, [{"type": "json_type", "loc": (), "input": input}])
-        return self._run(state, lambda: self._validator.validate(wrapping.parsed_json(input), state))
+        return self._run(state, lambda: self._validator.validate(jsons.parsed_json(input), state))
 
     def validate_strings(self, input, *, strict=None, extra=None, context=None, allow_partial=False, by_alias=None, by_name=None):
         """Validate texts, each for what it says."""
