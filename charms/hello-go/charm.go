@@ -53,7 +53,11 @@ func answer(unit *periapt.Unit, event periapt.Event) error {
 
 // hear says what another charm's unit greeted this one with.
 func hear(unit *periapt.Unit, event periapt.Event) error {
-	heard, err := event.RemoteBag().Get("greeting")
+	remote, err := event.RemoteBag()
+	if err != nil {
+		return err
+	}
+	heard, err := remote.Get("greeting")
 	if err != nil || heard == "" {
 		return err
 	}

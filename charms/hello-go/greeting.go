@@ -18,7 +18,11 @@ func greeting(unit *periapt.Unit) (string, error) {
 
 // greetingFor is the same for one unit of a relation, by the name that it gives.
 func greetingFor(unit *periapt.Unit, event periapt.Event) (string, error) {
-	name, err := event.RemoteBag().Get("name")
+	remote, err := event.RemoteBag()
+	if err != nil {
+		return "", err
+	}
+	name, err := remote.Get("name")
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,10 @@
 package periapt
 
-import "periapt/internal/contract"
+import (
+	"fmt"
+
+	"periapt/internal/contract"
+)
 
 // Event is what happened. What it is not about is empty.
 type Event struct {
@@ -17,9 +21,13 @@ func shown(host contract.Host, event contract.Event) Event {
 }
 
 // RemoteBag is the bag that relation-joined and relation-changed are about: the remote unit's, or the application's.
-func (e Event) RemoteBag() Bag {
-	if e.Unit == "" {
-		return e.Relation.appBagOf(e.App)
+func (e Event) RemoteBag() (Bag, error) {
+	switch {
+	case e.Relation == nil:
+		return Bag{}, fmt.Errorf("%s is about no relation", e.Hook)
+	case e.Unit == "":
+		return e.Relation.appBagOf(e.App), nil
+	default:
+		return e.Relation.BagOf(e.Unit), nil
 	}
-	return e.Relation.BagOf(e.Unit)
 }

@@ -2,10 +2,17 @@ package periapt
 
 import "periapt/internal/contract"
 
-// Secret is one by its URI, or by the label that this unit knows it by.
+// Secret is one by its URI: to read, and for its owner to manage.
 type Secret struct {
-	URI, Label string
-	host       contract.Host
+	URI  string
+	host contract.Host
+}
+
+// LabelledSecret is one by the label that this unit knows it by: to read. Whoever manages a secret names it by its URI, which
+// Unit.Secrets tells.
+type LabelledSecret struct {
+	Label string
+	host  contract.Host
 }
 
 // SecretMetadata is said of a secret beside its content; what is empty stays, or has its default.
@@ -26,12 +33,14 @@ const (
 func (u *Unit) Secret(uri string) *Secret { return &Secret{URI: uri, host: u.host} }
 
 // SecretLabelled answers one by its label.
-func (u *Unit) SecretLabelled(label string) *Secret { return &Secret{Label: label, host: u.host} }
+func (u *Unit) SecretLabelled(label string) *LabelledSecret {
+	return &LabelledSecret{Label: label, host: u.host}
+}
 
 // AddSecret makes a secret; its URI is known at once.
 func (u *Unit) AddSecret(owner SecretOwner, content map[string]string, said SecretMetadata) (*Secret, error) {
 	uri, err := u.host.AddSecret(owner, pairsOf(content), said)
-	return &Secret{URI: uri, Label: said.Label, host: u.host}, contract.About("adding a secret", err)
+	return &Secret{URI: uri, host: u.host}, contract.About("adding a secret", err)
 }
 
 // Secrets are those that this unit looks after.
@@ -44,12 +53,7 @@ func (u *Unit) Secrets() ([]*Secret, error) {
 	return all, contract.About("listing secrets", err)
 }
 
-func (s *Secret) String() string {
-	if s.URI == "" {
-		return "secret " + s.Label
-	}
-	return "secret " + s.URI
-}
+func (s *Secret) String() string { return "secret " + s.URI }
 
 // Content is what this unit tracks: of its first reading, or of its last refresh.
 func (s *Secret) Content() (map[string]string, error) { return s.read(contract.Tracked) }
@@ -61,7 +65,23 @@ func (s *Secret) Peek() (map[string]string, error) { return s.read(contract.Peek
 func (s *Secret) Refresh() (map[string]string, error) { return s.read(contract.Refresh) }
 
 func (s *Secret) read(mode contract.Mode) (map[string]string, error) {
-	content, err := s.host.Secret(s.URI, s.Label, mode)
+	content, err := s.host.Secret(s.URI, "", mode)
+	return mapOf(content), contract.About(s.String(), err)
+}
+
+func (s *LabelledSecret) String() string { return "secret " + s.Label }
+
+// Content is what this unit tracks: of its first reading, or of its last refresh.
+func (s *LabelledSecret) Content() (map[string]string, error) { return s.read(contract.Tracked) }
+
+// Peek answers the latest content, just this time.
+func (s *LabelledSecret) Peek() (map[string]string, error) { return s.read(contract.Peek) }
+
+// Refresh answers the latest content, from now on.
+func (s *LabelledSecret) Refresh() (map[string]string, error) { return s.read(contract.Refresh) }
+
+func (s *LabelledSecret) read(mode contract.Mode) (map[string]string, error) {
+	content, err := s.host.Secret("", s.Label, mode)
 	return mapOf(content), contract.About(s.String(), err)
 }
 
