@@ -5,6 +5,7 @@ mod words;
 use std::{
     ffi::OsStr,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -20,15 +21,21 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The exit code of `tools/go path` that says that there is no Go.
+const NONE: i32 = 3;
+
 /// The Go that builds charms here; none, which is said, if there is no such.
 #[expect(clippy::print_stderr, reason = "a test that shows nothing says so")]
 pub(crate) fn toolchain() -> anyhow::Result<Option<PathBuf>> {
     let output = Command::new(repository().join("tools/go")).arg("path").output().context("tools/go")?;
-    if !output.status.success() {
-        eprintln!("SKIPPED: there is no Go 1.24 or newer here; tools/go setup fetches one");
-        return Ok(None);
+    match output.status.code() {
+        Some(0) => Ok(Some(PathBuf::from(String::from_utf8(output.stdout)?.trim()))),
+        Some(NONE) => {
+            eprintln!("SKIPPED: there is no Go 1.24 or newer here; tools/go setup fetches one");
+            Ok(None)
+        }
+        code => anyhow::bail!("tools/go path: {code:?}: {}", String::from_utf8_lossy(&output.stderr)),
     }
-    Ok(Some(PathBuf::from(String::from_utf8(output.stdout)?.trim())))
 }
 
 /// A call of Go that fetches nothing, and keeps what it compiled where packing does.
@@ -39,6 +46,27 @@ pub(crate) fn quiet(go: &Path) -> Command {
         command.env("GOCACHE", Path::new(&cache).join("go"));
     }
     command
+}
+
+#[test]
+fn no_go_is_told_from_one_that_is_wrongly_named() -> anyhow::Result<()> {
+    let place = tempfile::tempdir()?;
+    let old = place.path().join("go");
+    fs::write(&old, "#!/bin/sh\necho go1.20\n")?;
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH")?);
+    let said = |named: Option<&Path>| -> anyhow::Result<(Option<i32>, String)> {
+        let mut command = Command::new(repository().join("tools/go"));
+        command.arg("path").env("PATH", &path).env("PERIAPT_CACHE", place.path()).env_remove("PERIAPT_GO");
+        command.envs(named.map(|named| ("PERIAPT_GO", named)));
+        let output = command.output()?;
+        Ok((output.status.code(), String::from_utf8([output.stdout, output.stderr].concat())?))
+    };
+    assert_eq!(said(None)?, (Some(NONE), String::new()));
+    let (code, text) = said(Some(&place.path().join("nothing")))?;
+    assert!(code == Some(1) && text.contains("which is no program"), "{code:?} {text}");
+    assert_eq!(said(Some(&old))?, (Some(0), format!("{}\n", old.display())));
+    Ok(())
 }
 
 /// An installation whose charms are built by a Go.
