@@ -87,13 +87,13 @@ def _put_off(name: str, module) -> set[str]:
 
 def imported_by(module) -> set[str]:
     """The modules that a loaded module's code names in import statements."""
-    name = module.__name__
+    name = getattr(module, "__name__", "")
     if name not in _NOTED:
         # Loaded before anybody took notes.
         try:
             _NOTED[name] = list(statements(module.__loader__.get_code(name)))
         except (AttributeError, ImportError):
-            # Compiled into the interpreter.
+            # Compiled into the interpreter, or no module at all.
             return set()
     package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
     return set(named_in(_NOTED.pop(name), package))

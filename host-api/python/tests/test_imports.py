@@ -37,7 +37,8 @@ def test_what_a_module_imports_is_noted_when_it_is_loaded_or_read_afterwards(tmp
         place.unlink()
         assert imports.imported_by(late) == {"importlib", "pkg", "pkg.two", "pkg.three"}
         assert imports.imported_by(early) == {"one"}
-        assert imports.imported_by(sys) == set()
+        for other in (sys, None, object()):
+            assert imports.imported_by(other) == set()
     assert importlib.machinery.SourceFileLoader.get_code is before
     for name in ("early", "pkg", "pkg.late"):
         del sys.modules[name]
