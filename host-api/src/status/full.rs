@@ -147,32 +147,24 @@ impl Default for Base {
 pub struct ApplicationStatus {
     /// `local:NAME-REV`
     pub charm: String,
+    /// The base.
+    pub base: Base,
     /// Where the charm came from: `local`.
     pub charm_origin: String,
     /// The charm's own name.
     pub charm_name: String,
     /// Its revision in this model.
     pub charm_rev: u64,
-    /// The archive's digest.
-    pub charm_digest: String,
-    /// The base.
-    pub base: Base,
-    /// Whether ports are reachable from outside.
-    pub exposed: bool,
     /// How many units it has of its own. Juju says it of Kubernetes' applications alone; whoever waits for it gets it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scale: usize,
+    /// Whether ports are reachable from outside.
+    pub exposed: bool,
     /// `dying`, if it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
-    /// What it waits for before it can go.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waits_for: Vec<String>,
     /// Its status.
     pub application_status: StatusText,
-    /// The workload's version.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub version: String,
     /// By endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub relations: BTreeMap<String, Vec<RelatedApplication>>,
@@ -182,9 +174,17 @@ pub struct ApplicationStatus {
     /// By name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, UnitStatus>,
+    /// The workload's version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
     /// Space of each endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub endpoint_bindings: BTreeMap<String, String>,
+    /// The archive's digest.
+    pub charm_digest: String,
+    /// What it waits for before it can go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
 }
 
 /// The other end of an endpoint.

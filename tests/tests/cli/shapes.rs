@@ -1,11 +1,16 @@
 //! What listings print, field by field: Juju's names, kinds and nesting in JSON, its order in YAML, its columns in tables.
 
+mod tree;
+
 use anyhow::{Context as _, ensure};
 use periapt_tests::Installation;
 use serde_json::Value;
 
+use self::tree::Tree;
+
 /// Commands with a place in what they print as JSON, and the fields there, each with its kind, in the order that they have in
-/// YAML. More fields may be there.
+/// YAML. More fields may be there. Where the place in YAML is another one, it stands behind ` | `, and where a
+/// field's name is, behind `=`.
 const FIELDS: &[(&str, &str, &str)] = &[
     (
         "controllers",
@@ -106,7 +111,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("clouds", "/mine", "defined:text type:text auth-types:list credential-count:number regions:map"),
     (
         "show-cloud mine",
-        "/0",
+        "/0 | ",
         "name:text summary:text defined:text type:text auth-types:list credential-count:number regions:map",
     ),
     ("credentials", "/client-credentials/mine/cloud-credentials/key", "auth-type:text details:map"),
@@ -128,6 +133,26 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("actions probe --schema", "/greet", "description:text properties:map title:text type:text"),
     ("config probe", "", "application:text application-config:map charm:text settings:map"),
     ("config probe", "/settings/count", "default:truth description:text source:text type:text value:truth"),
+    (
+        "show-application probe",
+        "/probe",
+        "charm:text base:text constraints:map principal:truth exposed:truth remote:truth life:text \
+         endpoint-bindings:map",
+    ),
+    ("secrets", "/SECRET", "revision:number owner:text name:text created:text updated:text"),
+    (
+        "show-secret pw --reveal --revisions",
+        "/SECRET",
+        "revision:number owner:text name:text created:text updated:text content:map checksum:text revisions:list",
+    ),
+    (
+        "show-secret pw --revisions",
+        "/SECRET/revisions/0",
+        "revision:number backend:text created:text updated:text",
+    ),
+    ("show-secret granted", "/GRANTED/access/0", "target:text scope:text role:text"),
+    ("model-config", "/firewall-mode", "Value=value:text Source=source:text"),
+    ("model-constraints", "", "cores:number mem:number"),
     ("model-defaults", "/firewall-mode", "default:text"),
     ("show-status-log probe/0", "/0", "status:text since:text type:text"),
     ("status", "", "model:map machines:map applications:map offers:map storage:map controller:map"),
@@ -137,6 +162,39 @@ const FIELDS: &[(&str, &str, &str)] = &[
         "name:text type:text controller:text cloud:text region:text version:text model-status:map",
     ),
     ("status", "/model/model-status", "current:text since:since"),
+    (
+        "status",
+        "/machines/0",
+        "juju-status:map hostname:text dns-name:text ip-addresses:list instance-id:text machine-status:map \
+         modification-status:map base:map network-interfaces:map hardware:text",
+    ),
+    ("status", "/machines/0/base", "name:text channel:text"),
+    (
+        "status",
+        "/applications/probe",
+        "charm:text base:map charm-origin:text charm-name:text charm-rev:number exposed:truth \
+         application-status:map relations:map units:map endpoint-bindings:map",
+    ),
+    ("status", "/applications/probe/base", "name:text channel:text"),
+    ("status", "/applications/probe/application-status", "current:text since:since"),
+    (
+        "status",
+        "/applications/probe/units/probe~10",
+        "workload-status:map juju-status:map leader:truth machine:text public-address:text",
+    ),
+    ("status", "/applications/probe/units/probe~10/juju-status", "current:text since:since"),
+    ("status", "/storage", "storage:map filesystems:map"),
+    (
+        "status",
+        "/storage/storage/scratch~10",
+        "kind:text life:text status:map persistent:truth attachments:map",
+    ),
+    (
+        "status -m other",
+        "/application-endpoints/db",
+        "url:text endpoints:map application-status:map relations:map",
+    ),
+    ("status -m other", "/application-endpoints/db/endpoints/db", "interface:text role:text"),
     ("status", "/applications/probe/units/probe~10/workload-status", "current:text since:since"),
     ("status", "/controller", "timestamp:text"),
     ("status", "/offers/hosted", "application:text charm:text total-connected-count:number endpoints:map"),
@@ -185,6 +243,10 @@ fn furnished() -> anyhow::Result<Installation> {
         .deploy("probe", ["--config", script, "--resource", "data=data.txt", "--storage", "scratch=1,10M"])?;
     periapt.ok(["offer", "probe:db", "hosted"])?;
     periapt.ok(["add-secret", "pw", "pass=word"])?;
+    periapt.ok(["add-secret", "granted", "pass=word"])?;
+    periapt.ok(["grant-secret", "granted", "probe"])?;
+    periapt.ok(["set-model-constraints", "cores=1", "mem=64M"])?;
+    periapt.ok(["set-constraints", "probe", "mem=96M"])?;
     periapt.ok(["add-cloud", "mine", "--client", "-f", "cloud.yaml"])?;
     periapt.ok(["add-credential", "mine", "--client", "-f", "keys.yaml"])?;
     periapt.ok(["add-model", "other"])?;
@@ -217,12 +279,6 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// The fields of a text of YAML, wherever they are, in their order.
-fn fields(yaml: &str) -> Vec<&str> {
-    let lines = yaml.lines().map(|line| line.trim_start().trim_start_matches("- "));
-    lines.filter_map(|line| line.split_once(':')).map(|(field, _)| field.trim_matches('"')).collect()
-}
-
 /// What stands in a line of a table: columns are two spaces apart at least.
 fn columns(line: &str) -> impl Iterator<Item = &str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty())
@@ -232,22 +288,34 @@ fn columns(line: &str) -> impl Iterator<Item = &str> {
 fn listings_have_jujus_fields_in_jujus_order_and_jujus_columns() -> anyhow::Result<()> {
     let periapt = furnished()?;
     let mut wrong = Vec::new();
+    let secrets = periapt.json(["secrets"])?;
+    let of = |name: &str| {
+        secrets.as_object()?.iter().find(|(_, secret)| secret["name"] == name).map(|(id, _)| id.clone())
+    };
+    let (plain, granted) = (of("pw").context("pw")?, of("granted").context("granted")?);
     for (command, at, wanted) in FIELDS {
         let json = periapt.json(command.split(' '))?;
+        // Ids of secrets are drawn.
+        let at = at.replace("SECRET", &plain).replace("GRANTED", &granted);
+        let (at, at_in_yaml) = at.split_once(" | ").unwrap_or((&at, &at));
         let place = json.pointer(at).unwrap_or(&Value::Null);
         for field in wanted.split_whitespace() {
             let (name, kind) = field.split_once(':').context("a field has a kind")?;
+            let name = name.split('=').next().unwrap_or(name);
             if !is(&place[name], kind) {
                 wrong.push(format!("{command}: {at}/{name} is no {kind}: {}", place[name]));
             }
         }
         let yaml = periapt.ok(command.split(' ').chain(["--format", "yaml"]))?;
-        let mut found = fields(&yaml).into_iter();
-        for name in wanted.split_whitespace().filter_map(|field| field.split(':').next()) {
-            if !found.any(|field| field == name) {
-                wrong.push(format!("{command}: {name} is not in its place in\n{yaml}"));
-                break;
-            }
+        let tree: Tree = periapt_host_api::yaml::parse(&yaml)?;
+        let names = wanted.split_whitespace().filter_map(|field| field.split(':').next());
+        let names = names.map(|name| name.split_once('=').map_or(name, |(_, in_yaml)| in_yaml));
+        let found = tree.at(at_in_yaml).map(Tree::fields).unwrap_or_default();
+        let in_order: Vec<_> =
+            found.iter().copied().filter(|field| names.clone().any(|name| name == *field)).collect();
+        if !names.clone().eq(in_order) {
+            let names: Vec<_> = names.collect();
+            wrong.push(format!("{command}: {at_in_yaml} has {found:?}, and is to have {names:?}"));
         }
     }
     for (command, heading) in COLUMNS {

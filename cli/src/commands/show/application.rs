@@ -31,23 +31,24 @@ pub(crate) struct ShowApplication {
     model: ModelArg,
 }
 
+/// Juju's fields in its order, and then what it does not tell.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Shown {
     charm: String,
-    charm_rev: u64,
-    charm_digest: String,
     base: String,
-    principal: bool,
-    exposed: bool,
-    remote: bool,
-    life: String,
-    trust: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     constraints: Option<constraints::Shown>,
-    endpoint_bindings: BTreeMap<String, String>,
+    principal: bool,
+    exposed: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     exposed_endpoints: BTreeMap<String, ShownExposure>,
+    remote: bool,
+    life: String,
+    endpoint_bindings: BTreeMap<String, String>,
+    charm_rev: u64,
+    charm_digest: String,
+    trust: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
     endpoints: BTreeMap<String, EndpointDetails>,
