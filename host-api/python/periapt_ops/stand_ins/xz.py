@@ -6,6 +6,7 @@ but its size. Reading takes Python some microseconds a byte; a hook that reads m
 """
 
 import binascii
+import hashlib
 import struct
 import sys
 import types
@@ -43,7 +44,7 @@ def lzma_module() -> types.ModuleType:
     constants.update({"PRESET_DEFAULT": 6, "PRESET_EXTREME": 1 << 31})
     vars(module).update(constants)
     module.LZMAError, module.LZMACompressor, module.LZMADecompressor = LZMAError, Compressor, Decompressor
-    module.is_check_supported = lambda check: check in (CHECK_NONE, CHECK_CRC32)
+    module.is_check_supported = lambda check: check in (CHECK_NONE, CHECK_CRC32, CHECK_CRC64, CHECK_SHA256)
     module._encode_filter_properties = module._decode_filter_properties = _refuse
     return module
 
@@ -117,12 +118,13 @@ class Decompressor:
             raise EOFError("Already at end of stream")
         if not self._left:
             self._given += data
+            given = bytes(self._given)
             try:
-                self._left, used = _stream(bytes(self._given), self._format)
+                self._left, used = _stream(given, self._format)
             except (IndexError, struct.error):
                 # It goes on.
                 return b""
-            self.unused_data, self.check = bytes(self._given[used:]), CHECK_NONE
+            self.unused_data, self.check = given[used:], given[7] & 15 if given[:6] == _MAGIC else CHECK_NONE
         given = self._left if max_length < 0 else self._left[:max_length]
         self._left = self._left[len(given) :]
         self.eof, self.needs_input = not self._left, False
@@ -131,6 +133,7 @@ class Decompressor:
 
 def _stream(data: bytes, format: int) -> tuple[bytes, int]:
     """The content of the first stream, and its size."""
+    data[len(_MAGIC) - 1]
     if data[:6] == _MAGIC and format != FORMAT_ALONE:
         return _xz(data)
     if format == FORMAT_XZ or (len(data) >= 13 and (data[0] >= 225 or _MAGIC.startswith(data[:1]))):
@@ -139,10 +142,25 @@ def _stream(data: bytes, format: int) -> tuple[bytes, int]:
 
 
 def _xz(data: bytes) -> tuple[bytes, int]:
-    check = _CHECK_SIZES[data[7] & 15]
+    data[11]
+    kind = data[7] & 15
     if data[8:12] != _crc(data[6:8]):
         raise LZMAError("Corrupt input data")
-    at, content = 12, bytearray()
+    # All of it is there before anything is decoded, which takes long.
+    blocks, end = _layout(data, _CHECK_SIZES[kind])
+    content = bytearray()
+    for begin, check in blocks:
+        block, _ = _lzma2(data, begin)
+        expected = _check_of(kind, block)
+        if expected is not None and data[check : check + len(expected)] != expected:
+            raise LZMAError("Corrupt input data")
+        content += block
+    return bytes(content), end
+
+
+def _layout(data: bytes, check: int) -> tuple[list[tuple[int, int]], int]:
+    """Where each block begins and where its check lies, and where the stream ends."""
+    at, blocks = 12, []
     while data[at] != 0:
         size = (data[at] + 1) * 4
         if data[at + size - 4 : at + size] != _crc(data[at : at + size - 4]):
@@ -155,23 +173,64 @@ def _xz(data: bytes) -> tuple[bytes, int]:
         filter_id, place = _varint(data, place)
         if data[at + 1] & 3 or filter_id != FILTER_LZMA2:
             raise LZMAError("Unsupported filter chain")
-        begin = at = at + size
-        block, at = _lzma2(data, at)
+        begin = at + size
+        at = _behind(data, begin)
         at += -(at - begin) % 4
-        if (data[7] & 15) == CHECK_CRC32 and data[at : at + 4] != _crc(block):
-            data[at + 3]
-            raise LZMAError("Corrupt input data")
+        blocks.append((begin, at))
         at += check
-        content += block
     begin = at
     count, at = _varint(data, at + 1)
+    if count != len(blocks):
+        raise LZMAError("Corrupt input data")
     for _ in range(2 * count):
         _, at = _varint(data, at)
     at += -(at - begin) % 4 + 4 + 12
     if data[at - 2 : at] != _END:
         data[at - 1]
         raise LZMAError("Corrupt input data")
-    return bytes(content), at
+    return blocks, at
+
+
+def _behind(data: bytes, at: int) -> int:
+    """Where the chunks end that begin somewhere."""
+    while data[at] != 0:
+        control = data[at]
+        if control >= 0x80:
+            at += struct.unpack_from(">H", data, at + 3)[0] + 1 + (6 if control >= 0xC0 else 5)
+        elif control <= 2:
+            at += struct.unpack_from(">H", data, at + 1)[0] + 1 + 3
+        else:
+            raise LZMAError("Corrupt input data")
+    return at + 1
+
+
+def _check_of(kind: int, block: bytes) -> bytes | None:
+    """What stands behind a block, if that is known; others are passed over, as the format allows."""
+    if kind == CHECK_CRC32:
+        return _crc(block)
+    if kind == CHECK_CRC64:
+        return _crc64(block)
+    return hashlib.sha256(block).digest() if kind == CHECK_SHA256 else None
+
+
+def _crc64(content: bytes) -> bytes:
+    value = _FULL
+    for byte in content:
+        value = _CRC64[(value ^ byte) & 0xFF] ^ value >> 8
+    return struct.pack("<Q", value ^ _FULL)
+
+
+_FULL = (1 << 64) - 1
+
+
+def _remainder(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0xC96C5795D7870F42 if byte & 1 else 0)
+    return byte
+
+
+#: The polynomial of ECMA-182, byte by byte.
+_CRC64 = [_remainder(byte) for byte in range(256)]
 
 
 def _varint(data, at):
