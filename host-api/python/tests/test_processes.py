@@ -73,3 +73,14 @@ def test_input_from_a_descriptor_is_read_to_its_end(tools):
     subprocess.run(["state-set", "--file", "-"], stdin=readable)
     os.close(readable)
     assert tools.calls[0][2] == b"e: 1"
+
+
+def test_a_process_is_annotated_and_its_input_closed_as_ever(tools):
+    def log(process: "subprocess.Popen[str]") -> None:
+        with process.stdin as stdin:
+            stdin.write("e: 1")
+
+    assert subprocess.Popen[str].__origin__ is subprocess.Popen
+    with subprocess.Popen(["state-set", "--file", "-"], stdin=subprocess.PIPE, text=True) as process:
+        log(process)
+    assert (tools.calls, process.returncode) == ([("state-set", ["--file", "-"], b"e: 1")], 0)

@@ -1,5 +1,6 @@
 """Traces have nowhere to go, and their set-up is left out."""
 
+import importlib
 import sys
 import types
 
@@ -23,3 +24,14 @@ def test_a_charm_without_tracing_is_left_alone(monkeypatch):
     for module, _ in tracing.PLACES:
         monkeypatch.delitem(sys.modules, module, raising=False)
     tracing.install()
+
+
+def test_the_released_package_has_all_that_is_taken_out(monkeypatch):
+    for module, name in tracing.PLACES:
+        released = importlib.import_module(module)
+        # Put back afterwards.
+        monkeypatch.setattr(released, name, getattr(released, name))
+    tracing.install()
+    for module, name in tracing.PLACES:
+        assert getattr(sys.modules[module], name) is tracing._leave
+    assert callable(sys.modules["ops_tracing"].set_destination)

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import types
 
 from .. import host
 from .names import HOOK_TOOLS
@@ -44,6 +45,9 @@ def install() -> None:
 
 class HookToolProcess:
     """`subprocess.Popen` of a hook tool; it runs to its end as soon as its input is known."""
+
+    #: `subprocess.Popen[str]`, as annotations have it.
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __init__(
         self,
@@ -159,6 +163,12 @@ class _Input:
         self.write = self._buffer.write
         self.writelines = self._buffer.writelines
         self.getvalue = self._buffer.getvalue
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
 
     def flush(self):
         """Do nothing: all is kept until the tool runs."""
