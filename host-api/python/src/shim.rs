@@ -70,6 +70,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/wrapping.py",
     "periapt_ops/replaced/rpds_py/rpds/__init__.py",
     "periapt_ops/stand_ins/__init__.py",
+    "periapt_ops/stand_ins/coder.py",
     "periapt_ops/stand_ins/files.py",
     "periapt_ops/stand_ins/hosts.py",
     "periapt_ops/stand_ins/locks.py",
