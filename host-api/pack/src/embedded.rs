@@ -223,20 +223,22 @@ mod tests {
     fn no_file_of_an_sdk_is_forgotten() {
         let c = below("../c", &[".gitattributes", "README.md"]);
         assert_eq!(names(&[C_SDK, C_HARNESS]), c);
-        let not_shipped = [
-            "node_modules",
-            "pack",
-            "test",
-            ".gitignore",
-            "package-lock.json",
-            "tsconfig.json",
-            "tsconfig.sources.json",
-        ];
+        let not_shipped = ["dev", "pack", "test", "tsconfig.json", "tsconfig.sources.json"];
         assert_eq!(names(&[JAVASCRIPT_SDK, JAVASCRIPT_HARNESS]), below("../js", &not_shipped));
         let mut go = below("../go", &[]);
         go.retain(|name| !name.ends_with("_test.go"));
         assert_eq!(names(&[GO_SDK]), go);
         assert_eq!(names(&[RUST_SDK]), below("../sdk", &[".gitattributes", "Cargo.toml", "tests"]));
+    }
+
+    #[test]
+    fn the_sdk_for_javascript_depends_on_no_package() {
+        // npm installs the development dependencies of a package in a directory, too: each new charm would fetch them.
+        let (_, manifest) = JAVASCRIPT_SDK.iter().find(|(name, _)| *name == "package.json").unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(manifest).unwrap();
+        for field in ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] {
+            assert!(manifest.get(field).is_none(), "{field} in {manifest}");
+        }
     }
 
     #[test]

@@ -35,9 +35,11 @@ fn begins_with(
     Ok(())
 }
 
-/// Runs a tool of the language in the charm's directory.
+/// Runs a tool of the language in the charm's directory. npm's cache is a new one: what a charm needs must lie beside it.
 fn run(directory: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    let output = Command::new(program).args(arguments).current_dir(directory).output()?;
+    let cache = tempfile::tempdir()?;
+    let mut command = Command::new(program);
+    let output = command.args(arguments).current_dir(directory).env("npm_config_cache", cache.path()).output()?;
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{program} {arguments:?}: {said}");
