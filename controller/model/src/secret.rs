@@ -4,7 +4,7 @@ use periapt_host_api::{
     Refusal, UnitName,
     api::{SecretAccess, SecretDetails, SecretRevisionDetails},
     command::{Caller, SecretSelector},
-    secret::{Sealed, SealedFor, SecretKey, SecretReader},
+    secret::{Sealed, SealedFor, SecretId, SecretKey, SecretReader, SecretRevision},
 };
 
 use crate::{
@@ -18,8 +18,10 @@ use crate::{
 /// decided here and now, whatever the runner's snapshot said.
 ///
 /// # Errors
-/// `permission denied` for whatever the unit may not read, whether it exists or not; not found for a revision of
-/// a readable secret that is gone.
+/// `permission denied` for a secret that the unit may not read, and for a unit that is not the runner's; not found
+/// for a secret that does not exist, and for a revision that a readable one lacks. A charm is told the same whether its
+/// own host knows the secret or not. That tells nobody of others' secrets: ids are random.
+/// [`SecretRevision::NONE`] is denied even to who may read by now: its view was taken before the grant.
 pub fn secret_for_unit(
     root: &Root,
     caller: &Caller,
@@ -29,8 +31,8 @@ pub fn secret_for_unit(
     let Caller::Runner { agent, model } = caller else { return Err(denied()) };
     let state = root.model(model).ok_or_else(denied)?;
     let found = state.unit(unit).filter(|unit| state.agent_of(unit) == Some(agent)).ok_or_else(denied)?;
-    let secret = state.secret(&key.id).ok_or_else(denied)?;
-    if !state.may_read_secret(secret, &found.name) {
+    let secret = state.secret(&key.id).ok_or_else(|| missing(&key.id))?;
+    if key.revision == SecretRevision::NONE || !state.may_read_secret(secret, &found.name) {
         return Err(denied());
     }
     content(state, key)
@@ -42,6 +44,10 @@ pub fn secret_for_unit(
 /// There is no such revision.
 pub fn secret_for_admin(state: &ModelState, key: &SecretKey) -> Result<(Sealed, SealedFor), Refusal> {
     content(state, key)
+}
+
+fn missing(id: &SecretId) -> Refusal {
+    Refusal::not_found(format!("secret {:?} not found", id.to_string())).about(format!("secret {id}"))
 }
 
 fn content(state: &ModelState, key: &SecretKey) -> Result<(Sealed, SealedFor), Refusal> {

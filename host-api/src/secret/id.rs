@@ -151,6 +151,10 @@ impl FromStr for SecretUri {
 pub struct SecretRevision(pub u32);
 
 impl SecretRevision {
+    /// Before the first. A hook whose view lacks a secret asks the controller for this revision: the refusal tells a
+    /// secret that the unit may not read from one that does not exist.
+    pub const NONE: Self = Self(0);
+
     /// The one after it.
     #[must_use]
     pub fn next(self) -> Self {

@@ -7,7 +7,7 @@ use periapt_host_api::{
     Timestamp,
     secret::{
         MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, RotatePolicy, SecretChanges, SecretData, SecretId, SecretKey,
-        SecretOwner, SecretUri,
+        SecretOwner, SecretRevision, SecretUri,
     },
     view::SecretView,
 };
@@ -93,6 +93,9 @@ const SEAL_BYTES: usize = 64;
 /// What one key of a secret's content takes beside itself and its value.
 const ENTRY_BYTES: usize = 8;
 
+/// What a refusal takes in memory, with its text.
+const REFUSAL_BYTES: usize = 256;
+
 /// As it is kept: sealed, and as base64.
 fn content_bytes(content: &SecretData) -> usize {
     let open = content.len() + content.base64().count() * ENTRY_BYTES;
@@ -116,19 +119,26 @@ impl Secrets {
     }
 
     pub(crate) fn fetched(&mut self, key: SecretKey, content: Result<SecretData, CallError>, bound: usize) {
-        self.fetched_bytes += content.as_ref().map_or(0, SecretData::len);
+        let bytes = content.as_ref().map_or(REFUSAL_BYTES, SecretData::len);
+        self.fetched_bytes += bytes;
         if self.fetched_bytes > bound {
             self.fetched.clear();
-            self.fetched_bytes = content.as_ref().map_or(0, SecretData::len);
+            self.fetched_bytes = bytes;
         }
         self.fetched.insert(key, content);
     }
 
-    /// Content that the shell fetched. A failure is told once: the next call tries again.
+    /// Content that the shell fetched. A refusal of a secret that the view lacks is told for the rest of the hook, which
+    /// sees one state of the model. Any other failure is told once: the next call tries again.
     fn content(&mut self, key: SecretKey) -> Result<SecretData, Halt> {
         match self.fetched.get(&key) {
             None => Err(Halt::NeedsSecret(key)),
             Some(Ok(content)) => Ok(content.clone()),
+            Some(Err(error @ (CallError::NotFound(_) | CallError::PermissionDenied(_))))
+                if key.revision == SecretRevision::NONE =>
+            {
+                Err(error.clone().into())
+            }
             Some(Err(error)) => {
                 let error = error.clone();
                 self.fetched.remove(&key);

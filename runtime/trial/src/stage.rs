@@ -13,7 +13,7 @@ use periapt_host_api::{
     CharmDigest, Timestamp,
     commit::EarlyEffect,
     resource::ResourceKey,
-    secret::{SecretData, SecretKey},
+    secret::{SecretData, SecretKey, SecretRevision},
 };
 use periapt_sandbox::{BoxFuture, HookServices};
 
@@ -51,14 +51,13 @@ impl Stage {
     }
 
     pub(crate) fn secret(&self, key: SecretKey) -> Result<SecretData, CallError> {
-        let missing = || {
-            CallError::NotFound(format!(
-                "secret {:?} revision {} not found",
-                key.id.to_string(),
-                key.revision
-            ))
+        let id = key.id.to_string();
+        let missing = || match key.revision {
+            // The scene's view has all secrets of the scene: this one does not exist.
+            SecretRevision::NONE => format!("secret {id:?} not found"),
+            revision => format!("secret {id:?} revision {revision} not found"),
         };
-        self.secrets.get(&key).cloned().ok_or_else(missing)
+        self.secrets.get(&key).cloned().ok_or_else(|| CallError::NotFound(missing()))
     }
 
     pub(crate) fn resource(&self, key: &ResourceKey) -> Result<File, CallError> {

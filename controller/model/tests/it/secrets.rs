@@ -10,7 +10,7 @@ use periapt_host_api::{
         SecretKey, SecretOwner, SecretReader, SecretRevision, SecretUpdate, Tracked, Tracking,
     },
 };
-use periapt_model::entity::Work;
+use periapt_model::{entity::Work, secret_for_unit};
 
 use crate::world::{DB, World, deploy_command, unit};
 
@@ -47,6 +47,41 @@ fn started() -> World {
 
 fn add(world: &mut World, (id, new): (SecretId, NewSecret)) -> Result<RunnerAnswer, Refusal> {
     world.commit("app/0", |commit| drop(commit.effects.secrets.add.insert(id, new)))
+}
+
+/// What a runner is told that asks for content.
+fn asked(
+    world: &World,
+    agent: &str,
+    reader: &str,
+    id: SecretId,
+    revision: SecretRevision,
+) -> Result<(), ErrorCode> {
+    let key = SecretKey { id, revision };
+    let read = secret_for_unit(&world.root, &world.runner(agent), &unit(reader), &key);
+    read.map(drop).map_err(|refusal| refusal.code)
+}
+
+#[test]
+fn who_may_not_read_a_secret_is_told_whether_it_exists() {
+    let mut world = started();
+    let charm = world.upload(DB);
+    world.deploy(charm, "db", 1);
+    world.start("db/0");
+    add(&mut world, secret(1, 10, None)).unwrap();
+    let first = SecretRevision(1);
+    let (denied, missing) = (Err(ErrorCode::PermissionDenied), Err(ErrorCode::NotFound));
+    for revision in [SecretRevision::NONE, first, SecretRevision(2)] {
+        assert_eq!(asked(&world, "a1", "db/0", id(1), revision), denied);
+        assert_eq!(asked(&world, "a1", "db/0", id(2), revision), missing);
+    }
+    assert_eq!(asked(&world, "a1", "app/0", id(1), first), Ok(()));
+    assert_eq!(asked(&world, "a1", "app/0", id(1), SecretRevision(2)), missing);
+    assert_eq!(asked(&world, "a1", "app/0", id(1), SecretRevision::NONE), denied, "its view was older");
+    world.agent("a2");
+    for secret in [id(1), id(2)] {
+        assert_eq!(asked(&world, "a2", "app/0", secret, first), denied, "the unit is another agent's");
+    }
 }
 
 fn in_an_hour(world: &World) -> Timestamp {

@@ -102,6 +102,7 @@ impl HookRun {
                 return Err(label_taken(label).into());
             }
         }
+        self.check_in_view(&id)?;
         let (source, tracked) = self.source(&id, mode)?;
         let content = match source {
             Source::Pending(content) => content,
@@ -109,6 +110,17 @@ impl HookRun {
         };
         self.track(id, tracked, label)?;
         Ok(content)
+    }
+
+    /// Refuses a secret that the view lacks. The view of another host than the owner's holds none that the unit was not
+    /// granted, so the controller says whether it exists: the charm is told the same on every host.
+    fn check_in_view(&mut self, id: &SecretId) -> Result<(), Halt> {
+        if self.secrets.changes.add.contains_key(id) || self.snapshot.view.secrets.contains_key(id) {
+            return Ok(());
+        }
+        self.secrets.content(SecretKey { id: *id, revision: SecretRevision::NONE })?;
+        // No secret has that revision, and the view has no grant.
+        Err(CallError::denied().into())
     }
 
     /// Where content comes from, and what is tracked afterwards; none: what was before.

@@ -44,6 +44,46 @@ fn content_is_fetched_and_tracked_by_revision() {
     assert_eq!(effects.track[&secret(2)].revision, Tracked::Revision(SecretRevision(2)));
 }
 
+/// The view of another host than the owner's holds nothing of a secret, so the controller is asked whether it exists.
+#[test]
+fn a_secret_that_the_view_lacks_is_denied_if_it_exists_and_not_found_if_it_does_not() {
+    let denied = CallError::PermissionDenied("permission denied".to_owned());
+    let missing = CallError::NotFound(format!("secret {:?} not found", secret(9).to_string()));
+    for refusal in [denied, missing] {
+        let mut hook = World::new().start();
+        let (uri, unseen) = (secret(9).uri(), SecretKey { id: secret(9), revision: SecretRevision::NONE });
+        let away = CallError::TryAgain("the controller is away, try again".to_owned());
+        for mode in [GetMode::Tracked, GetMode::Peek, GetMode::Refresh] {
+            let get = |hook: &mut crate::world::Hook| hook.context.secret_get(Some(&uri), None, mode);
+            if mode == GetMode::Tracked {
+                for answer in [away.clone(), refusal.clone()] {
+                    assert_eq!(get(&mut hook), Answer::NeedsSecret(unseen));
+                    hook.context.secret_fetched(unseen, Err(answer.clone()));
+                    assert_eq!(get(&mut hook), Answer::Ready(Err(answer)));
+                }
+            }
+            assert_eq!(get(&mut hook), Answer::Ready(Err(refusal.clone())), "the same for the whole hook");
+        }
+        hook.check_errors(&[(&format!("secret-get {uri} --label mine"), 1, &refusal.to_string())]);
+        let gathered = hook.finish();
+        assert!(gathered.effects.secrets.track.is_empty(), "nothing is tracked");
+        let text = serde_json::to_string(&refusal).unwrap();
+        let recorded = gathered.calls.secrets.iter().filter(|kept| kept.0.contains(&text)).count();
+        assert_eq!(recorded, 4, "the record has the answer of each call");
+    }
+}
+
+/// A grant that is newer than the hook's view is read by the next hook.
+#[test]
+fn content_of_a_secret_that_the_view_lacks_is_not_read() {
+    let mut hook = World::new().start();
+    let unseen = SecretKey { id: secret(9), revision: SecretRevision::NONE };
+    hook.context.secret_fetched(unseen, Ok(content("newer")));
+    let denied = CallError::PermissionDenied("permission denied".to_owned());
+    let get = hook.context.secret_get(Some(&secret(9).uri()), None, GetMode::Peek);
+    assert_eq!(get, Answer::Ready(Err(denied)));
+}
+
 /// S-7: an application's secret needs the lease; a unit's own does not.
 #[test]
 fn an_applications_secret_is_the_leaders() {

@@ -205,6 +205,41 @@ fn g18_grants_go_with_their_relation() {
     assert!(said.iter().all(|said| said.ends_with("ERROR permission denied")), "{said:?}");
 }
 
+/// S-7: the view of the owner's host holds the owner's secret, the other host's view does not.
+#[test]
+fn a_secret_without_a_grant_is_denied_on_every_host_and_one_that_is_not_there_is_not_found() {
+    let mut scene = Scene::new();
+    scene.lab.add_agent("far").unwrap();
+    let reader = Charm::new(READER).unwrap();
+    for (application, agent) in [("near", "host"), ("away", "far")] {
+        scene.lab.deploy_to(application, &reader, 1, agent).unwrap();
+    }
+    scene.lab.run_until_idle().unwrap();
+    let owned = |agent: &str| scene.lab.mirror(agent).unwrap().secrets.len();
+    assert_eq!((owned("host"), owned("far")), (1, 0), "who sees that there is a secret");
+    let users = add_user_secret(&mut scene.lab, "t", "hunter2");
+    let lines = [
+        "secret-get URI",
+        "secret-get URI --peek",
+        &format!("secret-get {users} password"),
+        "secret-get secret:00000000000000000000",
+        "secret-get 00000000000000000000 --refresh",
+        "secret-info-get URI",
+    ];
+    let denied = "permission denied".to_owned();
+    let missing = "secret \"00000000000000000000\" not found".to_owned();
+    let unmanaged = format!("secret {:?} not found", scene.uri.borrow().trim_start_matches("secret:"));
+    let expected = [&denied, &denied, &denied, &missing, &missing, &unmanaged];
+    for unit in ["near/0", "away/0"] {
+        scene.run(unit, &lines);
+        let said = scene.said();
+        for (line, (said, expected)) in lines.iter().zip(said.iter().zip(expected)) {
+            assert!(said.ends_with(&format!("ERROR {expected}")), "{unit}: {line}: {said}");
+        }
+        assert_eq!(said.len(), lines.len(), "{unit}");
+    }
+}
+
 fn add_user_secret(lab: &mut Lab, name: &str, value: &str) -> String {
     let content = SecretData::from_texts([("password".to_owned(), value.to_owned())]).unwrap();
     let content = Confidential::Open(content);
@@ -227,7 +262,7 @@ fn a_users_secret_is_read_once_it_is_granted() {
     scene.run("reader/0", &["config-get token", "secret-get URI password"]);
     let said = scene.said();
     assert_eq!(said.first(), Some(&uri));
-    assert!(said.get(1).is_some_and(|said| said.contains("not found")), "{said:?}");
+    assert!(said.get(1).is_some_and(|said| said.ends_with("ERROR permission denied")), "{said:?}");
     let secret = SecretSelector::from("t");
     let applications = vec!["reader".parse().unwrap()];
     scene.lab.command(&Command::GrantSecret { secret, applications }).unwrap();
