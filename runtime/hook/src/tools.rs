@@ -135,7 +135,11 @@ pub struct HookTool {
 pub fn hook_tools() -> impl Iterator<Item = HookTool> {
     let mut tools: Vec<&Tool> = TOOLS.iter().collect();
     tools.sort_by_key(|tool| tool.name);
-    tools.into_iter().map(|tool| HookTool { name: tool.name, summary: tool.summary, help: help::text(tool) })
+    tools.into_iter().map(|tool| HookTool {
+        name: tool.name,
+        summary: tool.summary,
+        help: help::text(tool, None),
+    })
 }
 
 /// The names of all tools, those included that only say why they do nothing here.
@@ -190,7 +194,7 @@ fn run(
         return unsupported::answer(name, arguments, run.action.is_some()).map_err(Halt::from);
     };
     match flags::parse(tool.flags, arguments)? {
-        Parsed::Help => Ok(help::text(tool).into()),
+        Parsed::Help => Ok(help::text(tool, Some(run)).into()),
         Parsed::Arguments { flags, positional } => {
             let file = call::output_file(&flags);
             let call = Call { run: &mut *run, now, flags, arguments: positional, stdin };

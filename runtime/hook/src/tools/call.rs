@@ -6,7 +6,7 @@ use periapt_host_api::{RelationId, relation::Settings, yaml};
 
 use super::{
     Output,
-    flags::{Flag, Flags, Given, Kind},
+    flags::{Flag, Flags, Given, Initial, Kind},
     format::Format,
 };
 use crate::{CallError, CallTime, lease::Halt, run::HookRun};
@@ -15,8 +15,8 @@ use crate::{CallError, CallTime, lease::Halt, run::HookRun};
 pub(super) const OUTPUT: &[Flag] = &[
     Flag {
         names: &["--format"],
-        kind: Kind::Value("format"),
-        help: "Specify output format (json|smart|yaml); smart by default",
+        kind: Kind::Value(Initial::Fixed("smart")),
+        help: "Specify output format (json|smart|yaml)",
     },
     OUTPUT_FLAG,
 ];
@@ -26,15 +26,15 @@ pub(super) const OUTPUT_FILE: &[Flag] = &[OUTPUT_FLAG];
 
 const OUTPUT_FLAG: Flag = Flag {
     names: &["-o", "--output"],
-    kind: Kind::Value("file"),
+    kind: Kind::Text(""),
     help: "Write to a file of the hook's own instead of standard output (-)",
 };
 
 /// `-r`.
 pub(super) const RELATION: &[Flag] = &[Flag {
     names: &["-r", "--relation"],
-    kind: Kind::Value("relation id"),
-    help: "Specify a relation by id; the hook's by default",
+    kind: Kind::Value(Initial::Relation),
+    help: "Specify a relation by id",
 }];
 
 /// `--app`.
@@ -44,7 +44,7 @@ pub(super) const APP: &[Flag] =
 /// `--file`.
 pub(super) const FILE: &[Flag] = &[Flag {
     names: &["--file"],
-    kind: Kind::Value("file"),
+    kind: Kind::Value(Initial::Fixed("")),
     help: "Read a YAML map of settings from a file of the hook's own, or from - (standard input)",
 }];
 

@@ -21,35 +21,27 @@ pub(super) const EMIT_LATER: Tool = Tool {
     flags: &[&[
         Flag {
             names: &["--after"],
-            kind: Kind::Value("time"),
+            kind: Kind::Text(""),
             help: "Run it so long after this hook: 90s, 10m, 1h30m; one second to a year",
         },
         Flag {
             names: &["--when-config"],
-            kind: Kind::Value("option"),
+            kind: Kind::Text(""),
             help: "Run it when the option has another value",
         },
         Flag {
             names: &["--when-relation"],
-            kind: Kind::Value("relation id:key"),
+            kind: Kind::Text(""),
             help: "Run it when the key has another value, in the settings of the remote application or of whom --of \
                    names, or when the relation is over",
         },
-        Flag {
-            names: &["--of"],
-            kind: Kind::Value("unit or application"),
-            help: "Whose settings --when-relation is about",
-        },
+        Flag { names: &["--of"], kind: Kind::Text(""), help: "Whose settings --when-relation is about" },
         Flag {
             names: &["--when-leader"],
             kind: Kind::Switch,
             help: "Run it when another unit, or none, leads the application",
         },
-        Flag {
-            names: &["--data"],
-            kind: Kind::Value("json"),
-            help: "What the hook is told; null by default",
-        },
+        Flag { names: &["--data"], kind: Kind::Text("null"), help: "What the hook is told, as JSON" },
     ]],
     run: emit_later,
 };

@@ -19,8 +19,21 @@ pub(super) struct Flag {
 pub(super) enum Kind {
     /// Nothing, or `=true` or `=false`.
     Switch,
-    /// A value, whose name for people this is.
-    Value(&'static str),
+    /// A text, with what it is unless given.
+    Text(&'static str),
+    /// What is read in some other way than as a text.
+    Value(Initial),
+}
+
+/// What a value is unless given. `--help` prints it, and charms read it there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Initial {
+    /// Always the same.
+    Fixed(&'static str),
+    /// The relation that the hook is about.
+    Relation,
+    /// The storage that the hook is about.
+    Storage,
 }
 
 /// A flag with a value, as it was given last.
@@ -115,8 +128,8 @@ impl Parser<'_> {
         match (flag.kind, value) {
             (Kind::Switch, None) => self.give(flag, name, ON.to_owned()),
             (Kind::Switch, Some(value)) => self.give(flag, name, truth(name, value)?.to_owned()),
-            (Kind::Value(_), Some(value)) => self.give(flag, name, value.to_owned()),
-            (Kind::Value(_), None) => {
+            (Kind::Text(_) | Kind::Value(_), Some(value)) => self.give(flag, name, value.to_owned()),
+            (Kind::Text(_) | Kind::Value(_), None) => {
                 let value = rest.next().ok_or_else(|| lacks_argument(name))?;
                 self.give(flag, name, value.clone());
             }
@@ -138,7 +151,7 @@ impl Parser<'_> {
             };
             match flag.kind {
                 Kind::Switch => self.give(flag, name, ON.to_owned()),
-                Kind::Value(_) => {
+                Kind::Text(_) | Kind::Value(_) => {
                     let value = match letters.as_str() {
                         "" => rest.next().ok_or_else(|| lacks_argument(name))?,
                         value => value,
@@ -185,7 +198,7 @@ mod tests {
     use super::*;
 
     const FLAGS: &[Flag] = &[
-        Flag { names: &["-r", "--relation"], kind: Kind::Value("relation id"), help: "" },
+        Flag { names: &["-r", "--relation"], kind: Kind::Value(Initial::Relation), help: "" },
         Flag { names: &["--app"], kind: Kind::Switch, help: "" },
         Flag { names: &["-a", "--all"], kind: Kind::Switch, help: "" },
     ];

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Output, Tool,
     call::{Call, OUTPUT_FILE},
-    flags::{Flag, Kind},
+    flags::{Flag, Initial, Kind},
     format::Format,
 };
 use crate::{CallError, GoalStatus, lease::Halt};
@@ -17,8 +17,8 @@ pub(super) const GOAL_STATE: Tool = Tool {
     flags: &[
         &[Flag {
             names: &["--format"],
-            kind: Kind::Value("format"),
-            help: "Specify output format (json|yaml); yaml by default",
+            kind: Kind::Value(Initial::Fixed("yaml")),
+            help: "Specify output format (json|yaml)",
         }],
         OUTPUT_FILE,
     ],

@@ -1,14 +1,18 @@
-//! `--help`.
+//! `--help`, in the form of Juju's tools, which print what each flag is unless given. Charms read that: ops before 3.4
+//! finds a hook's storage in `storage-get --help`, charmhelpers looks for `--file` in that of `relation-set`.
 
 use super::{
     Tool,
-    flags::{Flag, Kind},
+    flags::{Flag, Initial, Kind},
 };
+use crate::run::HookRun;
 
-/// How a tool is used.
-pub(super) fn text(tool: &Tool) -> String {
+/// How a tool is used. `run`: the hook that asks, whose relation and storage are defaults; none: nobody's.
+pub(super) fn text(tool: &Tool, run: Option<&HookRun>) -> String {
     let usage = format!("Usage: {} [options] {}", tool.name, tool.arguments);
-    let options: String = tool.flags.iter().flat_map(|group| group.iter()).map(option).collect();
+    let mut flags: Vec<&Flag> = tool.flags.iter().flat_map(|group| group.iter()).collect();
+    flags.sort_by_key(|flag| flag.names.first().map(|name| name.trim_start_matches('-')));
+    let options: String = flags.into_iter().map(|flag| option(flag, run)).collect();
     let (usage, summary) = (usage.trim_end(), tool.summary);
     match options.is_empty() {
         true => format!("{usage}\n\nSummary:\n{summary}\n"),
@@ -16,10 +20,21 @@ pub(super) fn text(tool: &Tool) -> String {
     }
 }
 
-fn option(flag: &Flag) -> String {
-    let value = match flag.kind {
-        Kind::Switch => String::new(),
-        Kind::Value(name) => format!(" <{name}>"),
+/// Texts are quoted, all else stands behind two blanks.
+fn option(flag: &Flag, run: Option<&HookRun>) -> String {
+    let initial = match flag.kind {
+        Kind::Switch => "  (= false)".to_owned(),
+        Kind::Text(text) => format!(" (= {text:?})"),
+        Kind::Value(Initial::Fixed(text)) => format!("  (= {text})"),
+        Kind::Value(Initial::Relation) => {
+            let relation = run.and_then(HookRun::hook_relation);
+            let shown = relation.map(|about| format!("{}:{}", about.endpoint, about.relation));
+            format!("  (= {})", shown.unwrap_or_default())
+        }
+        Kind::Value(Initial::Storage) => {
+            let storage = run.and_then(HookRun::hook_storage);
+            format!("  (= {})", storage.map(ToString::to_string).unwrap_or_default())
+        }
     };
-    format!("{}{value}\n    {}\n", flag.names.join(", "), flag.help)
+    format!("{}{initial}\n    {}\n", flag.names.join(", "), flag.help)
 }

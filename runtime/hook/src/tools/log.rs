@@ -14,7 +14,7 @@ pub(super) const JUJU_LOG: Tool = Tool {
     arguments: "<message>",
     summary: "Write a message to the unit's log.",
     flags: &[&[
-        Flag { names: &["-l", "--log-level"], kind: Kind::Value("level"), help: "Send at the given level" },
+        Flag { names: &["-l", "--log-level"], kind: Kind::Text("INFO"), help: "Send at the given level" },
         Flag { names: &["--debug"], kind: Kind::Switch, help: "Send at DEBUG" },
     ]],
     run: juju_log,

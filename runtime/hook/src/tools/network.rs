@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Output, Tool,
     call::{Call, OUTPUT_FILE, RELATION},
-    flags::{Flag, Kind},
+    flags::{Flag, Initial, Kind},
     format::Format,
 };
 use crate::{CallError, lease::Halt};
@@ -23,8 +23,8 @@ pub(super) const NETWORK_GET: Tool = Tool {
     flags: &[
         &[Flag {
             names: &["--format"],
-            kind: Kind::Value("format"),
-            help: "Specify output format (json|smart|yaml); yaml by default",
+            kind: Kind::Value(Initial::Fixed("yaml")),
+            help: "Specify output format (json|smart|yaml)",
         }],
         OUTPUT_FILE,
         RELATION,

@@ -12,7 +12,7 @@ use crate::{CallError, lease::Halt};
 
 const ENDPOINTS: &[Flag] = &[Flag {
     names: &["--endpoints"],
-    kind: Kind::Value("endpoints"),
+    kind: Kind::Text(""),
     help: "Names of endpoints, joined by commas; all by default",
 }];
 

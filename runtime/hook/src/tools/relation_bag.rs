@@ -26,7 +26,7 @@ pub(super) const RELATION_SET: Tool = Tool {
         RELATION,
         APP,
         FILE,
-        &[Flag { names: &["--format"], kind: Kind::Value("format"), help: "Deprecated, of no effect" }],
+        &[Flag { names: &["--format"], kind: Kind::Text(""), help: "Deprecated, of no effect" }],
     ],
     run: relation_set,
 };

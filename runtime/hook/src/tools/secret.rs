@@ -11,7 +11,7 @@ use super::{
 use crate::{CallError, GetMode, NewOwner, SecretInfo, lease::Halt};
 
 pub(super) const LABEL: &[Flag] =
-    &[Flag { names: &["--label"], kind: Kind::Value("label"), help: "A label to name the secret by" }];
+    &[Flag { names: &["--label"], kind: Kind::Text(""), help: "A label to name the secret by" }];
 
 pub(super) const SECRET_GET: Tool = Tool {
     name: "secret-get",

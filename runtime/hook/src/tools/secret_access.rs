@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{CallError, lease::Halt};
 
-const UNIT: &[Flag] =
-    &[Flag { names: &["--unit"], kind: Kind::Value("unit"), help: "Speak of one unit alone" }];
+const UNIT: &[Flag] = &[Flag { names: &["--unit"], kind: Kind::Text(""), help: "Speak of one unit alone" }];
 
 pub(super) const SECRET_GRANT: Tool = Tool {
     name: "secret-grant",
@@ -28,11 +27,7 @@ pub(super) const SECRET_REVOKE: Tool = Tool {
     flags: &[
         RELATION,
         UNIT,
-        &[Flag {
-            names: &["--app", "--application"],
-            kind: Kind::Value("application"),
-            help: "Speak of an application",
-        }],
+        &[Flag { names: &["--app", "--application"], kind: Kind::Text(""), help: "Speak of an application" }],
     ],
     run: secret_revoke,
 };

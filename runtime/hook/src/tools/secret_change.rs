@@ -14,7 +14,7 @@ use periapt_host_api::{
 use super::{
     Output, Tool,
     call::{Call, silent},
-    flags::{Flag, Kind},
+    flags::{Flag, Initial, Kind},
     secret::{LABEL, uri},
 };
 use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
@@ -23,24 +23,24 @@ use crate::{CallError, NewOwner, SecretMetadata, lease::Halt};
 const FILE_SUFFIX: &str = "#file";
 
 const METADATA: &[Flag] = &[
-    Flag { names: &["--description"], kind: Kind::Value("description"), help: "The secret's description" },
+    Flag { names: &["--description"], kind: Kind::Text(""), help: "The secret's description" },
     Flag {
         names: &["--expire"],
-        kind: Kind::Value("expire"),
+        kind: Kind::Text(""),
         help: "A duration, or a time in RFC 3339, after which the secret expires",
     },
-    Flag { names: &["--rotate"], kind: Kind::Value("policy"), help: "How often the secret is to be rotated" },
+    Flag { names: &["--rotate"], kind: Kind::Text(""), help: "How often the secret is to be rotated" },
     Flag {
         names: &["--file"],
-        kind: Kind::Value("file"),
+        kind: Kind::Text(""),
         help: "Read a YAML map of keys and values from a file of the hook's own, or from - (standard input)",
     },
 ];
 
 const OWNER: &[Flag] = &[Flag {
     names: &["--owner"],
-    kind: Kind::Value("owner"),
-    help: "Whose the secret is: application (the default) or unit",
+    kind: Kind::Text("application"),
+    help: "Whose the secret is: application or unit",
 }];
 
 pub(super) const SECRET_ADD: Tool = Tool {
@@ -65,7 +65,7 @@ pub(super) const SECRET_REMOVE: Tool = Tool {
     summary: "Remove a secret, or one revision of it.",
     flags: &[&[Flag {
         names: &["--revision"],
-        kind: Kind::Value("revision"),
+        kind: Kind::Value(Initial::Fixed("0")),
         help: "Remove this revision alone",
     }]],
     run: secret_remove,

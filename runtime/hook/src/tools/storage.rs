@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     Output, Tool,
     call::{Call, OUTPUT, silent},
-    flags::{Flag, Kind},
+    flags::{Flag, Initial, Kind},
 };
 use crate::{CallError, lease::Halt};
 
@@ -16,7 +16,11 @@ pub(super) const STORAGE_GET: Tool = Tool {
     summary: "Print information for the storage instance with the specified ID; the hook's by default.",
     flags: &[
         OUTPUT,
-        &[Flag { names: &["-s"], kind: Kind::Value("storage id"), help: "Specify a storage instance by ID" }],
+        &[Flag {
+            names: &["-s"],
+            kind: Kind::Value(Initial::Storage),
+            help: "Specify a storage instance by id",
+        }],
     ],
     run: storage_get,
 };

@@ -1,6 +1,7 @@
 //! What all tools have in common.
 
 use periapt_hook::hook_tools;
+use periapt_host_api::event::{Event, StorageContext};
 
 use crate::world::{World, changed};
 
@@ -23,11 +24,35 @@ fn each_tool_explains_itself() {
 fn the_help_tells_usage_summary_and_options() {
     let output = World::new().start().tool("relation-list --help");
     let expected = "Usage: relation-list [options]\n\nSummary:\nList the remote units of a relation.\n\nOptions:\n\
-        --format <format>\n    Specify output format (json|smart|yaml); smart by default\n\
-        -o, --output <file>\n    Write to a file of the hook's own instead of standard output (-)\n\
-        -r, --relation <relation id>\n    Specify a relation by id; the hook's by default\n\
-        --app\n    Print the remote application instead\n";
+        --app  (= false)\n    Print the remote application instead\n\
+        --format  (= smart)\n    Specify output format (json|smart|yaml)\n\
+        -o, --output (= \"\")\n    Write to a file of the hook's own instead of standard output (-)\n\
+        -r, --relation  (= )\n    Specify a relation by id\n";
     assert_eq!(output.stdout, expected);
+}
+
+/// What charms read in it: ops before 3.4 and charmhelpers.
+#[test]
+fn the_help_names_what_the_hook_is_about_as_the_value_of_a_flag_that_is_not_given() {
+    let attached = Event::StorageAttached(StorageContext {
+        storage: "data/0".parse().unwrap(),
+        location: "/srv/data".into(),
+    });
+    let update = World::new().start();
+    for (mut hook, line, holds) in [
+        (World::new().event(attached).start(), "storage-get --help", "\n-s  (= data/0)\n    Specify"),
+        (
+            World::new().event(changed("b/0")).start(),
+            "relation-get -h",
+            "\n-r, --relation  (= db:1)\n    Specify",
+        ),
+        (World::new().event(changed("b/0")).start(), "relation-set --help", "\n--file  (= )\n    Read"),
+        (World::new().start(), "secret-add --help", "\n--owner (= \"application\")\n    Whose"),
+        (update, "storage-get --help", "\n-s  (= )\n    Specify"),
+    ] {
+        let printed = hook.tool(line);
+        assert!(printed.exit_code == 0 && printed.stdout.contains(holds), "{line}: {}", printed.stdout);
+    }
 }
 
 #[test]
