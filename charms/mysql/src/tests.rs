@@ -109,9 +109,9 @@ fn a_leader_that_goes_leaves_the_accounts_to_the_next() {
 fn the_address_that_the_relation_gives_comes_first() {
     let (mut unit, _) = mysql(true);
     let db = unit.relate("db", "blog");
-    unit.change(&db, "mysql/0", &[("ingress-address", "192.0.2.7")]).unwrap();
+    unit.relation_address(&db, Some("192.0.2.7")).join(&db, "blog/0", &[]).unwrap();
     assert_eq!(unit.app_bag(&db)["host"], "192.0.2.7");
-    unit.address(None).change(&db, "mysql/0", &[("ingress-address", "")]).unwrap();
+    unit.address(None).relation_address(&db, None).change(&db, "blog/0", &[]).unwrap();
     assert_eq!(unit.app_bag(&db)["host"], "mysql/0");
 }
 

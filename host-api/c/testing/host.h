@@ -52,6 +52,16 @@ const char *host_text(const charm_string_t *string);
 // Refuses a call, in the host's words.
 bool host_refuse(periapt_charm_types_error_t *error, uint8_t tag, const char *format, ...)
     __attribute__((__format__(__printf__, 3, 4)));
+// Ends the test: it sets up what cannot be.
+void host_inconsistent(const char *format, ...) __attribute__((__format__(__printf__, 1, 2), __noreturn__));
+// Lets a unit's name pass.
+void host_check_unit(const char *name);
+// A relation that is there and not over.
+struct relation *host_open_relation(uint32_t id);
+// Lets a unit of the remote application pass, but not the unit itself; and only one that has joined.
+void host_check_remote(uint32_t id, const char *unit);
+void host_check_member(uint32_t id, const char *unit);
+bool host_is_member(uint32_t id, const char *unit);
 // The unit's application.
 const char *host_app(void);
 // The scope of a bag.

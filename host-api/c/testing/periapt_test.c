@@ -32,6 +32,7 @@ static bool run(exports_periapt_charm_handler_invocation_t invocation) {
 void pt_unit(const char *name) {
   memset(&host, 0, sizeof host);
   memset(&last, 0, sizeof last);
+  host_check_unit(name);
   host.unit = name;
 }
 
@@ -67,6 +68,8 @@ uint32_t pt_relate(const char *endpoint, const char *app) {
 }
 
 void pt_remote(uint32_t relation, const char *owner, const char *key, const char *value) {
+  const struct relation *there = host_open_relation(relation);
+  if (strcmp(owner, there->app) != 0) host_check_remote(relation, owner);
   host_put(&host.durable.bags, host_bag(relation, owner), key, *value == '\0' ? NULL : value);
 }
 
@@ -96,15 +99,13 @@ bool pt_run(const char *hook) {
   abort();
 }
 
-static struct relation *relation_of(uint32_t id) {
-  if (id >= host.relation_count) abort();
-  return &host.relations[id];
-}
-
 bool pt_join(uint32_t id, const char *unit) {
-  struct relation *relation = relation_of(id);
-  if (relation->member_count == HOST_MAX) abort();
-  relation->members[relation->member_count++] = unit;
+  host_check_remote(id, unit);
+  struct relation *relation = host_open_relation(id);
+  if (!host_is_member(id, unit)) {
+    if (relation->member_count == HOST_MAX) abort();
+    relation->members[relation->member_count++] = unit;
+  }
   exports_periapt_charm_handler_invocation_t it = {.event.tag = PERIAPT_CHARM_TYPES_EVENT_RELATION_JOINED};
   it.event.val.relation_joined = (periapt_charm_types_relation_joined_event_t){
       host_string(relation->endpoint), id, host_string(relation->app), host_string(unit)};
@@ -112,7 +113,8 @@ bool pt_join(uint32_t id, const char *unit) {
 }
 
 bool pt_change(uint32_t id, const char *unit) {
-  struct relation *relation = relation_of(id);
+  if (unit != NULL) host_check_member(id, unit);
+  struct relation *relation = host_open_relation(id);
   exports_periapt_charm_handler_invocation_t it = {.event.tag = PERIAPT_CHARM_TYPES_EVENT_RELATION_CHANGED};
   it.event.val.relation_changed = (periapt_charm_types_relation_changed_event_t){
       host_string(relation->endpoint), id, host_string(relation->app), {unit != NULL, host_string(unit)}};
@@ -120,7 +122,8 @@ bool pt_change(uint32_t id, const char *unit) {
 }
 
 bool pt_depart(uint32_t id, const char *unit) {
-  struct relation *relation = relation_of(id);
+  host_check_member(id, unit);
+  struct relation *relation = host_open_relation(id);
   for (size_t i = 0; i < relation->member_count; i++) {
     if (strcmp(relation->members[i], unit) != 0) continue;
     relation->members[i] = relation->members[--relation->member_count];
@@ -132,7 +135,7 @@ bool pt_depart(uint32_t id, const char *unit) {
 }
 
 bool pt_break(uint32_t id) {
-  struct relation *relation = relation_of(id);
+  struct relation *relation = host_open_relation(id);
   relation->is_there = false;
   exports_periapt_charm_handler_invocation_t it = {.event.tag = PERIAPT_CHARM_TYPES_EVENT_RELATION_BROKEN};
   it.event.val.relation_broken =

@@ -1,4 +1,5 @@
-// Run a charm's hooks natively, against a unit in memory: compiled with the charm and the SDK by the machine's own compiler.
+// Run a charm's hooks natively, against a unit in memory: compiled with the charm and the SDK by the machine's own compiler. What
+// cannot be ends the test: a remote unit of another application, the unit itself among its peers, a change by who has not joined.
 //
 //     #include <periapt_test.h>
 //

@@ -23,6 +23,7 @@ type Relation uint32
 
 // Run runs a hook that is about nothing, such as config-changed.
 func (u *Unit) Run(hook string) error {
+	checkPlain(hook)
 	return u.run(contract.Event{Hook: hook, Kind: hook})
 }
 
@@ -35,7 +36,8 @@ func (u *Unit) Relate(endpoint, app string) Relation {
 
 // Join brings a remote unit with its bag into view: joined, then changed.
 func (u *Unit) Join(relation Relation, unit string, bag map[string]string) error {
-	there := u.durable.relations[relation]
+	u.checkRemote(relation, unit)
+	there := u.at(relation)
 	if !slices.Contains(there.members, unit) {
 		there.members = append(there.members, unit)
 	}
@@ -48,27 +50,29 @@ func (u *Unit) Join(relation Relation, unit string, bag map[string]string) error
 
 // Change changes a remote unit's bag; an empty value deletes its key.
 func (u *Unit) Change(relation Relation, unit string, bag map[string]string) error {
-	u.durable.relations[relation].put(contract.Bag{Owner: unit}, bag)
+	u.checkMember(relation, unit)
+	u.at(relation).put(contract.Bag{Owner: unit}, bag)
 	return u.tell("relation-changed", relation, unit)
 }
 
 // ChangeApp changes the remote application's bag.
 func (u *Unit) ChangeApp(relation Relation, bag map[string]string) error {
-	there := u.durable.relations[relation]
+	there := u.at(relation)
 	there.put(contract.Bag{Owner: there.app, IsApp: true}, bag)
 	return u.tell("relation-changed", relation, "")
 }
 
 // Depart takes a remote unit out of view.
 func (u *Unit) Depart(relation Relation, unit string) error {
-	there := u.durable.relations[relation]
+	u.checkMember(relation, unit)
+	there := u.at(relation)
 	there.members = slices.DeleteFunc(there.members, func(member string) bool { return member == unit })
 	return u.tell("relation-departed", relation, unit)
 }
 
 // End ends a relation: its members depart, then it is broken.
 func (u *Unit) End(relation Relation) error {
-	for _, unit := range slices.Clone(u.durable.relations[relation].members) {
+	for _, unit := range slices.Clone(u.at(relation).members) {
 		if err := u.Depart(relation, unit); err != nil {
 			return err
 		}

@@ -54,8 +54,10 @@ type LogLine struct {
 	Message string
 }
 
-// New makes a unit of a charm, which has no options and no relations, and does not lead.
+// New makes a unit of a charm, which has no options and no relations, and does not lead. What a test does with it that cannot be
+// panics: a remote unit of another application, the unit itself among its peers, a change by who has not joined.
 func New(name string, handlers periapt.Handlers) *Unit {
+	checkName(name)
 	return &Unit{
 		handlers:  handlers,
 		name:      name,

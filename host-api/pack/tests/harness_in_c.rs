@@ -41,7 +41,7 @@ const REASONS: [&str; 14] = [
 #[test]
 fn a_harness_answers_what_the_sdk_has_words_for_as_the_table_says() {
     let scratch = tempfile::tempdir().unwrap();
-    let driver = compiled(scratch.path());
+    let driver = compiled(scratch.path(), "driver");
     let table: Value = serde_json::from_str(TABLE).unwrap();
     let theirs = format!("secret:{}", table["secrets"]["theirs"].as_str().unwrap());
     let (mut wrong, mut compared) = (Vec::new(), 0);
@@ -57,16 +57,56 @@ fn a_harness_answers_what_the_sdk_has_words_for_as_the_table_says() {
     assert!(wrong.is_empty(), "{} of {compared} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// States that cannot be, which `try-hook` and all harnesses refuse in the same words.
+const IMPOSSIBLE: &str = include_str!("../../../runtime/hook/tests/impossible.json");
+
+/// What the harness has words for: it has no storage and no principal, and tells no batches.
+const STEPS: [&str; 6] = ["relate", "join", "change", "change-app", "depart", "end"];
+
+#[test]
+fn a_test_of_what_cannot_be_ends_with_what_would_be_right() {
+    let scratch = tempfile::tempdir().unwrap();
+    let driver = compiled(scratch.path(), "steps");
+    let table: Value = serde_json::from_str(IMPOSSIBLE).unwrap();
+    let (mut wrong, mut tried) = (Vec::new(), 0);
+    for case in table["cases"].as_array().unwrap() {
+        let words = |step: &Value| -> Vec<String> {
+            let plain = |word: &Value| word.as_str().map_or_else(|| word.to_string(), str::to_owned);
+            step.as_array().unwrap().iter().map(plain).collect()
+        };
+        let steps: Vec<Vec<String>> = case["steps"].as_array().into_iter().flatten().map(words).collect();
+        if steps.is_empty() || steps.iter().any(|step| !STEPS.contains(&step[0].as_str())) {
+            continue;
+        }
+        tried += 1;
+        let output = Command::new(&driver).args(steps.iter().flatten()).output().unwrap();
+        let told = (
+            String::from_utf8_lossy(&output.stdout).lines().count(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        );
+        // Each step that is done has a line.
+        let expected = match case["says"].as_str() {
+            Some(says) => (steps.len() - 1, format!("inconsistent: {says}\n")),
+            None => (steps.len(), String::new()),
+        };
+        if told != expected || output.status.success() != case["says"].is_null() {
+            wrong.push(format!("{}\n  is  {told:?}\n  not {expected:?}", case["case"]));
+        }
+    }
+    assert!(tried > 12, "{tried} cases were tried");
+    assert!(wrong.is_empty(), "{} of {tried} differ\n{}", wrong.len(), wrong.join("\n"));
+}
+
 /// The SDK, its harness and the driver, by this machine's compiler.
-fn compiled(scratch: &Path) -> PathBuf {
+fn compiled(scratch: &Path, name: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/harness_in_c");
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../c");
-    let driver = scratch.join("driver");
+    let driver = scratch.join(name);
     let mut command = Command::new("cc");
     command
         .args(["-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&driver)
-        .arg(tests.join("driver.c"));
+        .arg(tests.join(format!("{name}.c")));
     for directory in ["include", "bindings", "testing"] {
         command.arg("-I").arg(sdk.join(directory));
     }

@@ -20,13 +20,15 @@
 //!
 //! As in the sandbox, what a hook asked for happens when it succeeds and not at all when it fails, a unit that does not
 //! lead may not write its application's bag, and an empty value removes a key. The argv door answers what
-//! [`Harness::tools`] gives it. [`Harness::declares`] has a test fail that sets up what the charm does not declare.
+//! [`Harness::tools`] gives it. A test that sets up what cannot be fails, and with [`Harness::declares`] one that sets up what the charm does not
+//! declare.
 
 mod batch;
 mod declared;
 mod harness;
 pub(crate) mod imports;
 mod later;
+mod possible;
 pub(crate) mod secrets;
 mod state;
 

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use crate::{
     CompiledCache, Ended, Scene, SceneError, StorageScene, Tried,
     scene::{
-        declared, event,
+        check, declared, event,
         view::{self, OfCharm, STORAGE_MIB},
     },
     stage::{Contents, Stage},
@@ -166,6 +166,7 @@ pub(crate) struct Play {
 
 impl Play {
     pub(crate) fn new(scene: &Scene, charm: &OfCharm<'_>) -> Result<Self, TrialError> {
+        check::check(scene, charm.meta)?;
         let seed = seed(scene)?;
         let at = scene.now.unwrap_or_else(Timestamp::now);
         let (resources, contents) = resources(scene, charm.meta)?;

@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) mod check;
 pub(crate) mod event;
 pub(crate) mod view;
 
@@ -251,7 +252,7 @@ pub enum SceneError {
     /// It names what the charm does not declare.
     #[error("the charm has no {what} {name:?}")]
     Undeclared {
-        /// `endpoint`, `storage`, `resource`, `action`.
+        /// `endpoint`, `endpoint or extra binding`, `storage`, `resource`, `action`.
         what: &'static str,
         /// As the scene has it.
         name: String,

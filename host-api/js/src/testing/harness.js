@@ -2,6 +2,15 @@ import { handler } from "../charm.js";
 import { Relation } from "../relation.js";
 import { shown } from "../ports.js";
 import { decode, encode } from "../utf8.js";
+import {
+  applicationOf,
+  checkEvent,
+  checkMember,
+  checkPrincipal,
+  checkRelation,
+  checkRemoteUnit,
+  checkStorage,
+} from "./possible.js";
 import { commit, content, make, revise, revision } from "./secrets.js";
 import { State, apply, during } from "./state.js";
 
@@ -20,8 +29,13 @@ export class Harness {
   #state;
   #nextRelation = 0;
 
-  /** @param {string} unit such as `mysql/0` */
+  /**
+   * What cannot be fails a test: a remote unit of another application, the unit itself among its peers, a change by who has
+   * not joined.
+   * @param {string} unit such as `mysql/0`
+   */
   constructor(unit) {
+    applicationOf(unit);
     this.#state = new State(unit);
   }
 
@@ -37,6 +51,7 @@ export class Harness {
 
   /** Makes the unit a subordinate beside this principal. */
   set principal(unit) {
+    checkPrincipal(this.#state, unit);
     this.#state.principal = unit;
   }
 
@@ -61,6 +76,7 @@ export class Harness {
 
   /** Gives the unit storage by its id, such as `data/0`, without an event; in a directory, `/srv/data` unless said. */
   storage(id, location = `/srv/${id.split("/")[0]}`) {
+    checkStorage(this.#state, id);
     this.#state.storage.push(id);
     this.#state.storageLocations.set(id, location);
     return this;
@@ -119,6 +135,7 @@ export class Harness {
   /** Runs one hook by its event's name, such as `config-changed`; answers `handled` or `unhandled`. */
   run(tag, val) {
     const state = this.#state;
+    checkEvent(state, tag, val);
     const before = structuredClone(state.durable);
     state.portsBefore = before.ports;
     for (const path of [...state.files.keys()].filter((path) => path.startsWith("/tmp/"))) state.files.delete(path);
@@ -136,6 +153,8 @@ export class Harness {
 
   /** A remote unit with its bag comes into view: joined, then changed. */
   join(relation, unit, bag = {}) {
+    checkRelation(this.#state, relation.id);
+    checkRemoteUnit(this.#state, relation.id, unit);
     const { members, units } = this.#relation(relation);
     members.add(unit);
     units.set(unit, new Map());
@@ -146,14 +165,15 @@ export class Harness {
 
   /** A remote unit's bag changes. */
   change(relation, unit, bag) {
+    checkMember(this.#state, relation.id, unit);
     const { units } = this.#relation(relation);
-    if (!units.has(unit)) throw new Error(`${unit} has not joined ${relation}`);
     apply(units.get(unit), Object.entries(bag));
     return this.#changed(relation, unit);
   }
 
   /** The remote application's bag changes. */
   changeApp(relation, bag) {
+    checkRelation(this.#state, relation.id);
     const { apps, remote } = this.#relation(relation);
     if (!apps.has(remote)) apps.set(remote, new Map());
     apply(apps.get(remote), Object.entries(bag));
@@ -162,12 +182,14 @@ export class Harness {
 
   /** A remote unit goes out of view. */
   depart(relation, unit) {
+    checkMember(this.#state, relation.id, unit);
     this.#relation(relation).members.delete(unit);
     return this.run("relation-departed", { ...this.#about(relation), remoteUnit: unit, departingUnit: unit });
   }
 
   /** The relation ends: its members depart, then it is broken. */
   end(relation) {
+    checkRelation(this.#state, relation.id);
     for (const unit of [...this.#relation(relation).members]) this.depart(relation, unit);
     this.#relation(relation).broken = true;
     return this.run("relation-broken", this.#about(relation));

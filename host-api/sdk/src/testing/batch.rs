@@ -61,6 +61,15 @@ impl<C: Charm> Harness<C> {
     ///
     /// The hook's failure.
     pub fn batch(&mut self, relation: &Relation, batch: Batch) -> Outcome {
+        self.state().check_relation(relation);
+        for unit in batch.joined.keys() {
+            self.state().check_remote_unit(relation, unit);
+        }
+        // One that joins in it may change and leave in it, too.
+        let known = batch.changed.keys().chain(&batch.departed).filter(|unit| !batch.joined.contains_key(*unit));
+        for unit in known {
+            self.state().check_member(relation, unit);
+        }
         let app = self.remote(relation);
         let state = self.relation_mut(relation);
         for (unit, bag) in &batch.joined {

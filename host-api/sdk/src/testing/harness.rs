@@ -1,6 +1,7 @@
 //! The harness: a unit that a test sets up, sends events to, and looks at.
 
 use super::declared::{Declared, Names};
+use super::possible::{application_of, inconsistent};
 use super::state::{Action, Attached, RelationState, State, apply, with};
 use crate::bindings::periapt::charm::hook_tools;
 use crate::{
@@ -22,7 +23,13 @@ pub struct Harness<C> {
 
 impl<C: Charm> Harness<C> {
     /// A unit by its name, without relations or settings, that does not lead.
+    ///
+    /// # Panics
+    ///
+    /// When that is no unit's name. As everything that cannot be fails a test: a remote unit of another application, the
+    /// unit itself among its peers, a change by who has not joined.
     pub fn new(unit: &str) -> Self {
+        application_of(unit);
         Self { state: Some(State::new(unit)), next_relation: 0, charm: PhantomData }
     }
 
@@ -41,6 +48,7 @@ impl<C: Charm> Harness<C> {
 
     /// Makes the unit a subordinate beside this principal.
     pub fn principal(&mut self, unit: &str) -> &mut Self {
+        self.state().check_principal(unit);
         self.state_mut().principal = Some(unit.to_owned());
         self
     }
@@ -88,9 +96,17 @@ impl<C: Charm> Harness<C> {
         Relation::new(id, endpoint)
     }
 
+    /// Sets the address that the host wrote in the unit's own bag when the relation came; `None`: it wrote none.
+    pub fn relation_address(&mut self, relation: &Relation, address: Option<&str>) -> &mut Self {
+        let own = self.state().unit.clone();
+        self.write_unit(relation, &own, &[("ingress-address", address.unwrap_or_default())]);
+        self
+    }
+
     /// Gives the unit storage, such as `data/0` in a directory of the test's own, without an event.
     pub fn storage(&mut self, id: &str, location: &std::path::Path) -> &mut Self {
         declared("storage", id.split('/').next().unwrap_or(id), &self.state().declared.storage);
+        self.state().check_storage(id);
         self.state_mut().storage.insert(id.to_owned(), location.display().to_string());
         self
     }
@@ -148,7 +164,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// When the event is about a relation, storage or a secret that the unit has not: no such event would come.
     pub fn run(&mut self, event: Event) -> Outcome {
-        self.check_event(&event);
+        self.state().check_event(&event);
         let before = self.state().durable.clone();
         let acts = matches!(event, Event::Action(_));
         let state = self.state_mut();
@@ -170,6 +186,8 @@ impl<C: Charm> Harness<C> {
     ///
     /// The failure of either hook.
     pub fn join(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) -> Outcome {
+        self.state().check_relation(relation);
+        self.state().check_remote_unit(relation, unit);
         let app = self.remote(relation);
         let state = self.relation_mut(relation);
         state.members.insert(unit.to_owned());
@@ -189,6 +207,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// The hook's failure.
     pub fn change(&mut self, relation: &Relation, unit: &str, bag: &[(&str, &str)]) -> Outcome {
+        self.state().check_member(relation, unit);
         self.write_unit(relation, unit, bag);
         self.changed(relation, Some(unit))
     }
@@ -199,6 +218,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// The hook's failure.
     pub fn change_app(&mut self, relation: &Relation, bag: &[(&str, &str)]) -> Outcome {
+        self.state().check_relation(relation);
         let remote = self.remote(relation);
         let changes = owned(bag);
         apply(self.relation_mut(relation).applications.entry(remote).or_default(), &changes);
@@ -211,6 +231,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// The hook's failure.
     pub fn depart(&mut self, relation: &Relation, unit: &str) -> Outcome {
+        self.state().check_member(relation, unit);
         let app = self.remote(relation);
         self.relation_mut(relation).members.remove(unit);
         self.run(Event::RelationDeparted(RelationDeparted {
@@ -227,6 +248,7 @@ impl<C: Charm> Harness<C> {
     ///
     /// The failure of the first hook that fails.
     pub fn end(&mut self, relation: &Relation) -> Outcome {
+        self.state().check_relation(relation);
         for unit in self.relation_mut(relation).members.clone() {
             self.depart(relation, &unit)?;
         }
@@ -315,29 +337,6 @@ impl<C: Charm> Harness<C> {
             .unwrap_or_default()
     }
 
-    #[expect(clippy::panic, reason = "a test of what cannot be has failed")]
-    fn check_event(&self, event: &Event) {
-        let state = self.state();
-        let missing = match event {
-            Event::StorageAttached(about) | Event::StorageDetaching(about) => {
-                (!state.storage.contains_key(&about.id)).then(|| format!("storage {}", about.id))
-            }
-            Event::SecretChanged(about) | Event::SecretRotate(about) => {
-                state.durable.secrets.of(&about.uri).is_none().then(|| format!("secret {}", about.uri))
-            }
-            Event::SecretExpired(about) | Event::SecretRemove(about) => {
-                state.durable.secrets.of(&about.uri).is_none().then(|| format!("secret {}", about.uri))
-            }
-            event => event
-                .relation()
-                .filter(|relation| !state.durable.relations.contains_key(&relation.id()))
-                .map(|relation| format!("relation {relation}")),
-        };
-        if let Some(missing) = missing {
-            panic!("inconsistent: {} is about {missing}, which the unit has not", event.hook_name());
-        }
-    }
-
     fn changed(&mut self, relation: &Relation, unit: Option<&str>) -> Outcome {
         let app = self.remote(relation);
         self.run(Event::RelationChanged(RelationChanged {
@@ -373,10 +372,9 @@ impl<C: Charm> Harness<C> {
 }
 
 /// What a test sets up must be declared, as far as that is known.
-#[expect(clippy::panic, reason = "a test of what cannot be has failed")]
 fn declared(what: &str, name: &str, names: &Names) {
     if !Declared::has(names, name) {
-        panic!("inconsistent: the charm declares no {what} {name:?}");
+        inconsistent(&format!("the charm declares no {what} {name:?}"));
     }
 }
 

@@ -6,13 +6,13 @@ use periapt_host_api::{
     EventId, RelationId, StorageId, TaskId, UnitName,
     charm::CharmMeta,
     event::{Event, RelationBatch, RelationContext, StorageContext},
-    secret::{SecretContext, SecretId, SecretRevision},
+    secret::{SecretContext, SecretId, SecretOwner, SecretRevision},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Scene, SceneError, declared};
+use super::{Scene, SceneError, check, declared};
 
 /// The task of every action on trial.
 const TASK: TaskId = TaskId(1);
@@ -148,16 +148,20 @@ fn relation_event(scene: &Scene) -> Result<Event, SceneError> {
         )));
     }
     let remote = found.remote_application.as_ref().unwrap_or(scene.unit.application());
+    check::batch(scene, found, remote)?;
     let relation = RelationContext {
         endpoint: found.endpoint.clone(),
         relation: id,
         remote_application: remote.clone(),
     };
     let remote_unit = || match &told.remote_unit {
-        Some(unit) if unit.application() == remote => Ok(unit.clone()),
-        Some(unit) => Err(SceneError::Contradiction(format!("unit {unit} is none of {remote}"))),
+        Some(unit) => check::remote_unit(scene, found, remote, unit).map(|()| unit.clone()),
         None => Err(lacks(told, "remote-unit")),
     };
+    // The unit itself, when it is the one that goes.
+    if let Some(unit) = told.departing_unit.as_ref().filter(|unit| **unit != scene.unit) {
+        check::remote_unit(scene, found, remote, unit)?;
+    }
     Ok(match kind {
         "created" => Event::RelationCreated(relation),
         "joined" => Event::RelationJoined { relation, remote_unit: remote_unit()? },
@@ -200,6 +204,18 @@ fn secret_event(scene: &Scene) -> Result<Event, SceneError> {
         SceneError::Contradiction(format!("the event is about secret {id}, which the scene lacks"))
     })?;
     let revision = || told.revision.ok_or_else(|| lacks(told, "revision"));
+    let is_owned = match &secret.owner {
+        SecretOwner::Unit(owner) => *owner == scene.unit,
+        SecretOwner::Application(owner) => owner == scene.unit.application(),
+        SecretOwner::Model => false,
+    };
+    if told.hook != "secret-changed" && !is_owned {
+        let text = format!(
+            "{} is told to the owner of a secret, which {} is not of secret {id}; secret-changed is told to readers",
+            told.hook, scene.unit
+        );
+        return Err(SceneError::Contradiction(text));
+    }
     let owned = SecretContext { id, label: secret.label.clone() };
     Ok(match told.hook.as_str() {
         "secret-changed" => Event::SecretChanged(SecretContext { id, label: secret.consumer_label.clone() }),

@@ -6,13 +6,13 @@ use periapt_host_api::{
     ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ResourceName, TaskId, Timestamp,
     UnitName,
     action::TaskStatus,
-    charm::{CharmMeta, EndpointMeta},
+    charm::{CharmMeta, OptionType},
     event::Event,
     ports::OpenedPorts,
     record::{CharmRef, RelationRecord, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Role, Settings},
     secret::SecretRevision,
-    settings::{ModelConfig, OptionValues},
+    settings::{ModelConfig, OptionValues, SettingError},
     state::StateKey,
     status::{AgentStatus, Life, RelationState, StatusInfo, WorkloadStatus},
     view::{
@@ -23,7 +23,7 @@ use periapt_host_api::{
 };
 use serde_json::Value;
 
-use super::{RelationScene, Scene, SceneError, SecretScene, StatusScene, constant, declared};
+use super::{RelationScene, Scene, SceneError, SecretScene, StatusScene, check, constant, declared};
 
 /// The only machine.
 const MACHINE: MachineId = MachineId(0);
@@ -149,17 +149,24 @@ fn application(
     })
 }
 
-/// Options are checked as an operator's are.
+/// Options are checked as an operator's are, but have the types of the options: no text stands for a number.
 fn options(scene: &Scene, meta: &CharmMeta) -> Result<OptionValues, SceneError> {
     let mut options = OptionValues::new();
     for (name, value) in &scene.config {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Bool(truth) => truth.to_string(),
+        let kind = meta.option(name)?.kind;
+        let (text, fits) = match value {
+            Value::String(text) => (text.clone(), matches!(kind, OptionType::String | OptionType::Secret)),
+            Value::Number(number) => {
+                (number.to_string(), matches!(kind, OptionType::Int | OptionType::Float))
+            }
+            Value::Bool(truth) => (truth.to_string(), kind == OptionType::Boolean),
             Value::Null => continue,
             Value::Array(_) | Value::Object(_) => return Err(SceneError::OptionShape(name.clone())),
         };
+        if !fits {
+            let (name, kind, text) = (name.clone(), kind.as_str(), value.to_string());
+            return Err(SettingError::WrongType { name, kind, text }.into());
+        }
         if let Some(value) = meta.setting(name, &text)? {
             options.insert(name.clone(), value);
         }
@@ -181,7 +188,7 @@ fn put_relation(
         .endpoints
         .get(&relation.endpoint)
         .ok_or_else(|| SceneError::Undeclared { what: "endpoint", name: relation.endpoint.to_string() })?;
-    let remote = remote_application(own, relation, declared)?;
+    let remote = check::remote_application(scene, relation, declared)?;
     let end = |application: &ApplicationName, role: Role, interface: &InterfaceName| Endpoint {
         application: application.clone(),
         name: relation.endpoint.clone(),
@@ -240,39 +247,6 @@ fn put_relation(
     };
     record.relations.insert(relation.id, told);
     Ok(())
-}
-
-/// The other end's application, which all members belong to.
-fn remote_application<'a>(
-    own: &'a ApplicationName,
-    relation: &'a RelationScene,
-    declared: &EndpointMeta,
-) -> Result<&'a ApplicationName, SceneError> {
-    let contradiction = |text: String| Err(SceneError::Contradiction(text));
-    let remote = match (declared.role, &relation.remote_application) {
-        (Role::Peer, None) => own,
-        (Role::Peer, Some(remote)) if remote == own => own,
-        (Role::Peer, Some(_)) => {
-            return contradiction(format!(
-                "relation {} is of peers: it has no remote application",
-                relation.id
-            ));
-        }
-        (Role::Provider | Role::Requirer, Some(remote)) => remote,
-        (Role::Provider | Role::Requirer, None) => {
-            return contradiction(format!("relation {} needs its remote-application", relation.id));
-        }
-    };
-    let units = relation.members.keys().chain(relation.former_members.keys());
-    for unit in units {
-        if unit.application() != remote {
-            return contradiction(format!(
-                "unit {unit} is a member of relation {}, whose remote application is {remote}",
-                relation.id
-            ));
-        }
-    }
-    Ok(remote)
 }
 
 fn secret_view(scene: &Scene, secret: &SecretScene) -> Result<SecretView, SceneError> {
