@@ -101,8 +101,9 @@ pub enum BundleError {
 }
 
 impl BundleError {
-    fn rule(text: impl Into<String>) -> Self {
-        Self::Rule(text.into())
+    /// What the text quotes of the bundle may have any size.
+    fn rule(text: impl AsRef<str>) -> Self {
+        Self::Rule(crate::excerpt::of_message(text.as_ref()))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     EndpointName, InterfaceName, ResourceName, StorageName,
+    excerpt::shortened,
     imports::Grant,
     relation::{Role, Scope},
     settings::{OptionValue, OptionValues, SettingError},
@@ -15,12 +16,14 @@ use crate::{
 
 mod actions;
 mod containers;
+mod files;
 mod parse;
 mod resource;
 mod storage;
 
 pub use actions::ActionMeta;
-pub use parse::{CharmFiles, MetadataError};
+pub use files::CharmFiles;
+pub use parse::MetadataError;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
 pub use storage::{CountRange, StorageMeta};
 
@@ -170,7 +173,7 @@ impl CharmMeta {
     /// [`SettingError::Unknown`]
     pub fn option(&self, name: &str) -> Result<&OptionMeta, SettingError> {
         let unknown = || SettingError::Unknown {
-            name: shortened(name),
+            name: shortened(name).into_owned(),
             options: self.options.keys().cloned().collect(),
         };
         self.options.get(name).ok_or_else(unknown)
@@ -189,7 +192,7 @@ impl CharmMeta {
         let wrong = || SettingError::WrongType {
             name: name.to_owned(),
             kind: option.kind.as_str(),
-            text: shortened(text),
+            text: shortened(text).into_owned(),
         };
         option.kind.parse(text).map(Some).ok_or_else(wrong)
     }
@@ -221,14 +224,5 @@ impl CharmMeta {
     ) -> Option<&'a OptionValue> {
         let option = self.options.get(key)?;
         set.get(key).filter(|value| option.kind.admits(value)).or(option.default.as_ref())
-    }
-}
-
-/// As much of a text as an error shows.
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 200;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }

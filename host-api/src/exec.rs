@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{RelationId, UnitName, action::Parameters, charm::ActionMeta};
+use crate::{RelationId, UnitName, action::Parameters, charm::ActionMeta, excerpt};
 
 /// The action of such tasks. No charm can declare one of this name (M-10).
 pub const ACTION: &str = "juju-exec";
@@ -79,7 +79,7 @@ impl ExecRequest {
     /// [`ExecError`]
     pub fn of_parameters(parameters: &Parameters) -> Result<Self, ExecError> {
         let request: Self = serde_json::from_value(Value::Object(parameters.clone()))
-            .map_err(|error| ExecError::Parameters(error.to_string()))?;
+            .map_err(|error| ExecError::Parameters(excerpt::of_message(&error.to_string())))?;
         request.check()?;
         Ok(request)
     }

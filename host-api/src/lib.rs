@@ -15,6 +15,7 @@ pub mod commit;
 pub mod constraints;
 pub mod duration;
 pub mod event;
+pub mod excerpt;
 pub mod exec;
 pub mod firewall;
 pub mod glob;

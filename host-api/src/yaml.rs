@@ -2,6 +2,9 @@
 //! and an error says where.
 
 use serde::de::DeserializeOwned;
+use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
+
+use crate::excerpt;
 
 /// The largest document that is read, in bytes: metadata and bundles are a few KiB, relation data at most 1 MiB.
 pub const MAX_DOCUMENT: usize = 1 << 20;
@@ -52,18 +55,35 @@ fn check_size(text: &str) -> Result<(), YamlError> {
     }
 }
 
-fn refused(error: serde_saphyr::Error) -> YamlError {
-    let message = first_line(&error.to_string());
+fn refused(error: Error) -> YamlError {
+    let message = words(error.without_snippet());
     match error.location() {
         Some(at) if at.line() > 0 => YamlError::At { line: at.line(), column: at.column(), message },
         _ => YamlError::Whole(message),
     }
 }
 
-/// The library draws the source line below its message; one line is what fits into our errors.
-fn first_line(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    line.trim_start_matches("error: ").trim().to_owned()
+/// What is wrong, without the place, which stands before it, and for those who write YAML: the library's own words name
+/// its options and Rust's types.
+fn words(error: &Error) -> String {
+    match error {
+        Error::Budget { .. } => "the document is too large or too deeply nested".to_owned(),
+        Error::Unexpected { expected, .. } => match *expected {
+            "mapping start" => "a mapping is expected".to_owned(),
+            "sequence start" => "a list is expected".to_owned(),
+            "string scalar" => "a text is expected".to_owned(),
+            expected => format!("expected {expected}"),
+        },
+        Error::InvalidScalar { ty, .. } if ty.starts_with('u') => {
+            "a whole number is expected, not negative, and not too large".to_owned()
+        }
+        Error::InvalidScalar { ty, .. } if ty.starts_with('i') => {
+            "a whole number is expected, and not too large".to_owned()
+        }
+        Error::InvalidScalar { ty: "boolean", .. } => "true or false is expected".to_owned(),
+        Error::InvalidScalar { ty: "floating point", .. } => "a number is expected".to_owned(),
+        error => excerpt::of_message(&UserMessageFormatter.format_message(error)),
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +98,65 @@ mod tests {
         assert!(matches!(error, YamlError::At { line, .. } if line >= 2), "{error}");
         let error = parse::<BTreeMap<String, u32>>("a: 1\nb: x\n").unwrap_err();
         assert!(matches!(error, YamlError::At { line: 2, column: 4, .. }), "{error}");
+    }
+
+    /// What is told of a text that is no map of numbers.
+    fn told(text: &str) -> String {
+        let read = parse::<BTreeMap<String, u32>>(text);
+        read.map(|read| panic!("{:?} is {read:?}", text.chars().take(40))).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_error_says_where_once_and_gives_no_advice_to_programmers() {
+        for (text, error) in [
+            ("a: 1\na: 2\n", "line 2 column 1: duplicate mapping key: a not allowed here"),
+            ("a: [\n", "line 1 column 4: a text is expected"),
+            ("a: *b\n", "line 1 column 4: reference to unknown value"),
+            ("a: x\n", "line 1 column 4: a whole number is expected, not negative, and not too large"),
+            ("a: -1\n", "line 1 column 4: a whole number is expected, not negative, and not too large"),
+            ("- a\n", "line 1 column 1: a mapping is expected"),
+            ("a: 1\n---\nb: 2\n", "line 3 column 1: only single YAML document expected but multiple found"),
+            ("a: ~\n", "line 1 column 4: a whole number is expected, not negative, and not too large"),
+        ] {
+            assert_eq!(told(text), error, "{text:?}");
+        }
+        for text in
+            ["a: {b\n", "a: !!binary _\n", "? [a]\n: 1\n", "a: 'b\n", "a: {<<: 1}\n", "a: \"\\q\"\n", "}\n"]
+        {
+            let error = told(text);
+            assert!(error.starts_with("line ") && !error.contains(" line "), "{text:?}: {error}");
+            assert_eq!(error.matches("column ").count(), 1, "{text:?}: {error}");
+            for word in ["Options", "Policy", "from_", "Option<", "u32", "\n"] {
+                assert!(!error.contains(word), "{text:?}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_about_a_text_of_any_length_is_short() {
+        let long = "9".repeat(500_000);
+        let check = |error: String| assert!(error.len() < 400, "{} bytes", error.len());
+        for text in [
+            format!("a: {long}\n"),
+            format!("a: \"{long}\"\n"),
+            format!("{long}: 1\n{long}: 2\n"),
+            format!("a: 1e{long}\n"),
+            format!("a: *{long}\n"),
+            format!("a: [{long}]\n"),
+            long.clone(),
+        ] {
+            check(told(&text));
+            if let Err(error) = parse::<serde_json::Value>(&text) {
+                check(error.to_string());
+            }
+        }
+        check(
+            parse::<BTreeMap<String, String>>(&format!("a: !{long} 1\nb: [{long}]\n"))
+                .unwrap_err()
+                .to_string(),
+        );
+        check(parse::<Vec<std::net::Ipv4Addr>>(&format!("- '{long}'\n")).unwrap_err().to_string());
+        check(parse::<crate::relation::Scope>(&format!("'{long}'\n")).unwrap_err().to_string());
     }
 
     #[test]

@@ -112,7 +112,8 @@ async fn answer_lines(handler: &Handler, sink: &mut Sink) -> Result<()> {
 }
 
 async fn tried(handler: &Handler, scene: &str) -> Result<Tried, String> {
-    let scene: Scene = serde_json::from_str(scene).map_err(|error| format!("scene: {error}"))?;
+    let scene: Scene = serde_json::from_str(scene)
+        .map_err(|error| format!("scene: {}", periapt_host_api::excerpt::of_message(&error.to_string())))?;
     let tried = match &handler.native {
         Some(program) => handler.trial.run_native(&scene, program).await,
         None => handler.trial.run(&scene).await,

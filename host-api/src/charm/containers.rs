@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ResourceKind, ResourceMeta, StorageMeta};
-use crate::{ResourceName, StorageName};
+use crate::{ResourceName, StorageName, excerpt::shortened};
 
 /// The ids that belong to a host's own users.
 const HOST_IDS: std::ops::RangeInclusive<u64> = 1_000..=9_999;
@@ -41,7 +41,7 @@ pub(super) fn check(
         let container = container.unwrap_or_default();
         container
             .check(resources, storage)
-            .map_err(|reason| format!("container {}: {reason}", super::shortened(&name)))?;
+            .map_err(|reason| format!("container {}: {reason}", shortened(&name)))?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ impl RawContainer {
     ) -> Result<(), String> {
         if let Some(wanted) = self.resource.as_deref().filter(|wanted| !wanted.is_empty()) {
             match resources.iter().find(|(name, _)| name.as_str() == wanted) {
-                None => return Err(format!("referenced resource {wanted:?} not found")),
+                None => return Err(format!("referenced resource {:?} not found", shortened(wanted))),
                 Some((_, ResourceMeta { kind: ResourceKind::OciImage, .. })) => {}
                 Some(_) => return Err(format!("referenced resource {wanted:?} is not a oci-image")),
             }
@@ -65,7 +65,7 @@ impl RawContainer {
                 return Err("location must be specified on mount".to_owned());
             }
             if !storage.keys().any(|name| name.as_str() == wanted) {
-                return Err(format!("storage {wanted:?} not valid"));
+                return Err(format!("storage {:?} not valid", shortened(wanted)));
             }
         }
         for (what, id) in [("uid", self.uid), ("gid", self.gid)] {

@@ -6,30 +6,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
+    CharmFiles, CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
+    files::{ACTIONS, CONFIG},
     resource::{self, RawResource},
     storage::{Place, RawStorage, declared},
 };
 use crate::{
-    EndpointName, InterfaceName, NameError,
+    EndpointName, InterfaceName, NameError, excerpt,
     name::ApplicationName,
     relation::{Role, Scope},
     settings::OptionValue,
     yaml::{self, YamlError},
 };
-
-/// The metadata files of a charm's directory or archive, as text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CharmFiles {
-    /// `charmcraft.yaml`: all in one.
-    pub charmcraft: Option<String>,
-    /// `metadata.yaml`
-    pub metadata: Option<String>,
-    /// `config.yaml`
-    pub config: Option<String>,
-    /// `actions.yaml`
-    pub actions: Option<String>,
-}
 
 /// Why a charm's metadata was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,11 +58,6 @@ pub enum MetadataError {
         message: String,
     },
 }
-
-const CHARMCRAFT: &str = "charmcraft.yaml";
-const METADATA: &str = "metadata.yaml";
-const CONFIG: &str = "config.yaml";
-const ACTIONS: &str = "actions.yaml";
 
 /// Keys that only old charms have, and keys that only new ones may have: both together are ambiguous (P06).
 const OLD_KEYS: [&str; 3] = ["series", "deployment", "min-juju-version"];
@@ -133,12 +116,7 @@ impl CharmMeta {
     /// # Errors
     /// [`MetadataError`] names the file, the place and the rule.
     pub fn parse(files: &CharmFiles) -> Result<Self, MetadataError> {
-        let (file, text) = match (&files.charmcraft, &files.metadata) {
-            // charmcraft.yaml of an older project holds build settings only; then metadata.yaml is the charm's.
-            (_, Some(text)) => (METADATA, text),
-            (Some(text), None) => (CHARMCRAFT, text),
-            (None, None) => return Err(MetadataError::Missing),
-        };
+        let (file, text) = files.main()?;
         let raw: RawMetadata = read(file, text)?;
         raw.check_generation(file)?;
         let (options_file, raw_config) = match (&files.config, &raw.config) {
@@ -257,7 +235,10 @@ fn quoted(keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(", ")
 }
 
-fn read<T: serde::de::DeserializeOwned>(file: &'static str, text: &str) -> Result<T, MetadataError> {
+fn read<T: serde::de::DeserializeOwned>(
+    file: &'static str,
+    text: &str,
+) -> Result<T, MetadataError> {
     yaml::parse(text).map_err(|source| MetadataError::Yaml { file, source })
 }
 
@@ -266,8 +247,9 @@ fn read_config(text: &str) -> Result<BTreeMap<String, RawOption>, MetadataError>
     raw.options.ok_or_else(|| rule(CONFIG, "invalid config: no options"))
 }
 
-fn rule(file: &'static str, message: impl Into<String>) -> MetadataError {
-    MetadataError::Rule { file, message: message.into() }
+/// What the message quotes of the file may have any size.
+fn rule(file: &'static str, message: impl AsRef<str>) -> MetadataError {
+    MetadataError::Rule { file, message: excerpt::of_message(message.as_ref()) }
 }
 
 fn required(file: &'static str, field: &'static str, value: Option<String>) -> Result<String, MetadataError> {
@@ -452,6 +434,31 @@ mod tests {
     fn p10_an_extra_binding_must_not_be_named_like_an_endpoint() {
         let error = refused("extra-bindings: {db: }\nprovides: {db: x}\n");
         assert_eq!(error, "charmcraft.yaml: extra binding \"db\" has the name of an endpoint");
+    }
+
+    #[test]
+    fn what_an_error_quotes_of_a_charm_is_short() {
+        let long = "9".repeat(500_000);
+        for rest in [
+            format!("config: {{options: {{port: {{type: int, default: '{long}'}}}}}}\n"),
+            format!("config: {{options: {{port: {{type: {long}}}}}}}\n"),
+            format!("config: {{options: {{'{long}': {{type: number}}}}}}\n"),
+            format!("config: {{options: {{port: {long}}}}}\n"),
+            format!("provides: {{db: {{interface: x, limit: {long}}}}}\n"),
+            format!("provides: {{'{long}': x}}\n"),
+            format!("resources: {{a: {{type: {long}}}}}\n"),
+            format!("resources: {{a: {{type: file, filename: 'a/{long}'}}}}\n"),
+            format!("storage: {{a: {{type: filesystem, multiple: {{range: '{long}'}}}}}}\n"),
+            format!("storage: {{a: {{type: filesystem, location: '{long}'}}}}\n"),
+            format!("actions: {{go: '{long}'}}\n"),
+            format!("actions: {{'{long}': {{}}}}\n"),
+            format!("actions: {{go: {{params: {{a: {{type: '{long}'}}}}}}}}\n"),
+            format!("containers: {{a: {{resource: '{long}'}}}}\n"),
+            format!("containers: {{'{long}': 1}}\n"),
+        ] {
+            let error = refused(&rest);
+            assert!(error.len() < 600, "{}: {} bytes: {}", &rest[..40], error.len(), &error[..600]);
+        }
     }
 
     #[test]

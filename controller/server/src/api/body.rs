@@ -10,6 +10,7 @@ use periapt_host_api::{
     ErrorCode, Refusal,
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::Commands,
+    excerpt,
 };
 use serde::de::DeserializeOwned;
 use tokio::{sync::Semaphore, time::Instant};
@@ -79,7 +80,8 @@ fn read_commands<C: DeserializeOwned>(text: &[u8]) -> Result<Bulk<C>, Refusal> {
 }
 
 fn no_sense(error: &serde_json::Error) -> Refusal {
-    Refusal::bad_request(format!("the request cannot be understood: {error}"))
+    let told = excerpt::of_message(&error.to_string());
+    Refusal::bad_request(format!("the request cannot be understood: {told}"))
 }
 
 async fn json_bytes(engine: &Engine, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
