@@ -1,11 +1,41 @@
 //! The files that hold a charm's metadata, and which of them is read.
 
-use super::MetadataError;
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+
+use super::{
+    MetadataError,
+    parse::{read, rule},
+};
 
 pub(super) const CHARMCRAFT: &str = "charmcraft.yaml";
 pub(super) const METADATA: &str = "metadata.yaml";
 pub(super) const CONFIG: &str = "config.yaml";
 pub(super) const ACTIONS: &str = "actions.yaml";
+
+/// Keys of `charmcraft.yaml` that say what a charm is; all others say how it is built and published.
+const OF_THE_CHARM: [&str; 19] = [
+    "name",
+    "summary",
+    "description",
+    "subordinate",
+    "provides",
+    "requires",
+    "peers",
+    "extra-bindings",
+    "storage",
+    "resources",
+    "devices",
+    "containers",
+    "config",
+    "actions",
+    "assumes",
+    "charm-user",
+    "series",
+    "deployment",
+    "min-juju-version",
+];
 
 /// The metadata files of a charm's directory or archive, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,13 +51,69 @@ pub struct CharmFiles {
 }
 
 impl CharmFiles {
-    /// The file that holds the metadata, with its name.
+    /// The file that holds the metadata, with its name. Beside `metadata.yaml`, `charmcraft.yaml` holds build settings
+    /// alone: metadata in both would be settled in silence.
     pub(super) fn main(&self) -> Result<(&'static str, &str), MetadataError> {
-        match (&self.charmcraft, &self.metadata) {
-            // charmcraft.yaml of an older project holds build settings only; then metadata.yaml is the charm's.
-            (_, Some(text)) => Ok((METADATA, text)),
-            (Some(text), None) => Ok((CHARMCRAFT, text)),
-            (None, None) => Err(MetadataError::Missing),
+        let (metadata, charmcraft) = match (&self.metadata, &self.charmcraft) {
+            (None, None) => return Err(MetadataError::Missing),
+            (None, Some(charmcraft)) => return Ok((CHARMCRAFT, charmcraft)),
+            (Some(metadata), None) => return Ok((METADATA, metadata)),
+            (Some(metadata), Some(charmcraft)) => (metadata, charmcraft),
+        };
+        let keys: Option<BTreeMap<String, IgnoredAny>> = read(CHARMCRAFT, charmcraft)?;
+        let keys = keys.unwrap_or_default();
+        let twice: Vec<_> = OF_THE_CHARM.into_iter().filter(|key| keys.contains_key(*key)).collect();
+        match twice.is_empty() {
+            true => Ok((METADATA, metadata)),
+            false => {
+                let message = format!(
+                    "{} cannot stand here beside a {METADATA}; move them there (options to {CONFIG}, actions to \
+                     {ACTIONS}), or remove {METADATA}",
+                    twice.join(", ")
+                );
+                Err(rule(CHARMCRAFT, message))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charm::CharmMeta;
+
+    const METADATA_YAML: &str = "name: c\nsummary: s\ndescription: d\n";
+
+    fn beside(charmcraft: &str) -> Result<CharmMeta, String> {
+        let files = CharmFiles {
+            metadata: Some(METADATA_YAML.into()),
+            charmcraft: Some(charmcraft.into()),
+            ..CharmFiles::default()
+        };
+        CharmMeta::parse(&files).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn metadata_in_two_files_is_refused_whatever_it_says() {
+        let error = beside(METADATA_YAML).unwrap_err();
+        assert!(
+            error.starts_with("charmcraft.yaml: name, summary, description cannot stand here"),
+            "{error}"
+        );
+        let error = beside("type: charm\nconfig: {options: {port: {type: int}}}\n").unwrap_err();
+        assert!(
+            error.starts_with("charmcraft.yaml: config cannot stand here beside a metadata.yaml"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn build_settings_stand_beside_the_metadata() {
+        for text in
+            ["", "# nothing\n", "type: charm\nbases: [{name: ubuntu}]\nparts: {charm: {plugin: charm}}\n"]
+        {
+            assert_eq!(beside(text).unwrap().name, "c", "{text:?}");
+        }
+        assert!(beside("type: [\n").unwrap_err().starts_with("charmcraft.yaml: line "));
     }
 }

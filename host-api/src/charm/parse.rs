@@ -235,7 +235,7 @@ fn quoted(keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(", ")
 }
 
-fn read<T: serde::de::DeserializeOwned>(
+pub(super) fn read<T: serde::de::DeserializeOwned>(
     file: &'static str,
     text: &str,
 ) -> Result<T, MetadataError> {
@@ -248,7 +248,7 @@ fn read_config(text: &str) -> Result<BTreeMap<String, RawOption>, MetadataError>
 }
 
 /// What the message quotes of the file may have any size.
-fn rule(file: &'static str, message: impl AsRef<str>) -> MetadataError {
+pub(super) fn rule(file: &'static str, message: impl AsRef<str>) -> MetadataError {
     MetadataError::Rule { file, message: excerpt::of_message(message.as_ref()) }
 }
 
