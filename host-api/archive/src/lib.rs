@@ -1,7 +1,7 @@
 //! A charm's archive: a zip named `.charm`, with Juju's own files beside `charm.wasm`.
 //!
-//! [`Archive`] reads one that a stranger made; [`inspect`] says whether it can run here; [`pack`] makes one;
-//! [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest.
+//! [`ArchiveReader`] reads one that a stranger made, [`Archive`] holds one in memory; [`inspect`] says whether it can run
+//! here; [`pack`] makes one; [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest.
 
 mod adapt;
 mod pack;
@@ -15,7 +15,10 @@ use periapt_host_api::{
 
 pub use adapt::{AdaptError, adapt};
 pub use pack::{Contents, PackError, Packed, pack, pack_with};
-pub use read::{Archive, ArchiveError, MAX_ARCHIVE, MAX_ENTRIES, MAX_UNPACKED};
+pub use read::{
+    ALLOWANCE, Archive, ArchiveError, ArchiveReader, CopyError, MAX_ARCHIVE, MAX_ENTRIES, MAX_RATIO,
+    MAX_UNPACKED, NotAZip, Source, UnpackError,
+};
 pub use world::{ComponentReport, WorldError, check_component};
 
 /// The component's name in an archive.
@@ -51,15 +54,17 @@ pub enum InspectError {
     World(#[from] WorldError),
 }
 
-/// Reads a whole archive and checks all that can be checked without running it.
+/// Reads a whole archive and checks all that can be checked without running it. Of what it unpacks, the metadata and the
+/// component are held, nothing else.
 ///
 /// # Errors
 /// [`InspectError`] says what is wrong and where.
 pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
-    let archive = Archive::read(bytes)?;
+    let archive = ArchiveReader::open(bytes)?;
     let mut meta = CharmMeta::parse(&archive.charm_files()?)?;
-    let component = archive.file(COMPONENT).ok_or(InspectError::NoComponent)?;
-    let report = check_component(component)?;
+    let component = archive.read(COMPONENT)?.ok_or(InspectError::NoComponent)?;
+    archive.verify_all_but(COMPONENT)?;
+    let report = check_component(&component)?;
     meta.grants.clone_from(&report.grants);
-    Ok(Inspected { digest: CharmDigest::of(bytes), component: CharmDigest::of(component), meta, report })
+    Ok(Inspected { digest: CharmDigest::of(bytes), component: CharmDigest::of(&component), meta, report })
 }

@@ -47,6 +47,9 @@ pub enum PackError {
     /// A link or a device where a file is expected.
     #[error("{} is neither a file nor a directory; only these go into an archive", .0.display())]
     NotAFile(PathBuf),
+    /// A name that is not text: an archive's names are.
+    #[error("{} has a name that is not UTF-8; a file of another name goes into an archive", .0.display())]
+    NotText(PathBuf),
     /// A link to something that is not the charm's: whoever packs it would give it away.
     #[error("{} leads out of the charm's directory; only what lies in it goes into an archive", .0.display())]
     LeadsOut(PathBuf),
@@ -139,7 +142,7 @@ impl Contents {
         for entry in fs::read_dir(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let path = entry.path();
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = entry.file_name().into_string().map_err(|_| PackError::NotText(path.clone()))?;
             let kind = entry.file_type().map_err(failed)?;
             if name == "__pycache__" {
                 continue;
@@ -325,6 +328,14 @@ mod tests {
         let contents = Contents::of(&charm).unwrap();
         assert_eq!(contents.get("README.md"), Some(b"own".as_slice()));
         assert_eq!(contents.get("templates/text"), Some(b"own".as_slice()));
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_is_not_packed_under_another() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let (_place, charm) = charm();
+        fs::write(charm.join("files").join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+        assert!(matches!(Contents::of(&charm).unwrap_err(), PackError::NotText(_)));
     }
 
     #[test]
