@@ -4,9 +4,9 @@ use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, decoding::decode};
+use wit_parser::Resolve;
 
-use crate::world::WIT;
+use crate::{ReaderPanicked, guard::guarded, world::WIT};
 
 /// Why a module cannot become a component.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum AdaptError {
     /// The encoder's word.
     #[error("the module cannot be made a component: {0}")]
     Encode(String),
+    /// The encoder has a defect.
+    #[error(transparent)]
+    Reader(#[from] ReaderPanicked),
 }
 
 /// Whether the bytes are a component already.
@@ -81,7 +84,7 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
             .realloc_via_memory_grow(!lends_memory(bytes))
             .encode()
     };
-    let component = encode().map_err(|error| {
+    guarded(encode)?.map_err(|error| {
         let text = format!("{error:#}");
         let lacks = |what: &str| text.contains("failed to find export") && text.contains(what);
         match text {
@@ -89,8 +92,5 @@ pub fn adapt(bytes: &[u8]) -> Result<Vec<u8>, AdaptError> {
             _ if lacks("`periapt:charm/handler@") => AdaptError::NoHandler,
             text => AdaptError::Encode(text),
         }
-    })?;
-    // What was encoded must be readable by those who check it next.
-    decode(&component).map_err(|error| AdaptError::Encode(format!("{error:#}")))?;
-    Ok(component)
+    })
 }

@@ -1,9 +1,11 @@
 //! A charm's archive: a zip named `.charm`, with Juju's own files beside `charm.wasm`.
 //!
 //! [`ArchiveReader`] reads one that a stranger made, [`Archive`] holds one in memory; [`inspect`] says whether it can run
-//! here; [`pack`] makes one; [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest.
+//! here; [`pack`] makes one; [`adapt`] turns a WASI preview 1 module into a component. Nothing here runs a guest, and no
+//! bytes make these panic: a reader that does so all the same is answered as a refusal.
 
 mod adapt;
+mod guard;
 mod pack;
 mod read;
 mod world;
@@ -14,6 +16,7 @@ use periapt_host_api::{
 };
 
 pub use adapt::{AdaptError, adapt};
+pub use guard::ReaderPanicked;
 pub use pack::{Contents, PackError, Packed, pack, pack_with};
 pub use read::{
     ALLOWANCE, Archive, ArchiveError, ArchiveReader, CopyError, MAX_ARCHIVE, MAX_ENTRIES, MAX_RATIO,
@@ -52,6 +55,9 @@ pub enum InspectError {
     /// The component does not fit.
     #[error("charm.wasm: {0}")]
     World(#[from] WorldError),
+    /// A reader of it has a defect.
+    #[error("the archive: {0}")]
+    Reader(#[from] ReaderPanicked),
 }
 
 /// Reads a whole archive and checks all that can be checked without running it. Of what it unpacks, the metadata and the
@@ -60,6 +66,10 @@ pub enum InspectError {
 /// # Errors
 /// [`InspectError`] says what is wrong and where.
 pub fn inspect(bytes: &[u8]) -> Result<Inspected, InspectError> {
+    guard::guarded(|| read_and_check(bytes))?
+}
+
+fn read_and_check(bytes: &[u8]) -> Result<Inspected, InspectError> {
     let archive = ArchiveReader::open(bytes)?;
     let mut meta = CharmMeta::parse(&archive.charm_files()?)?;
     let component = archive.read(COMPONENT)?.ok_or(InspectError::NoComponent)?;

@@ -185,6 +185,50 @@ fn what_is_not_wasm_is_refused() {
 }
 
 #[test]
+fn a_component_that_no_wit_describes_is_refused_and_panics_nobody() {
+    for (text, reason) in [
+        (r#"(import "a:b/c" (func))"#, "a:b/c: the sandbox offers no such interface"),
+        (r#"(import "a:b/c@1.0.0" (func))"#, "a:b/c@1.0.0: the sandbox offers no such interface"),
+        (r#"(import "unlocked-dep=<a:b>" (func))"#, "unlocked-dep=<a:b>: the sandbox offers no such"),
+        (r#"(import "wasi:cli/stdout@0.2.0" (func))"#, "wasi:cli/stdout@0.2.0: it is no interface"),
+        (r#"(import "periapt:charm/config@0.1.0" (func))"#, "periapt:charm/config@0.1.0: it is no interface"),
+        (r#"(import "f" (func $f)) (export "a:b/c" (func $f))"#, "f: the sandbox offers no such interface"),
+        (r#"(component $c) (export "a:b/c" (component $c))"#, "does not export periapt:charm/handler@0.1.0"),
+        (
+            r#"(component $c (type $t u8) (export "t" (type $t))) (instance $i (instantiate $c))
+               (export "periapt:charm/handler@0.1.0" (instance $i))"#,
+            "periapt:charm/handler@0.1.0, without its function `handle`",
+        ),
+        (
+            r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))
+               (func $f (canon lift (core func $i "f")))
+               (export "periapt:charm/handler@0.1.0" (func $f))"#,
+            "does not export periapt:charm/handler@0.1.0",
+        ),
+    ] {
+        let component = wat::parse_str(format!("(component {text})")).unwrap();
+        let error = check_component(&component).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+        let charm = Charm::new(&component);
+        assert!(matches!(charm.pack(), Err(PackError::Refused(_))), "{text}");
+    }
+    let module = check_component(b"\0asm\x01\0\0\0").unwrap_err().to_string();
+    assert_eq!(module, "not a WebAssembly component: it is a core module");
+}
+
+#[test]
+fn what_an_error_quotes_of_a_component_is_short() {
+    let name = "n".repeat(50_000);
+    let wit = WIT.replace(
+        "is-leader: func() -> result<bool, error>;",
+        &format!("is-leader: func() -> result<bool, error>; {name}: func();"),
+    );
+    assert_ne!(wit, WIT);
+    let error = check_component(&adapt(&module_for(&wit, "charm")).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("nothing of that name") && error.len() < 1_000, "{} bytes", error.len());
+}
+
+#[test]
 fn a_directory_that_is_no_charm_is_named() {
     let charm = Charm::new(&charm_module());
     fs::remove_file(charm.path("charmcraft.yaml")).unwrap();

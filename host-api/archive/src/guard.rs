@@ -1,0 +1,75 @@
+//! Others' code that reads strangers' bytes, kept from ending whoever calls it.
+//!
+//! Readers of zip, YAML and WebAssembly answer errors for what is wrong. Should one of them panic instead, that is a
+//! defect of the reader, and still an answer about the bytes: a refusal.
+
+use std::{
+    any::Any,
+    cell::Cell,
+    panic::{self, AssertUnwindSafe},
+    sync::Once,
+};
+
+/// The most characters of a panic's message that are told: it may quote the bytes.
+const TOLD: usize = 200;
+
+/// A reader panicked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it cannot be read here, because of a defect of the reader: {0}")]
+pub struct ReaderPanicked(String);
+
+thread_local! {
+    /// Whether a panic of this thread is answered as a refusal, and so is no news for standard error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what reads a stranger's bytes. Of what it leaves behind when it panics nothing is used again.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
+    silence_guarded_threads();
+    let outer = GUARDED.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(outer);
+    result.map_err(|payload| ReaderPanicked(message(&*payload)))
+}
+
+fn silence_guarded_threads() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                before(panic);
+            }
+        }));
+    });
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no reason is known").chars().take(TOLD).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_panics_is_an_error_that_tells_a_little_of_why() {
+        assert_eq!(guarded(|| 7), Ok(7));
+        let error = guarded(|| panic!("at byte {}", 3)).map(|(): ()| ()).unwrap_err();
+        assert_eq!(error.to_string(), "it cannot be read here, because of a defect of the reader: at byte 3");
+        let long = guarded(|| panic!("{}", "x".repeat(1 << 20))).map(|(): ()| ()).unwrap_err();
+        assert!(long.to_string().len() < 2 * TOLD, "{} bytes", long.to_string().len());
+        assert!(!GUARDED.get(), "what comes after a guarded reader is heard again");
+    }
+
+    #[test]
+    fn a_guard_within_a_guard_ends_with_the_outer() {
+        let outer = guarded(|| {
+            let inner = guarded(|| panic!("inner")).map(|(): ()| ());
+            (inner.is_err(), GUARDED.get())
+        });
+        assert_eq!(outer, Ok((true, true)));
+    }
+}

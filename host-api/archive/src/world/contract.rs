@@ -1,0 +1,113 @@
+//! The contract's interfaces, as a component's are read.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use periapt_host_api::imports::HANDLER_EXPORT;
+use wasmparser::{
+    component_types::{ComponentAnyTypeId, ComponentEntityType, ComponentInstanceTypeId},
+    types::Types,
+};
+use wit_parser::Resolve;
+
+use super::{WIT, WorldError, decoded::Decoded, signature::Signature, told};
+
+/// By interface: each function's signature, with all types written out.
+pub(super) struct Contract {
+    interfaces: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Contract {
+    /// The contract of this program.
+    pub(super) fn get() -> Result<&'static Self, WorldError> {
+        static CONTRACT: OnceLock<Result<Contract, String>> = OnceLock::new();
+        CONTRACT.get_or_init(Self::read).as_ref().map_err(|error| WorldError::Contract(error.clone()))
+    }
+
+    /// Reads it through its binary form, so that both sides of a comparison are written by the same code.
+    fn read() -> Result<Self, String> {
+        let mut resolve = Resolve::default();
+        let package = resolve.push_str("charm.wit", WIT).map_err(|error| format!("{error:#}"))?;
+        let binary = wit_component::encode(&resolve, package).map_err(|error| format!("{error:#}"))?;
+        let Decoded { types, exports, .. } = Decoded::read(&binary).map_err(|error| error.to_string())?;
+        let mut interfaces = BTreeMap::new();
+        for name in exports.keys() {
+            // Each is a component's type that exports the one interface, or a world.
+            let Some(ComponentEntityType::Type { created: ComponentAnyTypeId::Component(id), .. }) =
+                types.component_item_for_export(name).map(|item| item.ty)
+            else {
+                continue;
+            };
+            for (name, item) in &types[id].exports {
+                if let ComponentEntityType::Instance(id) = item.ty {
+                    let signatures = functions(&types, id);
+                    interfaces.insert(name.clone(), signatures.map(|(name, of)| (name, of())).collect());
+                }
+            }
+        }
+        Ok(Self { interfaces })
+    }
+
+    /// Each function that a component names must be the contract's; it may leave functions out.
+    pub(super) fn check(
+        &self,
+        found: &Types,
+        name: &str,
+        id: ComponentInstanceTypeId,
+    ) -> Result<(), WorldError> {
+        let Some(expected) = self.interfaces.get(name) else {
+            return Err(WorldError::Contract(format!("{name} is offered and not described")));
+        };
+        let mut count = 0_usize;
+        // One by one, and no further than the first that differs: a stranger's may be very many.
+        for (function, signature) in functions(found, id) {
+            count += 1;
+            let wanted = expected.get(&function).map_or("nothing of that name", String::as_str);
+            let signature = signature();
+            if wanted != signature {
+                return Err(WorldError::Mismatch {
+                    name: format!("{name} {}", told(&function)),
+                    expected: wanted.to_owned(),
+                    found: signature,
+                });
+            }
+        }
+        match name == HANDLER_EXPORT && count == 0 {
+            true => Err(WorldError::NoHandler(vec![format!("{name}, without its function `handle`")])),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An interface's functions by name, with what writes their signatures.
+fn functions(
+    types: &Types,
+    id: ComponentInstanceTypeId,
+) -> impl Iterator<Item = (String, impl Fn() -> String)> {
+    types[id].exports.iter().filter_map(move |(name, item)| match item.ty {
+        ComponentEntityType::Func(id) => Some((name.clone(), move || Signature::of(types, &types[id]))),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::signature::LONGEST, *};
+
+    #[test]
+    fn the_contracts_signatures_are_written_whole() {
+        let contract = Contract::read().unwrap();
+        let longest = contract.interfaces.values().flat_map(BTreeMap::values).map(String::len).max();
+        assert!(longest.is_some_and(|longest| longest * 2 <= LONGEST), "{longest:?}");
+    }
+
+    #[test]
+    fn each_interface_of_the_contract_is_there_with_its_functions() {
+        let contract = Contract::read().unwrap();
+        for (interface, function) in [("handler", "handle"), ("leadership", "is-leader"), ("state", "get")] {
+            let functions = contract.interfaces.get(&format!("periapt:charm/{interface}@0.1.0"));
+            assert!(functions.is_some_and(|functions| functions.contains_key(function)), "{interface}");
+        }
+        let leader = &contract.interfaces["periapt:charm/leadership@0.1.0"]["is-leader"];
+        assert!(leader.starts_with("func() -> result<bool, variant { "), "{leader}");
+    }
+}
