@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, clock::BootTime, fence, options::Options};
+use crate::{backoff::Backoff, clock::BootTime, options::Options};
 
 mod calls;
 mod charms;
@@ -193,7 +193,7 @@ impl Agent {
 
 /// Says what this host does not offer of the fence around runners and compile helpers.
 fn tell_of_gaps() {
-    match fence::gaps() {
+    match periapt_helper::gaps() {
         Ok(gaps) => {
             for gap in gaps {
                 tracing::warn!(

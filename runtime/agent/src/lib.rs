@@ -8,7 +8,6 @@
 
 mod backoff;
 mod clock;
-mod fence;
 mod helper;
 mod host;
 mod keeper;
@@ -16,7 +15,7 @@ mod options;
 mod protocol;
 mod runner;
 
-pub use helper::{HelperError, run_compile_helper};
+pub use helper::run_compile_helper;
 pub use keeper::{Agent, AgentError, AgentState, DirectoryError, Handle};
 pub use options::{CompileLimits, HookPlaces, Options, Program};
 pub use protocol::LinkError;

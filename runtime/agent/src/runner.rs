@@ -2,6 +2,7 @@
 
 use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
 
+use periapt_helper::{Fence, RunnerPlaces};
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
@@ -18,7 +19,6 @@ use tokio::{
 
 use crate::{
     backoff::Backoff,
-    fence::{Fence, RunnerPlaces},
     protocol::{
         Call, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, LinkError, Start, ToKeeper,
         ToRunner, split,

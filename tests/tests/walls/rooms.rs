@@ -14,6 +14,7 @@ pub(crate) struct Room {
 pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-helper", arrows: &[] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
     Room { name: "periapt-pack", arrows: &[] },
     Room { name: "periapt-python", arrows: &["periapt-archive"] },
@@ -22,7 +23,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
     Room {
         name: "periapt-agent",
-        arrows: &["periapt-sandbox", "periapt-uniter", "periapt-client", "periapt-archive"],
+        arrows: &["periapt-sandbox", "periapt-uniter", "periapt-client", "periapt-archive", "periapt-helper"],
     },
     Room {
         name: "periapt-lab",
@@ -35,7 +36,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-blobs", arrows: &["periapt-store"] },
     Room {
         name: "periapt-controller",
-        arrows: &["periapt-store-rocksdb", "periapt-blobs", "periapt-archive"],
+        arrows: &["periapt-store-rocksdb", "periapt-blobs", "periapt-archive", "periapt-helper"],
     },
     Room {
         name: "periapt",

@@ -6,6 +6,7 @@
 use std::{io, os::fd::OwnedFd, process::Stdio, time::Duration};
 
 use futures_util::future::BoxFuture;
+use periapt_helper::RunnerPlaces;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     net::UnixStream,
@@ -14,7 +15,7 @@ use tokio::{
 };
 
 use super::directories::private_directory;
-use crate::{fence::RunnerPlaces, options::Program};
+use crate::options::Program;
 
 /// How long a process that was told to end, or that closed its socket, may take to be gone before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -44,13 +45,7 @@ pub(crate) trait Launch: Send + Sync + 'static {
 
 /// Sees to it that no descriptor which this process was given at its own start passes on to runners and helpers.
 pub(crate) fn keep_descriptors() {
-    #[expect(unsafe_code, reason = "it sets a flag on descriptors, closes none, and touches no memory")]
-    let result = unsafe {
-        // From the first after the standard three to the last; those that are made later have the flag already.
-        libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int)
-    };
-    if result != 0 {
-        let error = io::Error::last_os_error();
+    if let Err(error) = periapt_helper::keep_descriptors() {
         tracing::warn!(%error, "inherited descriptors pass on to runners");
     }
 }

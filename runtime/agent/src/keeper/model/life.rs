@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
     Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::FrameLine,
 };
@@ -13,7 +14,6 @@ use tokio::{
 
 use super::{Ending, ModelKeeper};
 use crate::{
-    fence::RunnerPlaces,
     keeper::{
         calls::{About, Calls, Settled, incarnation},
         controller::Controller,

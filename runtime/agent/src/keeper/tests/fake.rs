@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
+use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
     CharmDigest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
@@ -31,7 +32,6 @@ use uuid::Uuid;
 
 use crate::{
     clock::BootTime,
-    fence::RunnerPlaces,
     helper::Part,
     keeper::{
         charms::Charms,

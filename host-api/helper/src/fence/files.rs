@@ -45,7 +45,7 @@ pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
 fn restrict(fence: Fence<'_>) -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default();
     let rules = match fence {
-        Fence::CompileHelper => rules,
+        Fence::Helper => rules,
         // Before Linux 5.19 whoever is fenced in can rename nothing from one directory to another, which hooks may do
         // in their storage: there is no fence rather than another kind of storage.
         Fence::Runner(_) => rules

@@ -76,9 +76,9 @@ fn maps_code() -> bool {
 }
 
 #[test]
-fn a_compile_helper_reaches_nothing_but_what_is_open() {
+fn a_helper_reaches_nothing_but_what_is_open() {
     let (mut reader, mut writer) = io::pipe().unwrap();
-    let heard = behind(Fence::CompileHelper, || {
+    let heard = behind(Fence::Helper, || {
         assert_none(escapes());
         assert!(!maps_code(), "a compiler that runs what it compiled");
         // It does what it is there for.
@@ -148,7 +148,7 @@ fn each_part_holds_where_the_other_is_not_offered() {
             fs::read(root.path().join("artefact.key")).unwrap();
         });
         scope.spawn(|| {
-            calls::confine(Fence::CompileHelper).unwrap();
+            calls::confine(Fence::Helper).unwrap();
             fs::read(root.path().join("artefact.key")).unwrap_err();
         });
     });

@@ -140,7 +140,7 @@ pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
 fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = conditional()?;
     let always = match fence {
-        Fence::CompileHelper => {
+        Fence::Helper => {
             rules.extend(no_code()?);
             [COMMON, &[], &[]]
         }

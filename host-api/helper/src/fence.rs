@@ -1,5 +1,5 @@
-//! The operating system's fence around the two processes that come near strangers' code: the compile helper, which reads
-//! it, and the runner, which runs it (`docs/decisions/0020-*`).
+//! The operating system's fence around the processes that come near strangers' code: helpers, which read it, and the
+//! runner, which runs it (`docs/decisions/0020-*`).
 //!
 //! The engine keeps a guest in its place. This is for the day on which the engine has a defect and a guest commands its
 //! process: what that reaches then is what it was handed, and nothing else of the host.
@@ -22,9 +22,9 @@ mod tests;
 
 /// Whose fence it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fence<'a> {
+pub enum Fence<'a> {
     /// It computes, reads and writes what is open, and starts threads.
-    CompileHelper,
+    Helper,
     /// It opens files in some directories as well, and maps code.
     Runner(&'a RunnerPlaces),
 }
@@ -32,20 +32,20 @@ pub(crate) enum Fence<'a> {
 /// The directories that a runner works in; its last argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct RunnerPlaces {
+pub struct RunnerPlaces {
     /// Charms' files, to be read.
-    pub(crate) charms: PathBuf,
+    pub charms: PathBuf,
     /// The storage of its model's units. It is there before the runner is.
-    pub(crate) storage: PathBuf,
+    pub storage: PathBuf,
 }
 
 /// A part of the fence that this host does not offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Gap {
+pub struct Gap {
     /// What is not fenced.
-    pub(crate) part: &'static str,
+    pub part: &'static str,
     /// Why not.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl fmt::Display for Gap {
@@ -56,7 +56,7 @@ impl fmt::Display for Gap {
 
 impl RunnerPlaces {
     /// As the argument.
-    pub(crate) fn to_argument(&self) -> String {
+    pub fn to_argument(&self) -> String {
         // Paths that are no text have no JSON form; without one the runner says that it got none.
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl RunnerPlaces {
 
 impl Fence<'_> {
     /// Raises it around this thread, as far as the host offers it.
-    pub(crate) fn raise(self) -> Vec<Gap> {
+    pub fn raise(self) -> Vec<Gap> {
         // A library looks up once where the kernel's clock is, in a file that is out of reach afterwards.
         let _ = clock_gettime(ClockId::Monotonic);
         let parts = [
@@ -82,7 +82,7 @@ impl Fence<'_> {
     /// Takes away what the agent's user may do beyond its own files, if it is the superuser.
     fn without_privileges(self) -> Result<(), String> {
         let kept = match self {
-            Self::CompileHelper => CapabilitySet::empty(),
+            Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in somebody else's home.
             Self::Runner(_) => CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH,
         };
@@ -100,8 +100,8 @@ impl Fence<'_> {
 }
 
 /// What this host does not offer, found out by raising a fence around a thread that ends.
-pub(crate) fn gaps() -> io::Result<Vec<Gap>> {
+pub fn gaps() -> io::Result<Vec<Gap>> {
     let thread = std::thread::Builder::new().name("fence".to_owned());
-    let raised = thread.spawn(|| Fence::CompileHelper.raise())?;
+    let raised = thread.spawn(|| Fence::Helper.raise())?;
     raised.join().map_err(|_| io::Error::other("the thread that tried it ended"))
 }

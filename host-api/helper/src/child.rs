@@ -1,0 +1,118 @@
+//! The helper's own side: what a program runs when it was started as one.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    process::ExitCode,
+};
+
+use rustix::process::{Pid, Signal};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    fence::Fence,
+    limits::{Limits, Order},
+};
+
+/// The exit code of a helper that refuses its input: the input is to blame.
+pub(crate) const REFUSED: u8 = 1;
+/// The exit code of a helper that could not begin, or not hand out what it made: the host is to blame. It is the
+/// command line's, too, for words that make no sense.
+pub(crate) const UNUSABLE: u8 = 2;
+
+/// Why a helper did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The input is to blame: the same again does no better.
+    #[error("{0}")]
+    Refused(String),
+    /// This host is.
+    #[error("{0}")]
+    Host(String),
+}
+
+/// What a program runs when it is started as a helper. `order` is its last argument.
+///
+/// The process has no descriptors but the standard three, and an environment that its keeper chose. Before it reads a
+/// byte it raises its fence, behind which it can open nothing. The exit code says whether standard output holds what it
+/// made; else standard error says why not, in one line.
+pub fn run_helper<W: DeserializeOwned>(
+    order: &str,
+    work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
+) -> ExitCode {
+    let fault = match run(order, work) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(fault) => fault,
+    };
+    // Nobody reads it: then nobody needs it.
+    let _ = writeln!(io::stderr(), "{fault}");
+    ExitCode::from(match fault {
+        Fault::Refused(_) => REFUSED,
+        Fault::Host(_) => UNUSABLE,
+    })
+}
+
+fn run<W: DeserializeOwned>(
+    order: &str,
+    work: impl FnOnce(W, Vec<u8>) -> Result<Vec<u8>, Fault>,
+) -> Result<(), Fault> {
+    let order: Order<W> = serde_json::from_str(order)
+        .map_err(|error| Fault::Host(format!("the last argument must be an order for a helper: {error}")))?;
+    end_with(order.keeper)?;
+    order.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
+    // What this host does not offer the keeper has told when it started.
+    let _ = Fence::Helper.raise();
+    let input = read(&order.limits)?;
+    let output = work(order.work, input)?;
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(&output)
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Fault::Host(format!("cannot write what was made: {error}")))
+}
+
+fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
+    let mut input = Vec::new();
+    // One byte more than may be shows that there is too much.
+    io::stdin()
+        .lock()
+        .take(limits.input.saturating_add(1))
+        .read_to_end(&mut input)
+        .map_err(|error| Fault::Host(format!("cannot read the input: {error}")))?;
+    match input.len() as u64 > limits.input {
+        true => Err(Fault::Refused(format!("it is larger than {} bytes", limits.input))),
+        false => Ok(input),
+    }
+}
+
+/// Sees to it that this process ends with its keeper, whenever that does.
+fn end_with(keeper: u32) -> Result<(), Fault> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Fault::Host(format!("cannot be made to end with its keeper: {error}")))?;
+    // The keeper may have been gone before that: then somebody else is the parent by now, for whose end nobody waits.
+    require_parent(keeper, rustix::process::getppid())
+}
+
+fn require_parent(keeper: u32, parent: Option<Pid>) -> Result<(), Fault> {
+    let parent = parent.and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
+    match parent == Some(keeper) {
+        true => Ok(()),
+        false => Err(Fault::Host("the keeper that started it is gone".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getpid, getppid};
+
+    use super::*;
+
+    #[test]
+    fn a_helper_whose_keeper_is_gone_does_nothing() {
+        let own = std::process::id();
+        require_parent(own, Some(getpid())).unwrap();
+        for other in [getppid(), None] {
+            let fault = require_parent(own, other).unwrap_err();
+            assert!(matches!(&fault, Fault::Host(text) if text.contains("is gone")), "{fault}");
+        }
+    }
+}
