@@ -2,7 +2,7 @@
 
 mod environment;
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use clap::Args;
 use periapt_client::{Client, Identity, Options};
@@ -188,9 +188,12 @@ impl Model {
     }
 }
 
+/// How long a command waits for a controller that has too much to do: longer than many uploads at once take to be checked.
+const BUSY_PATIENCE: Duration = Duration::from_secs(180);
+
 /// A client of the controller at a URL.
 pub(crate) fn client(url: &str) -> Result<Client> {
-    Ok(Client::new(Options::new(url, Identity::Local))?)
+    Ok(Client::new(Options::new(url, Identity::Local).with_busy_patience(BUSY_PATIENCE))?)
 }
 
 /// No such controller.

@@ -20,7 +20,7 @@ mod service;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use commands::agent::Agent;
+use commands::{agent::Agent, controller::Controller};
 use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
@@ -47,10 +47,13 @@ fn main() -> ExitCode {
         }
     };
     logging::start(&cli);
-    // An agent's own processes: what they are is said by their arguments, and they make their own runtimes.
+    // An agent's and a controller's own processes: what they are is said by their arguments, and they make their own runtimes.
     match &cli.command {
         Command::Agent(Agent::Runner { places }) => return periapt_agent::run_runner(places),
-        Command::Agent(Agent::CompileHelper { limits }) => return periapt_agent::run_compile_helper(limits),
+        Command::Agent(Agent::CompileHelper { order }) => return periapt_agent::run_compile_helper(order),
+        Command::Controller(Controller::CheckCharm { order }) => {
+            return periapt_controller::run_check_helper(order);
+        }
         _ => {}
     }
     match run(cli) {

@@ -6,6 +6,13 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use periapt_helper::Program;
+
+/// How a controller in a test's own process has charms checked: by the binary.
+pub fn check_helper() -> anyhow::Result<Program> {
+    let arguments = vec!["controller".into(), "check-charm".into()];
+    Ok(Program { path: binary()?, arguments, environment: Vec::new() })
+}
 
 /// The `periapt` binary of this build: `PERIAPT_BINARY`, or beside the test's own executable, where one call of
 /// cargo builds both (`tools/test`).

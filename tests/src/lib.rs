@@ -5,6 +5,6 @@ mod binary;
 mod installation;
 mod packed;
 
-pub use binary::binary;
+pub use binary::{binary, check_helper};
 pub use installation::{Done, Installation, Running, signal};
 pub use packed::{module, packed, packed_changed, packed_edition};

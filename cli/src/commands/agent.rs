@@ -25,8 +25,8 @@ pub(crate) enum Agent {
     /// An agent's process that compiles one component: started by an agent
     #[command(hide = true)]
     CompileHelper {
-        /// Its limits.
-        limits: String,
+        /// Its order.
+        order: String,
     },
 }
 

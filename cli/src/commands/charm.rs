@@ -67,13 +67,16 @@ impl Charm {
         }
         let progress = progress(self.archive.len() as u64, &self.inspected.meta.name);
         let bar = progress.clone();
-        let mut rest = self.archive.clone();
-        let pieces = std::iter::from_fn(move || {
-            let piece = rest.split_to(rest.len().min(PIECE));
-            bar.inc(piece.len() as u64);
-            (!piece.is_empty()).then_some(Ok(piece))
-        });
-        let uploaded = client.upload_charm_stream(&digest, stream::iter(pieces)).await;
+        let pieces = move || {
+            bar.set_position(0);
+            let (mut rest, bar) = (self.archive.clone(), bar.clone());
+            stream::iter(std::iter::from_fn(move || {
+                let piece = rest.split_to(rest.len().min(PIECE));
+                bar.inc(piece.len() as u64);
+                (!piece.is_empty()).then_some(Ok(piece))
+            }))
+        };
+        let uploaded = client.upload_charm_stream(&digest, pieces).await;
         progress.finish_and_clear();
         Ok(uploaded?.digest)
     }

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use periapt_controller::Options;
+use periapt_controller::{Options, Program};
 
 use crate::{
     context::Context,
@@ -19,6 +19,12 @@ pub(crate) enum Controller {
     Run(Run),
     Start(Start),
     Stop(Stop),
+    /// A controller's process that checks one charm: started by a controller
+    #[command(hide = true)]
+    CheckCharm {
+        /// Its order.
+        order: String,
+    },
 }
 
 /// Run a controller in the foreground
@@ -73,6 +79,8 @@ impl Controller {
             Self::Run(run) => run.run().await,
             Self::Start(start) => start.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
+            // `main` has started it, before there was a runtime.
+            Self::CheckCharm { .. } => Err(Failure::new("started by a controller only")),
         }
     }
 }
@@ -88,8 +96,8 @@ impl Run {
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
         let engine = periapt_sandbox::engine_version();
-        let options =
-            Options::in_directory(self.name.as_str(), &data, self.listen, engine).map_err(with_source)?;
+        let options = Options::in_directory(self.name.as_str(), &data, self.listen, engine, check_helper())
+            .map_err(with_source)?;
         let cancel = cancelled_by_signal()?;
         let service = options.build().await.map_err(with_source)?;
         let mut handle = service.handle();
@@ -100,6 +108,16 @@ impl Run {
             }
         });
         service.run(cancel).await.map_err(with_source)
+    }
+}
+
+/// How the controller starts its helpers: this program again, also when its file was replaced meanwhile, with nothing of
+/// this one's environment.
+fn check_helper() -> Program {
+    Program {
+        path: "/proc/self/exe".into(),
+        arguments: vec!["controller".into(), "check-charm".into()],
+        environment: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! for ever; it lies in an `object_store`, a local directory by default.
 
 mod incoming;
+mod spool;
 
 use std::{ops::Range, path::Path, sync::Arc};
 
@@ -14,6 +15,7 @@ use object_store::{
 use periapt_host_api::CharmDigest;
 
 pub use incoming::Incoming;
+pub use spool::{Spool, Spooled};
 
 /// Why a blob could not be kept or handed out.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,9 @@ pub enum BlobError {
         /// How large it is.
         size: u64,
     },
+    /// Content cannot be held until it is known to be wanted.
+    #[error("what is uploaded cannot be held: {0}")]
+    Spool(#[source] std::io::Error),
     /// The object store failed.
     #[error("the blob store failed: {0}")]
     Store(#[source] object_store::Error),

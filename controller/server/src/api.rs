@@ -21,8 +21,10 @@ mod routes;
 mod secrets;
 mod serve;
 mod streams;
+mod uploads;
 
 pub use openapi::openapi;
 pub(crate) use places::Places;
 pub(crate) use routes::router;
 pub(crate) use serve::{Patience, serve};
+pub(crate) use uploads::{Bounds, Uploads};

@@ -15,7 +15,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::Places,
+    api::{Places, Uploads},
+    check::Checks,
     clock::Clock,
     commands::Commands,
     presence::Presence,
@@ -25,12 +26,6 @@ use crate::{
     upkeep::{Growth, shelf::Shelf},
     watch::Watches,
 };
-
-/// How many archives may be on their way in at a time; each is held in memory until it was checked.
-pub(crate) const UPLOADS: usize = 2;
-
-/// How many resources may be on their way in at a time; of each, a part is held in memory.
-pub(crate) const RESOURCE_UPLOADS: usize = 4;
 
 /// How many other bodies are read at a time: with the largest that is taken it bounds what clients can make the
 /// controller hold, however many streams they open.
@@ -56,8 +51,9 @@ pub(crate) struct Shared {
     pub(crate) presence: Presence,
     pub(crate) watches: Watches,
     pub(crate) places: Places,
-    pub(crate) uploads: Arc<Semaphore>,
-    pub(crate) resource_uploads: Arc<Semaphore>,
+    pub(crate) charm_uploads: Uploads,
+    pub(crate) resource_uploads: Uploads,
+    pub(crate) checks: Checks,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,
     /// Ends all streams.

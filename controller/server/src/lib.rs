@@ -5,6 +5,7 @@
 //! [`Service::run`] serves until it is told to stop.
 
 mod api;
+mod check;
 mod clock;
 mod commands;
 mod engine;
@@ -24,7 +25,9 @@ mod workers;
 mod writer;
 
 pub use api::openapi;
+pub use check::run_check_helper;
 pub use clock::{Chance, Clock, SystemChance, SystemClock};
 pub use options::{OpenStore, Options};
+pub use periapt_helper::Program;
 pub use seal::SealKey;
 pub use service::{BuildError, Handle, RunError, Service};

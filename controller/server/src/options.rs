@@ -11,6 +11,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_blobs::{BlobError, Blobs};
+use periapt_helper::Program;
 use periapt_host_api::StoreId;
 use periapt_store::{Store, StoreError};
 use periapt_store_rocksdb::RocksStore;
@@ -32,6 +33,8 @@ pub struct Options {
     pub store: Arc<dyn OpenStore>,
     /// Where charm archives and the content of resources lie.
     pub blobs: Blobs,
+    /// Checks what is uploaded as a charm: a program that calls [`run_check_helper`](crate::run_check_helper).
+    pub check_helper: Program,
     /// What secrets are kept under; whoever loses it loses them.
     pub seal: SealKey,
     /// Its clocks.
@@ -57,6 +60,7 @@ impl Options {
         directory: &Path,
         listen: SocketAddr,
         engine: impl Into<String>,
+        check_helper: Program,
     ) -> Result<Self, BlobError> {
         // Settings and journals lie in it, which are for nobody else on this machine.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
@@ -73,6 +77,7 @@ impl Options {
             engine: engine.into(),
             store: Arc::new(store),
             blobs,
+            check_helper,
             seal,
             clock: Arc::new(SystemClock::default()),
             chance,
@@ -115,7 +120,8 @@ mod tests {
     fn nobody_else_can_look_into_a_new_controllers_directory() {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("controller");
-        Options::in_directory("c", &directory, ([127, 0, 0, 1], 0).into(), "engine").unwrap();
+        let helper = Program { path: "/nonexistent".into(), arguments: vec![], environment: vec![] };
+        Options::in_directory("c", &directory, ([127, 0, 0, 1], 0).into(), "engine", helper).unwrap();
         assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
+    check::Checks,
     commands::Commands,
-    engine::{BODIES, Engine, RESOURCE_UPLOADS, Shared, UPLOADS},
+    engine::{BODIES, Engine, Shared},
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
@@ -105,6 +106,7 @@ impl Options {
     /// # Errors
     /// [`BuildError`]; [`StoreError::InUse`] if another controller has the store.
     pub async fn build(self) -> Result<Service, BuildError> {
+        guard_helpers();
         let (store, first) = writer::load(&*self.store, &*self.clock).await?;
         // The store is open: this is the one controller of this directory.
         self.blobs.sweep().await?;
@@ -129,8 +131,9 @@ impl Options {
             presence: Presence::default(),
             watches: Watches::default(),
             places: api::Places::default(),
-            uploads: Arc::new(Semaphore::new(UPLOADS)),
-            resource_uploads: Arc::new(Semaphore::new(RESOURCE_UPLOADS)),
+            charm_uploads: api::Uploads::new(api::Bounds::CHARMS),
+            resource_uploads: api::Uploads::new(api::Bounds::RESOURCES),
+            checks: Checks::new(self.check_helper),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,
             stop: handle.stop.child_token(),
@@ -187,6 +190,22 @@ impl Service {
             Ok(()) => result,
             Err(_) => Err(RunError::PartEnded),
         }
+    }
+}
+
+/// Keeps what this process has open from its helpers, and says what this host does not offer of the fence around them.
+fn guard_helpers() {
+    if let Err(error) = periapt_helper::keep_descriptors() {
+        tracing::warn!(%error, "inherited descriptors pass on to helpers");
+    }
+    match periapt_helper::gaps() {
+        Ok(gaps) => {
+            for gap in gaps {
+                let (part, reason) = (gap.part, gap.reason);
+                tracing::warn!(part, reason, "charms are checked without a part of the system's fence");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "it is not known what fence this host offers"),
     }
 }
 

@@ -168,7 +168,7 @@ fn authority_of(url: &str) -> std::result::Result<Authority, String> {
 
 /// Between half of a pause and the whole of it, so that many clients of a controller that restarts do not come
 /// back at one moment.
-fn jittered(pause: Duration) -> Duration {
+pub(crate) fn jittered(pause: Duration) -> Duration {
     let chance = RandomState::new().hash_one(0_u8) % 1_000;
     pause.mul_f64(0.5 + chance as f64 / 2_000.0)
 }

@@ -11,6 +11,7 @@ mod error;
 mod ndjson;
 mod options;
 mod request;
+mod retry;
 
 pub use connection::Client;
 pub use error::ClientError;

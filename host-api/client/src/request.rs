@@ -14,6 +14,7 @@ use crate::{
     connection::Body,
     error::chain,
     ndjson::{self, NdJson},
+    retry::{self, Retry, is_busy},
 };
 
 /// The largest answer that is read as one value.
@@ -30,7 +31,24 @@ pub(crate) struct Call<'a> {
     path: String,
     query: Vec<(&'static str, String)>,
     headers: HeaderMap,
-    body: Body,
+    content: Content<'a>,
+}
+
+/// What a request carries. It may be sent again.
+pub(crate) enum Content<'a> {
+    /// Bytes that are there as a whole.
+    Whole(Bytes),
+    /// What is made anew for each time that it is sent.
+    Made(Box<dyn Fn() -> Body + Send + Sync + 'a>),
+}
+
+impl Content<'_> {
+    fn body(&self) -> Body {
+        match self {
+            Self::Whole(bytes) => Full::new(bytes.clone()).map_err(|never| match never {}).boxed_unsync(),
+            Self::Made(make) => make(),
+        }
+    }
 }
 
 impl Client {
@@ -42,7 +60,7 @@ impl Client {
             path: path.into(),
             query: Vec::new(),
             headers: HeaderMap::new(),
-            body: empty(),
+            content: Content::Whole(Bytes::new()),
         }
     }
 
@@ -51,7 +69,7 @@ impl Client {
     }
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// Adds to the query, escaped.
     pub(crate) fn query(mut self, key: &'static str, value: impl ToString) -> Self {
         self.query.push((key, value.to_string()));
@@ -66,12 +84,12 @@ impl Call<'_> {
     pub(crate) fn json(mut self, value: &impl Serialize) -> Result<Self> {
         let text = serde_json::to_vec(value)
             .map_err(|error| self.client.protocol(format!("the request cannot be written: {error}")))?;
-        self.body = full(text.into());
+        self.content = Content::Whole(text.into());
         Ok(self.header(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json")))
     }
 
-    pub(crate) fn body(mut self, body: Body) -> Self {
-        self.body = body;
+    pub(crate) fn content(mut self, content: Content<'a>) -> Self {
+        self.content = content;
         self
     }
 
@@ -105,20 +123,35 @@ impl Call<'_> {
         self.exchange(within).await
     }
 
-    /// Connects, however long the options allow, and sends; the time counts from then. A response that is no
-    /// success becomes the refusal that it carries.
+    /// Sends it until a controller answers that is not too busy, as long as the options allow. The time counts for each
+    /// attempt.
     async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
+        let mut retry = Retry::new(self.client.options().busy_patience);
+        loop {
+            let response = self.attempt(within).await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            let asked = retry::asked_for(response.headers());
+            let error = refused(self.client, response, self.method == Method::HEAD).await;
+            if !is_busy(&error) || !retry.next(asked).await {
+                return Err(error);
+            }
+            tracing::info!(%error, "the controller is busy; sending it again");
+        }
+    }
+
+    /// Connects, however long the options allow, and sends; the time counts from then.
+    async fn attempt(&self, within: Duration) -> Result<Response<Incoming>> {
         let client = self.client;
         let may_have_happened = !self.method.is_safe();
-        let is_head = self.method == Method::HEAD;
-        let mut request = self.into_request()?;
+        let mut request = self.request()?;
         let mut broken = None;
         for _ in 0..=MAX_RECONNECTS {
             let mut lane = client.lane(broken).await?;
             let sent = tokio::time::timeout(within, lane.sender.try_send_request(request)).await;
             match sent.map_err(|_| too_late(client, may_have_happened))? {
-                Ok(response) if response.status().is_success() => return Ok(response),
-                Ok(response) => return Err(refused(client, response, is_head).await),
+                Ok(response) => return Ok(response),
                 Err(mut error) => match error.take_message() {
                     // It never left: the connection was dead already.
                     Some(unsent) => {
@@ -132,8 +165,8 @@ impl Call<'_> {
         Err(client.unreachable("its connections break as soon as they are made", false))
     }
 
-    fn into_request(self) -> Result<Request<Body>> {
-        let mut target = self.path;
+    fn request(&self) -> Result<Request<Body>> {
+        let mut target = self.path.clone();
         for (index, (key, value)) in self.query.iter().enumerate() {
             target.push(if index == 0 { '?' } else { '&' });
             target.push_str(key);
@@ -148,26 +181,16 @@ impl Call<'_> {
             .path_and_query(target)
             .build()
             .map_err(cannot)?;
-        let mut builder = Request::builder().method(self.method).uri(uri);
+        let mut builder = Request::builder().method(self.method.clone()).uri(uri);
         builder = match &self.client.options().identity {
             Identity::Local => builder,
             Identity::User(name) => builder.header(agent::header::USER, name.as_str()),
             Identity::Agent(name) => builder.header(agent::header::AGENT, name.as_str()),
         };
-        let mut request = builder.body(self.body).map_err(cannot)?;
-        request.headers_mut().extend(self.headers);
+        let mut request = builder.body(self.content.body()).map_err(cannot)?;
+        request.headers_mut().extend(self.headers.clone());
         Ok(request)
     }
-}
-
-/// No body.
-pub(crate) fn empty() -> Body {
-    full(Bytes::new())
-}
-
-/// A body that is there as a whole.
-pub(crate) fn full(bytes: Bytes) -> Body {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
 fn too_late(client: &Client, may_have_happened: bool) -> ClientError {

@@ -63,6 +63,10 @@ fn run<W: DeserializeOwned>(
     let _ = Fence::Helper.raise();
     let input = read(&order.limits)?;
     let output = work(order.work, input)?;
+    if output.len() as u64 > order.limits.output {
+        let text = format!("what is made of it has more than {} bytes", order.limits.output);
+        return Err(Fault::Refused(text));
+    }
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(&output)
@@ -79,7 +83,7 @@ fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
         .read_to_end(&mut input)
         .map_err(|error| Fault::Host(format!("cannot read the input: {error}")))?;
     match input.len() as u64 > limits.input {
-        true => Err(Fault::Refused(format!("it is larger than {} bytes", limits.input))),
+        true => Err(Fault::Refused(format!("the input is larger than {} bytes", limits.input))),
         false => Ok(input),
     }
 }

@@ -1,7 +1,15 @@
 //! The keeper's side: starting a helper, and what becomes of it.
 
-use std::{ffi::OsString, fs::File, io, path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read as _, Seek as _},
+    path::PathBuf,
+    process::Stdio,
+    time::Duration,
+};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde::Serialize;
 use tokio::{io::AsyncReadExt as _, process::Command, time::timeout};
 
@@ -98,6 +106,27 @@ impl Program {
         // A panic's words, for whoever looks for the defect.
         tracing::debug!(%status, said = message, "a helper died");
         Err(Failure::Died(status.to_string()))
+    }
+}
+
+impl Program {
+    /// Has a helper make a little of a file's content: answers what it made.
+    ///
+    /// # Errors
+    /// [`Failure`]
+    pub async fn run_in_memory<W: Serialize>(
+        &self,
+        work: W,
+        limits: Limits,
+        input: File,
+    ) -> Result<Vec<u8>, Failure> {
+        let memory = memfd_create("output", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
+        let mut output = File::from(memory);
+        self.run(work, limits, input, output.try_clone()?).await?;
+        output.rewind()?;
+        let mut made = Vec::new();
+        output.take(limits.output).read_to_end(&mut made)?;
+        Ok(made)
     }
 }
 

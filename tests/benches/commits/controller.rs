@@ -35,7 +35,13 @@ pub(crate) struct Controller {
 impl Controller {
     pub(crate) async fn start(place: &Path) -> anyhow::Result<Self> {
         let engine = periapt_sandbox::engine_version();
-        let mut options = Options::in_directory("bench", place, "127.0.0.1:0".parse()?, engine)?;
+        let mut options = Options::in_directory(
+            "bench",
+            place,
+            "127.0.0.1:0".parse()?,
+            engine,
+            periapt_tests::check_helper()?,
+        )?;
         let batches = Batches::default();
         options.store = Arc::new(Recorded { directory: place.join("store"), batches: batches.clone() });
         let service = options.build().await?;

@@ -3,9 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod archives;
+#[path = "../../../host-api/archive/tests/fuzz/changes.rs"]
+mod changes;
 mod commands;
+#[path = "../../../host-api/archive/tests/fuzz/components.rs"]
+mod components;
 mod databases;
 mod disks;
+mod door;
 #[path = "../../../controller/server/tests/it/file_system.rs"]
 mod file_system;
 mod scene;

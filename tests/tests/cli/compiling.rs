@@ -22,28 +22,31 @@ fn component() -> anyhow::Result<Vec<u8>> {
     Ok(Archive::read(HELLO)?.file(COMPONENT).context("a component")?.to_vec())
 }
 
-/// Limits under which any component of ours is compiled, this process being the keeper.
-fn limits() -> Value {
+/// An order with limits under which any component of ours is compiled, this process being the keeper.
+fn order() -> Value {
     json!({
-        "memory": 4_u64 << 30,
-        "cpu-seconds": 300,
-        "component": 16 << 20,
-        "output": 64 << 20,
-        "part": "component",
+        "work": "component",
+        "limits": {
+            "memory": 4_u64 << 30,
+            "cpu-seconds": 300,
+            "deadline": {"secs": 300, "nanos": 0},
+            "input": 16 << 20,
+            "output": 64 << 20,
+        },
         "keeper": std::process::id(),
     })
 }
 
-fn started(limits: &Value) -> anyhow::Result<Child> {
+fn started(order: &Value) -> anyhow::Result<Child> {
     let mut helper = Command::new(binary()?);
-    helper.args(["agent", "compile-helper", &limits.to_string()]).env_clear();
+    helper.args(["agent", "compile-helper", &order.to_string()]).env_clear();
     helper.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     helper.spawn().context("starting a helper")
 }
 
 /// What becomes of a component.
-fn compiled(limits: &Value, component: &[u8]) -> anyhow::Result<Output> {
-    let mut helper = started(limits)?;
+fn compiled(order: &Value, component: &[u8]) -> anyhow::Result<Output> {
+    let mut helper = started(order)?;
     let mut input = helper.stdin.take().context("its input")?;
     // It may end before it has read everything.
     let _ = input.write_all(component);
@@ -51,24 +54,23 @@ fn compiled(limits: &Value, component: &[u8]) -> anyhow::Result<Output> {
     Ok(helper.wait_with_output()?)
 }
 
-fn with(key: &str, value: impl Into<Value>) -> Value {
-    let mut limits = limits();
-    if let Some(limits) = limits.as_object_mut() {
-        limits.insert(key.to_owned(), value.into());
-    }
-    limits
+/// The same with something else in its place: `/limits/memory`.
+fn with(pointer: &str, value: impl Into<Value>) -> anyhow::Result<Value> {
+    let mut order = order();
+    *order.pointer_mut(pointer).context("a part of an order")? = value.into();
+    Ok(order)
 }
 
 /// What it said, of one that compiled nothing.
-fn refused(limits: &Value, component: &[u8]) -> anyhow::Result<String> {
-    let output = compiled(limits, component)?;
+fn refused(order: &Value, component: &[u8]) -> anyhow::Result<String> {
+    let output = compiled(order, component)?;
     ensure!(!output.status.success(), "it was compiled: {output:?}");
     Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
 fn within_its_limits_a_component_is_compiled() -> anyhow::Result<()> {
-    let output = compiled(&limits(), &component()?)?;
+    let output = compiled(&order(), &component()?)?;
     assert!(output.status.success() && output.stderr.is_empty(), "{:?}", output.stderr);
     assert!(output.stdout.len() > component()?.len(), "{} bytes of code", output.stdout.len());
     Ok(())
@@ -78,10 +80,10 @@ fn within_its_limits_a_component_is_compiled() -> anyhow::Result<()> {
 fn a_module_is_compiled_without_the_component_that_it_is_from() -> anyhow::Result<()> {
     // The smallest one: what says that it is a module, and of which version.
     let module = b"\0asm\x01\0\0\0";
-    let output = compiled(&with("part", "module"), module)?;
+    let output = compiled(&with("/work", "module")?, module)?;
     assert!(output.status.success() && !output.stdout.is_empty(), "{output:?}");
     for (part, other) in [("module", component()?.as_slice()), ("component", module)] {
-        let told = refused(&with("part", part), other)?;
+        let told = refused(&with("/work", part)?, other)?;
         assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
     }
     Ok(())
@@ -91,31 +93,25 @@ fn a_module_is_compiled_without_the_component_that_it_is_from() -> anyhow::Resul
 fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let component = component()?;
     // Too little memory to begin with: whatever becomes of the process, nothing is compiled.
-    assert!(!refused(&with("memory", 1 << 20), &component)?.is_empty());
+    assert!(!refused(&with("/limits/memory", 1 << 20)?, &component)?.is_empty());
     let short = component.len() as u64 - 1;
-    let told = refused(&with("component", short), &component)?;
-    assert_eq!(told, format!("the component is larger than {short} bytes\n"));
-    let told = refused(&with("keeper", 1), &component)?;
+    let told = refused(&with("/limits/input", short)?, &component)?;
+    assert_eq!(told, format!("the input is larger than {short} bytes\n"));
+    let told = refused(&with("/keeper", 1)?, &component)?;
     assert_eq!(told, "the keeper that started it is gone\n");
-    let told = refused(&limits(), b"no component")?;
+    let told = refused(&order(), b"no component")?;
     assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
     let told = refused(&json!({"memory": 1}), &component)?;
-    assert!(told.starts_with("the last argument must be the limits"), "{told}");
+    assert!(told.starts_with("the last argument must be an order"), "{told}");
     Ok(())
 }
 
 #[test]
-fn code_that_is_larger_than_it_may_be_is_cut_off_by_the_kernel() -> anyhow::Result<()> {
-    // A pipe has no size that counts: an agent has its helper write into a file.
-    let directory = tempfile::tempdir()?;
-    let file = directory.path().join("code");
-    let (input, output) = (directory.path().join("component"), fs::File::create(&file)?);
-    fs::write(&input, component()?)?;
-    let mut helper = Command::new(binary()?);
-    helper.args(["agent", "compile-helper", &with("output", 4096).to_string()]).env_clear();
-    helper.stdin(fs::File::open(&input)?).stdout(output).stderr(Stdio::null());
-    assert!(!helper.status()?.success());
-    assert_eq!(fs::metadata(&file)?.len(), 4096);
+fn code_that_is_larger_than_it_may_be_is_not_handed_out() -> anyhow::Result<()> {
+    let output = compiled(&with("/limits/output", 4096)?, &component()?)?;
+    assert!(!output.status.success() && output.stdout.is_empty(), "{} bytes", output.stdout.len());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told, "what is made of it has more than 4096 bytes\n");
     Ok(())
 }
 
@@ -132,7 +128,7 @@ fn fenced(pid: u32, privileges: u64) -> anyhow::Result<bool> {
 
 #[test]
 fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Result<()> {
-    let mut helper = started(&limits())?;
+    let mut helper = started(&order())?;
     let deadline = Instant::now() + UNTIL;
     // It waits for its component.
     while !fenced(helper.id(), 0)? {
@@ -164,10 +160,10 @@ fn runners_and_compile_helpers_stand_behind_the_systems_fence() -> anyhow::Resul
 /// Each is one of the kernel's, of which the compiler knows nothing.
 #[test]
 fn the_kernel_keeps_the_limits_before_a_byte_is_read() -> anyhow::Result<()> {
-    let mut limits = with("cpu-seconds", 7);
-    limits["memory"] = (1_u64 << 30).into();
-    limits["output"] = (3 << 20).into();
-    let mut helper = started(&limits)?;
+    let mut order = with("/limits/cpu-seconds", 7)?;
+    order["limits"]["memory"] = (1_u64 << 30).into();
+    order["limits"]["output"] = (3 << 20).into();
+    let mut helper = started(&order)?;
     let expected = [
         ("Max cpu time", "7"),
         ("Max data size", "1073741824"),

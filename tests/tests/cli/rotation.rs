@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use futures_util::future::BoxFuture;
 use periapt_controller::{Clock, Options, SystemClock};
 use periapt_host_api::Timestamp;
-use periapt_tests::{Installation, signal};
+use periapt_tests::{Installation, check_helper, signal};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +59,7 @@ impl Going {
         let runtime = Runtime::new()?;
         let deadline = Instant::now() + UNTIL;
         loop {
-            let mut options = Options::in_directory("local", &directory, address, "test")?;
+            let mut options = Options::in_directory("local", &directory, address, "test", check_helper()?)?;
             options.clock = Arc::new(Ahead { by, ..Ahead::default() });
             match runtime.block_on(options.build()) {
                 Ok(service) => {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{Read as _, Seek as _},
+    io::{self, Read as _, Seek as _},
     path::{Path, PathBuf},
 };
 
@@ -79,28 +79,42 @@ impl ResourceFile {
             tracing::info!(digest = %self.digest, "the controller has this content");
             return Ok(());
         }
-        let at = || format!("cannot read {}", self.path.display());
-        let mut file = self.file.try_clone().explain(at)?;
-        file.rewind().explain(at)?;
         let shown = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let progress = progress(self.size, &shown);
         let bar = progress.clone();
-        let pieces = std::iter::from_fn(move || {
-            let mut piece = vec![0; PIECE];
-            match file.read(&mut piece) {
-                Ok(0) => None,
-                Ok(read) => {
-                    bar.inc(read as u64);
-                    piece.truncate(read);
-                    Some(Ok(Bytes::from(piece)))
+        let pieces = move || {
+            bar.set_position(0);
+            let (bar, mut file) = (bar.clone(), self.from_beginning());
+            stream::iter(std::iter::from_fn(move || {
+                let mut piece = vec![0; PIECE];
+                match file
+                    .as_mut()
+                    .map_err(|error| error.kind().into())
+                    .and_then(|file| file.read(&mut piece))
+                {
+                    Ok(0) => None,
+                    Ok(read) => {
+                        bar.inc(read as u64);
+                        piece.truncate(read);
+                        Some(Ok(Bytes::from(piece)))
+                    }
+                    Err(error) => Some(Err(error)),
                 }
-                Err(error) => Some(Err(error)),
-            }
-        });
-        let uploaded = client.upload_resource(&self.digest, stream::iter(pieces)).await;
+            }))
+        };
+        let uploaded = client.upload_resource(&self.digest, pieces).await;
         progress.finish_and_clear();
         uploaded.explain(|| format!("{}", self.path.display()))?;
         Ok(())
+    }
+}
+
+impl ResourceFile {
+    /// The file, to be read again.
+    fn from_beginning(&self) -> io::Result<File> {
+        let mut file = self.file.try_clone()?;
+        file.rewind()?;
+        Ok(file)
     }
 }
 

@@ -110,17 +110,8 @@ async fn read(body: Body, limit: usize, places: &Semaphore) -> Result<Bytes, Ref
     Ok(bytes.freeze())
 }
 
-/// Reads a whole body, bounded in size and time, of which so much must come at a time: who sends slower holds a place
-/// that others wait for.
-pub(crate) async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
-    let (mut body, mut bytes) = (Steady::new(body, limit, within), BytesMut::new());
-    while let Some(piece) = body.next().await? {
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.freeze())
-}
-
-/// Such a body, read piece by piece. Only waiting for its sender counts: what is done with a piece takes its time.
+/// A body, bounded in size and time, of which so much must come at a time: who sends slower holds a place that others wait
+/// for. It is read piece by piece. Only waiting for its sender counts: what is done with a piece takes its time.
 pub(crate) struct Steady {
     body: Limited<Body>,
     limit: usize,
@@ -225,6 +216,15 @@ mod tests {
         assert!(small.is_err() && large.is_err() && other.is_err());
         assert_eq!(complete.unwrap().unwrap(), "{}");
         assert_eq!(places.available_permits(), 1);
+    }
+
+    /// Reads all of such a body.
+    async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
+        let (mut body, mut bytes) = (Steady::new(body, limit, within), BytesMut::new());
+        while let Some(piece) = body.next().await? {
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes.freeze())
     }
 
     /// A body of so many pieces, each some time after the one before.

@@ -44,6 +44,14 @@ fn denied() -> Refusal {
     Refusal::permission_denied("permission denied")
 }
 
+impl<S: Sync> FromRequestParts<S> for Peer {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        parts.extensions.get().copied().ok_or_else(|| Failure(denied()))
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Who {
     type Rejection = Failure;
 

@@ -1,6 +1,6 @@
 //! `/v1/charms`: archives by digest. They never change, so whoever has one never asks again.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Json,
@@ -8,8 +8,8 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
-use bytes::Bytes;
 use http::{HeaderMap, Method};
+use periapt_blobs::Spooled;
 use periapt_host_api::{
     CharmDigest, ErrorCode, Refusal,
     api::MAX_ARCHIVE_BYTES,
@@ -20,12 +20,14 @@ use periapt_model::{Input, UploadedCharm};
 use crate::{
     api::{
         blob::{self, Kind, unavailable},
-        body,
-        caller::Who,
+        body::Steady,
+        caller::{Peer, Who},
         failure::Answer,
         models::parsed,
+        uploads::Upload,
     },
-    engine::{Engine, UPLOADS},
+    check::Checked,
+    engine::Engine,
     writer::Lane,
 };
 
@@ -35,45 +37,60 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 pub(crate) async fn upload(
     State(engine): State<Engine>,
     who: Who,
+    peer: Peer,
     Path(digest): Path<String>,
     content: Body,
 ) -> Answer<Json<CharmUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    let permit = Arc::clone(&engine.uploads).try_acquire_owned().map_err(|_| {
-        let message = format!("{UPLOADS} charms are being uploaded already; try again later");
-        Refusal::new(ErrorCode::TooManyRequests, message)
-    })?;
-    let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let archive = body::steady(content, limit, UPLOAD_WITHIN).await?;
-    let bytes = archive.clone();
-    let inspected = tokio::task::spawn_blocking(move || periapt_archive::inspect(&bytes))
-        .await
-        .map_err(|error| Refusal::new(ErrorCode::Internal, format!("reading the charm failed: {error}")))?
-        .map_err(|error| Refusal::new(ErrorCode::CharmRefused, error.to_string()))?;
-    if inspected.digest != digest {
-        let message = format!("the archive has digest {}, not {digest}", inspected.digest);
+    let place = engine.charm_uploads.begin(peer)?;
+    let (archive, place) = receive(&engine, content, place).await?;
+    if archive.digest() != digest {
+        let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
     }
-    let size = archive.len() as u64;
-    let charm = UploadedCharm { digest, component: inspected.component, meta: inspected.meta.clone(), size };
+    let Checked { component, meta } = match known(&engine, &digest) {
+        Some(known) => known,
+        None => engine.checks.check(archive.reader().map_err(|error| unavailable(&error))?).await?,
+    };
+    let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // Whatever becomes of who asked, what was begun is brought to its end.
     let kept = tokio::spawn(async move {
         let kept = keep(&engine, who.0, archive, charm).await;
-        drop(permit);
+        drop(place);
         kept
     });
     kept.await
         .map_err(|error| Refusal::new(ErrorCode::Internal, format!("keeping the charm failed: {error}")))??;
-    Ok(Json(CharmUploaded { digest, meta: inspected.meta }))
+    Ok(Json(CharmUploaded { digest, meta }))
+}
+
+/// Takes a body to the disk as it comes.
+async fn receive(engine: &Engine, content: Body, mut place: Upload) -> Result<(Spooled, Upload), Refusal> {
+    let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    let mut archive = engine.blobs.spool().await.map_err(|error| unavailable(&error))?;
+    while let Some(piece) = body.next().await? {
+        place.hold(piece.len())?;
+        archive.write(&piece).await.map_err(|error| unavailable(&error))?;
+    }
+    let archive = archive.end().await.map_err(|error| unavailable(&error))?;
+    Ok((archive, place))
+}
+
+/// What was found when the same archive was uploaded before.
+fn known(engine: &Engine, digest: &CharmDigest) -> Option<Checked> {
+    let published = engine.current();
+    let charm = published.root.charm(digest)?;
+    Some(Checked { component: charm.component, meta: charm.meta.clone() })
 }
 
 /// Keeps an archive, and then makes its charm known: what is known is always there.
-async fn keep(engine: &Engine, who: Caller, archive: Bytes, charm: UploadedCharm) -> Result<(), Refusal> {
+async fn keep(engine: &Engine, who: Caller, archive: Spooled, charm: UploadedCharm) -> Result<(), Refusal> {
     let digest = charm.digest;
     let _keeping = engine.charms.keeping().await;
     engine.charms.asked_for(&digest);
-    engine.blobs.put(digest, archive).await.map_err(|error| unavailable(&error))?;
+    engine.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     // What the model keeps of it is its metadata.
     let known = engine.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {

@@ -9,6 +9,8 @@ use periapt_host_api::{ErrorCode, Refusal, problem::Problem};
 
 /// The media type of RFC 9457.
 pub(crate) const PROBLEM: &str = "application/problem+json";
+/// After how many seconds it may be worth another try: what makes the controller busy is mostly shorter.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 /// How much of a framework's own error text is looked at.
 const MAX_TEXT: usize = 1024;
 
@@ -38,6 +40,9 @@ pub(crate) fn problem(problem: Problem) -> Response {
     let body = serde_json::to_vec(&problem).unwrap_or_default();
     let mut response = (status, body).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    if matches!(problem.code, ErrorCode::TooManyRequests | ErrorCode::TryAgain) {
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+    }
     response
 }
 

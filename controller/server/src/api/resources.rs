@@ -1,6 +1,6 @@
 //! Resources: content that operators upload, what applications have of it, and what runners fetch for their units.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{
     Json,
@@ -22,11 +22,12 @@ use crate::{
     api::{
         blob::{self, Kind, unavailable},
         body::Steady,
-        caller::Who,
+        caller::{Peer, Who},
         failure::Answer,
         models::{parsed, readable},
+        uploads::Upload,
     },
-    engine::{Engine, RESOURCE_UPLOADS},
+    engine::Engine,
     writer::Lane,
 };
 
@@ -36,24 +37,22 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 pub(crate) async fn upload(
     State(engine): State<Engine>,
     who: Who,
+    peer: Peer,
     Path(digest): Path<String>,
     content: Body,
 ) -> Answer<Json<ResourceUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    let permit = Arc::clone(&engine.resource_uploads).try_acquire_owned().map_err(|_| {
-        let message = format!("{RESOURCE_UPLOADS} resources are being uploaded already; try again later");
-        Refusal::new(ErrorCode::TooManyRequests, message)
-    })?;
+    let mut place = engine.resource_uploads.begin(peer)?;
     let mut incoming = engine.contents.begin(digest).await.map_err(|error| unavailable(&error))?;
-    if let Err(refusal) = receive(&mut incoming, content).await {
+    if let Err(refusal) = receive(&mut incoming, content, &mut place).await {
         incoming.discard().await;
         return Err(refusal.into());
     }
     // Whatever becomes of who asked, what was begun is brought to its end.
     let kept = tokio::spawn(async move {
         let kept = keep(&engine, who.0, incoming, digest).await;
-        drop(permit);
+        drop(place);
         kept
     });
     let size = kept.await.map_err(|error| {
@@ -63,10 +62,11 @@ pub(crate) async fn upload(
 }
 
 /// Takes a body to the store as it comes; no more than a part of it is in memory.
-async fn receive(incoming: &mut Incoming, content: Body) -> Result<(), Refusal> {
+async fn receive(incoming: &mut Incoming, content: Body, place: &mut Upload) -> Result<(), Refusal> {
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
     while let Some(piece) = body.next().await? {
+        place.hold(piece.len())?;
         incoming.write(piece).await.map_err(|error| unavailable(&error))?;
     }
     Ok(())

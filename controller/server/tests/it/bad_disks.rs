@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     file_system::with_file_system,
-    fixture::{application, charm, code_of, deploy, in_directory, next_where, run},
+    fixture::{application, charm, check_helper, code_of, deploy, in_directory, next_where, run},
     watches::set_title,
 };
 
@@ -83,6 +83,7 @@ fn a_directory_that_cannot_be_written_is_named() {
             directory,
             "127.0.0.1:0".parse().unwrap(),
             "wasmtime 48",
+            check_helper(),
         ) else {
             panic!("it was taken")
         };

@@ -96,8 +96,9 @@ async fn an_archive_is_uploaded_once_and_fetched_by_whoever_knows_its_digest() {
     let uploaded = fixture.client.upload_charm(charm()).await.unwrap();
     assert_eq!((uploaded.digest, uploaded.meta.name.as_str()), (digest, "tiny"));
     assert!(fixture.client.has_charm(&digest).await.unwrap());
-    let pieces: Vec<_> = charm().chunks(1000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-    let again = fixture.client.upload_charm_stream(&digest, stream::iter(pieces)).await.unwrap();
+    let pieces: Vec<_> = charm().chunks(1000).map(Bytes::copy_from_slice).collect();
+    let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
+    let again = fixture.client.upload_charm_stream(&digest, pieces).await.unwrap();
     assert_eq!(again, uploaded);
     assert_eq!(fixture.as_agent("one").client.fetch_charm(&digest).await.unwrap(), charm());
     fixture.stop().await;
@@ -109,7 +110,7 @@ async fn what_is_no_charm_or_another_one_is_not_kept() {
     let error = fixture.client.upload_charm(Bytes::from_static(b"no zip")).await;
     assert_eq!(code_of(error), ErrorCode::CharmRefused);
     let other = CharmDigest::of(b"another");
-    let error = fixture.client.upload_charm_stream(&other, stream::iter([Ok(charm())])).await;
+    let error = fixture.client.upload_charm_stream(&other, || stream::iter([Ok(charm())])).await;
     let error = error.unwrap_err();
     assert!(error.to_string().contains(&format!("not {other}")), "{error}");
     for digest in [other, CharmDigest::of(b"no zip"), CharmDigest::of(&charm())] {

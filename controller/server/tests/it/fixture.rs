@@ -13,7 +13,7 @@ use std::{
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
-use periapt_controller::{Chance, Clock, Handle, OpenStore, Options, RunError};
+use periapt_controller::{Chance, Clock, Handle, OpenStore, Options, Program, RunError};
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
@@ -66,6 +66,7 @@ impl Fixture {
             engine: "wasmtime 48".into(),
             store: Arc::new(store),
             blobs: Blobs::local(blobs.path()).unwrap(),
+            check_helper: check_helper(),
             seal: periapt_controller::SealKey::new(&[5; 32]).unwrap(),
             clock: Arc::new(clock.clone()),
             chance: Arc::new(Counting::default()),
@@ -134,7 +135,13 @@ pub(crate) async fn run(options: Options) -> (Handle, Client, JoinHandle<Result<
 
 pub(crate) fn in_directory(directory: &Path) -> Options {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    Options::in_directory("home", directory, any, "wasmtime 48").unwrap()
+    Options::in_directory("home", directory, any, "wasmtime 48", check_helper()).unwrap()
+}
+
+/// Checks charms as the binary does.
+pub(crate) fn check_helper() -> Program {
+    let path = env!("CARGO_BIN_EXE_periapt-check-charm").into();
+    Program { path, arguments: Vec::new(), environment: Vec::new() }
 }
 
 pub(crate) struct Deployed {

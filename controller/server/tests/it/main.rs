@@ -21,5 +21,6 @@ mod records;
 mod resources;
 mod store;
 mod streams;
+mod uploads;
 mod watches;
 mod work;

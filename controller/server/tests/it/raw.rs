@@ -48,3 +48,16 @@ pub(crate) async fn request(
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Response { status, head, body: bytes[end + 4..].to_vec() }
 }
+
+/// A request whose body was begun and does not go on. It comes back once the controller waits for the rest.
+pub(crate) async fn stalled(address: SocketAddr, line: &str) -> TcpStream {
+    let head = format!(
+        "{line} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000000\r\nexpect: 100-continue\r\n\r\nPK"
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut told = [0; 12];
+    stream.read_exact(&mut told).await.unwrap();
+    assert_eq!(&told, b"HTTP/1.1 100", "the body is read");
+    stream
+}

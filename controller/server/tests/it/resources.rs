@@ -17,8 +17,9 @@ use crate::{
 };
 
 async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
-    let pieces: Vec<_> = content.chunks(1_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-    client.upload_resource(&CharmDigest::of(content), stream::iter(pieces)).await
+    let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
+    let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
+    client.upload_resource(&CharmDigest::of(content), pieces).await
 }
 
 async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
@@ -121,15 +122,17 @@ async fn nobody_else_is_given_content() {
 async fn what_is_not_what_was_promised_or_breaks_off_leaves_nothing() {
     let fixture = Fixture::start().await;
     let other = CharmDigest::of(b"other");
-    let pieces = stream::iter([Ok(Bytes::from_static(b"content"))]);
+    let pieces = || stream::iter([Ok(Bytes::from_static(b"content"))]);
     let error = fixture.client.upload_resource(&other, pieces).await.unwrap_err();
     assert_eq!(error.refusal().unwrap().code, ErrorCode::BadRequest, "{error}");
     assert!(error.to_string().contains(&format!("not {other}")), "{error}");
 
-    let broken = stream::iter([
-        Ok(Bytes::from(vec![7; 9 << 20])),
-        Err(std::io::Error::other("the sender's disk fails")),
-    ]);
+    let broken = || {
+        stream::iter([
+            Ok(Bytes::from(vec![7; 9 << 20])),
+            Err(std::io::Error::other("the sender's disk fails")),
+        ])
+    };
     fixture.client.upload_resource(&other, broken).await.unwrap_err();
     let address = fixture.handle.address();
     let malformed = raw::request(address, "PUT /v1/resources/..%2f..%2fx", &[], "x").await;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use crate::{Client, ClientError, Result, connection::Body, error::chain};
+use crate::{Client, ClientError, Result, error::chain, request::Content};
 
 /// The longest pause in a transfer: a whole blob may take longer than one answer.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
@@ -27,9 +27,13 @@ pub(super) struct Wanted<'a> {
     pub(super) limit: u64,
 }
 
-/// A body of pieces as they are read.
-pub(super) fn pieces(content: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Body {
-    StreamBody::new(content.map(|piece| piece.map(Frame::data).map_err(Into::into))).boxed_unsync()
+/// Content of pieces as they are read, from the first whenever it is sent.
+pub(super) fn pieces<'a, S>(content: impl Fn() -> S + Send + Sync + 'a) -> Content<'a>
+where
+    S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+{
+    let framed = |piece: std::io::Result<Bytes>| piece.map(Frame::data).map_err(Into::into);
+    Content::Made(Box::new(move || StreamBody::new(content().map(framed)).boxed_unsync()))
 }
 
 impl Client {

@@ -9,10 +9,10 @@ use periapt_host_api::{CharmDigest, ErrorCode, api::MAX_ARCHIVE_BYTES, command::
 use tokio::io::AsyncWrite;
 
 use super::blob::{Wanted, pieces};
-use crate::{Client, ClientError, Result, request::full};
+use crate::{Client, ClientError, Result, request::Content};
 
-/// How long an archive may take to be sent and checked: the controller waits no longer, either.
-const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
+/// How long an archive may take to be sent, to wait for others, and to be checked: the controller waits no longer, either.
+const UPLOAD_WITHIN: Duration = Duration::from_secs(600);
 
 impl Client {
     /// Whether the controller has an archive.
@@ -28,18 +28,21 @@ impl Client {
     pub async fn upload_charm(&self, archive: Bytes) -> Result<CharmUploaded> {
         let digest = CharmDigest::of(&archive);
         let call = self.call(Method::PUT, charm_path(&digest)).header(header::CONTENT_TYPE, archive_type());
-        self.uploaded(call.body(full(archive)).upload(UPLOAD_WITHIN).await?).await
+        self.uploaded(call.content(Content::Whole(archive)).upload(UPLOAD_WITHIN).await?).await
     }
 
-    /// Uploads an archive as it is read. The controller checks that it has the digest, and keeps nothing if it
-    /// has not.
-    pub async fn upload_charm_stream(
+    /// Uploads an archive as it is read, from its beginning whenever it is sent. The controller checks that it has the
+    /// digest, and keeps nothing if it has not.
+    pub async fn upload_charm_stream<S>(
         &self,
         digest: &CharmDigest,
-        archive: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
-    ) -> Result<CharmUploaded> {
+        archive: impl Fn() -> S + Send + Sync,
+    ) -> Result<CharmUploaded>
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
         let call = self.call(Method::PUT, charm_path(digest)).header(header::CONTENT_TYPE, archive_type());
-        self.uploaded(call.body(pieces(archive)).upload(UPLOAD_WITHIN).await?).await
+        self.uploaded(call.content(pieces(archive)).upload(UPLOAD_WITHIN).await?).await
     }
 
     /// Fetches an archive into memory and checks its digest.

@@ -29,16 +29,19 @@ impl Client {
         }
     }
 
-    /// Uploads the content of a resource as it is read. The controller checks that it has the digest, and keeps nothing
-    /// if it has not.
-    pub async fn upload_resource(
+    /// Uploads the content of a resource as it is read, from its beginning whenever it is sent. The controller checks that
+    /// it has the digest, and keeps nothing if it has not.
+    pub async fn upload_resource<S>(
         &self,
         digest: &CharmDigest,
-        content: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
-    ) -> Result<ResourceUploaded> {
+        content: impl Fn() -> S + Send + Sync,
+    ) -> Result<ResourceUploaded>
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
         let kind = HeaderValue::from_static("application/octet-stream");
         let call = self.call(Method::PUT, content_path(digest)).header(header::CONTENT_TYPE, kind);
-        self.uploaded(call.body(pieces(content)).upload(UPLOAD_WITHIN).await?).await
+        self.uploaded(call.content(pieces(content)).upload(UPLOAD_WITHIN).await?).await
     }
 
     /// The resources that an application's charm declares, with what is attached.

@@ -1,0 +1,177 @@
+//! A blob that nobody knows yet to be wanted: it waits on the disk, outside of memory and of the store.
+
+use std::{
+    fs::File,
+    io::{self, SeekFrom},
+    os::fd::AsRawFd as _,
+};
+
+use bytes::{Bytes, BytesMut};
+use periapt_host_api::CharmDigest;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+
+use crate::{BlobError, Blobs};
+
+/// How much is read at a time on the way to the store.
+const PIECE: usize = 256 << 10;
+
+/// Content that comes piece by piece. Its file has no name, so it is gone with this, and after a crash.
+#[derive(Debug)]
+pub struct Spool {
+    file: tokio::fs::File,
+    hasher: Sha256,
+    size: u64,
+}
+
+/// Content that has come as a whole.
+#[derive(Debug)]
+pub struct Spooled {
+    file: tokio::fs::File,
+    digest: CharmDigest,
+    size: u64,
+}
+
+impl Blobs {
+    /// Begins to take content that may become a blob, on the disk of a local store.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`]
+    pub async fn spool(&self) -> Result<Spool, BlobError> {
+        let directory = self.directory.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let other = std::env::temp_dir();
+            tempfile::tempfile_in(directory.as_deref().unwrap_or(&other))
+        });
+        let file = made.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)?;
+        Ok(Spool { file: tokio::fs::File::from_std(file), hasher: Sha256::new(), size: 0 })
+    }
+
+    /// Keeps what was spooled under its digest. A blob that is there already is left as it is.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
+    pub async fn put_spooled(&self, mut spooled: Spooled) -> Result<(), BlobError> {
+        if self.size(&spooled.digest).await? == Some(spooled.size) {
+            return Ok(());
+        }
+        let mut incoming = self.begin(spooled.digest).await?;
+        let copied = async {
+            spooled.file.seek(SeekFrom::Start(0)).await.map_err(failed)?;
+            loop {
+                let mut piece = BytesMut::with_capacity(PIECE);
+                if spooled.file.read_buf(&mut piece).await.map_err(failed)? == 0 {
+                    return Ok(());
+                }
+                incoming.write(piece.freeze()).await?;
+            }
+        };
+        match copied.await {
+            Ok(()) => incoming.finish().await.map(drop),
+            Err(error) => {
+                incoming.discard().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Spool {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`]
+    pub async fn write(&mut self, piece: &Bytes) -> Result<(), BlobError> {
+        self.hasher.update(piece);
+        self.size += piece.len() as u64;
+        self.file.write_all(piece).await.map_err(failed)
+    }
+
+    /// That was all.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`]
+    pub async fn end(mut self) -> Result<Spooled, BlobError> {
+        self.file.flush().await.map_err(failed)?;
+        let digest = CharmDigest::from_bytes(self.hasher.finalize().into());
+        Ok(Spooled { file: self.file, digest, size: self.size })
+    }
+}
+
+impl Spooled {
+    /// What its bytes are.
+    pub fn digest(&self) -> CharmDigest {
+        self.digest
+    }
+
+    /// How many bytes there are.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The content from its beginning, for somebody who cannot change it.
+    ///
+    /// # Errors
+    /// [`BlobError::Spool`]
+    pub fn reader(&self) -> Result<File, BlobError> {
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).map_err(failed)
+    }
+}
+
+fn failed(error: io::Error) -> BlobError {
+    BlobError::Spool(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read as _, Write as _},
+        path::Path,
+    };
+
+    use super::*;
+
+    fn files(directory: &Path) -> usize {
+        let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+    }
+
+    async fn spooled(blobs: &Blobs, pieces: &[&'static [u8]]) -> Spooled {
+        let mut spool = blobs.spool().await.unwrap();
+        for piece in pieces {
+            spool.write(&Bytes::from_static(piece)).await.unwrap();
+        }
+        spool.end().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_was_spooled_is_read_by_others_and_kept_under_its_digest() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let spooled = spooled(&blobs, &[b"one ", b"two"]).await;
+        let digest = CharmDigest::of(b"one two");
+        assert_eq!((spooled.digest(), spooled.size()), (digest, 7));
+        let mut reader = spooled.reader().unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one two");
+        assert!(reader.write_all(b"three").is_err(), "who reads it cannot change it");
+        assert_eq!(files(directory.path()), 0);
+        blobs.put_spooled(spooled).await.unwrap();
+        assert_eq!(blobs.size(&digest).await.unwrap(), Some(7));
+        let again = self::spooled(&blobs, &[b"one two"]).await;
+        blobs.put_spooled(again).await.unwrap();
+        assert_eq!(files(directory.path()), 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_stays_of_what_is_not_kept() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        drop(spooled(&blobs, &[b"unwanted"]).await);
+        let mut spool = blobs.spool().await.unwrap();
+        spool.write(&Bytes::from_static(b"half")).await.unwrap();
+        drop(spool);
+        assert_eq!(files(directory.path()), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! Many uploads at once, slow ones among them, and helpers that do not do their work.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use periapt_client::{Client, Identity};
+use periapt_controller::Program;
+use periapt_host_api::{CharmDigest, ErrorCode};
+use tempfile::TempDir;
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::{
+    fixture::{Fixture, PATIENCE, charm, charm_with_resources, code_of, in_directory, larger_charm, run},
+    raw,
+};
+
+#[tokio::test]
+async fn senders_that_stall_keep_no_other_out() {
+    let fixture = Fixture::start().await;
+    let address = fixture.handle.address();
+    let digest = CharmDigest::of(b"never sent");
+    let mut stalled = Vec::new();
+    for kind in ["charms", "resources"] {
+        for _ in 0..20 {
+            stalled.push(raw::stalled(address, &format!("PUT /v1/{kind}/{digest}")).await);
+        }
+    }
+    let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_charm(charm())).await;
+    uploaded.unwrap().unwrap();
+    let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
+    let digest = CharmDigest::of(b"rows");
+    let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_resource(&digest, content)).await;
+    uploaded.unwrap().unwrap();
+    drop(stalled);
+    fixture.stop().await;
+}
+
+/// An upload that has begun, and ends without its rest once it is let go.
+fn held(client: &Client, go: &watch::Sender<bool>) -> impl Future<Output = ErrorCode> + use<> {
+    let (client, go) = (client.clone(), go.subscribe());
+    async move {
+        let content = move || {
+            let mut go = go.clone();
+            let rest = stream::once(async move {
+                let _ = go.wait_for(|go| *go).await;
+                Ok(Bytes::new())
+            });
+            stream::iter([Ok(Bytes::from_static(b"PK"))]).chain(rest)
+        };
+        code_of(client.upload_charm_stream(&CharmDigest::of(b"never sent"), content).await)
+    }
+}
+
+#[tokio::test]
+async fn what_a_busy_controller_refuses_is_sent_again_until_it_is_taken() {
+    let fixture = Fixture::start().await;
+    let options = periapt_client::Options::new(fixture.handle.url(), Identity::Local);
+    let patient = Client::new(options.with_busy_patience(PATIENCE)).unwrap();
+    let go = watch::Sender::new(false);
+    let mut uploads = JoinSet::new();
+    // As many as one connection may have, and more: those are refused, and come again.
+    for _ in 0..12 {
+        uploads.spawn(held(&patient, &go));
+    }
+    let impatient = Client::new(periapt_client::Options::new(fixture.handle.url(), Identity::Local)).unwrap();
+    impatient.upload_charm(charm()).await.unwrap();
+    let taken = tokio::spawn({
+        let patient = patient.clone();
+        async move { patient.upload_charm(larger_charm()).await }
+    });
+    go.send_replace(true);
+    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+        // Each arrived, and was not what it said.
+        assert_eq!(code, ErrorCode::BadRequest);
+    }
+    tokio::time::timeout(PATIENCE, taken).await.unwrap().unwrap().unwrap();
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn past_the_bound_a_connection_is_told_when_to_come_again() {
+    let fixture = Fixture::start().await;
+    let go = watch::Sender::new(false);
+    let mut uploads = JoinSet::new();
+    for _ in 0..9 {
+        uploads.spawn(held(&fixture.client, &go));
+    }
+    // Only what is refused can end while nothing goes on.
+    let first = tokio::time::timeout(PATIENCE, uploads.join_next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(first, ErrorCode::TooManyRequests);
+    go.send_replace(true);
+    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+        assert_eq!(code, ErrorCode::BadRequest);
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn forty_uploads_of_four_charms_at_once_all_succeed() {
+    let fixture = Fixture::start().await;
+    let other = edition(&charm());
+    let charms = [charm(), larger_charm(), charm_with_resources(), other];
+    let mut uploads = JoinSet::new();
+    for number in 0..40 {
+        let archive = charms[number % charms.len()].clone();
+        let options = periapt_client::Options::new(fixture.handle.url(), Identity::Local);
+        let client = Client::new(options).unwrap();
+        uploads.spawn(async move { client.upload_charm(archive).await });
+    }
+    for uploaded in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+        uploaded.unwrap();
+    }
+    assert_eq!(fixture.archives(), charms.len());
+    fixture.stop().await;
+}
+
+/// The same archive with a comment at its end.
+fn edition(archive: &Bytes) -> Bytes {
+    [&archive[..archive.len() - 2], &[1, 0, b'x']].concat().into()
+}
+
+/// A controller whose helper is a shell with this script.
+async fn with_helper(directory: &TempDir, script: String) -> (periapt_controller::Handle, Client) {
+    let mut options = in_directory(&directory.path().join("controller"));
+    let arguments = vec!["-c".into(), script.into()];
+    options.check_helper = Program { path: "/bin/sh".into(), arguments, environment: Vec::new() };
+    let (handle, client, _running) = run(options).await;
+    (handle, client)
+}
+
+#[tokio::test]
+async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_to_be_tried_again() {
+    let directory = TempDir::new().unwrap();
+    let (handle, client) = with_helper(&directory, "ulimit -c 0; kill -SEGV $$".to_owned()).await;
+    let error = client.upload_charm(charm()).await.unwrap_err();
+    let refusal = error.refusal().unwrap();
+    assert_eq!(refusal.code, ErrorCode::CharmRefused);
+    assert_eq!(
+        refusal.message,
+        "checking the charm failed: it ended with signal: 11 (SIGSEGV): a limit of memory or time, or a defect"
+    );
+    handle.shutdown();
+
+    let directory = TempDir::new().unwrap();
+    let mut options = in_directory(directory.path());
+    options.check_helper.path = PathBuf::from("/nonexistent");
+    let (handle, client, _running) = run(options).await;
+    let error = client.upload_charm(charm()).await.unwrap_err();
+    let refusal = error.refusal().unwrap();
+    assert_eq!(refusal.code, ErrorCode::TryAgain);
+    assert!(refusal.message.starts_with("charms cannot be checked now: "), "{refusal}");
+    let line = format!("PUT /v1/charms/{}", CharmDigest::of(b"x"));
+    let told = raw::request(handle.address(), &line, &[], "x").await;
+    assert_eq!((told.status, told.header("retry-after")), (503, Some("1")));
+    assert!(!client.has_charm(&CharmDigest::of(&charm())).await.unwrap());
+    handle.shutdown();
+}
+
+/// The most helpers that ran at one time, as they wrote it down.
+fn most_at_once(log: &Path) -> usize {
+    let mut running = 0_usize;
+    let text = fs::read_to_string(log).unwrap();
+    let counts = text.lines().map(|line| {
+        running = if line == "begin" { running + 1 } else { running - 1 };
+        running
+    });
+    counts.max().unwrap()
+}
+
+#[tokio::test]
+async fn however_many_uploads_there_are_two_are_checked_at_a_time() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let work = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let script = format!(
+        "echo begin >> {log}; cat > {log}.$$; {work}; echo end >> {log}; echo no >&2; exit 1",
+        log = log.display()
+    );
+    let (handle, client) = with_helper(&directory, script).await;
+    let client = Arc::new(client);
+    let mut uploads = JoinSet::new();
+    for number in 0..8_u8 {
+        let client = Arc::clone(&client);
+        uploads.spawn(async move { code_of(client.upload_charm(vec![number].into()).await) });
+    }
+    for code in tokio::time::timeout(Duration::from_secs(120), uploads.join_all()).await.unwrap() {
+        assert_eq!(code, ErrorCode::CharmRefused);
+    }
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 16);
+    assert!(most_at_once(&log) <= 2, "{} at once", most_at_once(&log));
+    handle.shutdown();
+}

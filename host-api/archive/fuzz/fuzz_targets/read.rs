@@ -1,0 +1,10 @@
+//! Uploads as strangers make them; see `../target.rs`.
+
+#![no_main]
+
+#[path = "../target.rs"]
+mod target;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    target::read(bytes);
+});
