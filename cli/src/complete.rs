@@ -18,7 +18,7 @@ use clap_complete::{
 use self::words::Words;
 use crate::{
     error::{Failure, Result},
-    grammar,
+    grammar, output,
 };
 
 /// The variable that says which shell asks.
@@ -57,9 +57,12 @@ const KINDS: [(&str, Kind); 10] = [
 pub(crate) fn answered() -> Result<bool> {
     let asked = CompleteEnv::with_factory(command).var(VARIABLE);
     let directory = env::current_dir().ok();
-    asked
+    let answered = asked
         .try_complete(env::args_os(), directory.as_deref())
-        .map_err(|error| Failure::new(error.to_string().trim_end().to_owned()))
+        .map_err(|error| Failure::new(error.to_string().trim_end().to_owned()))?;
+    // What has no end of line is still in the buffer.
+    output::flush()?;
+    Ok(answered)
 }
 
 /// The command line, with what completes the names on it.

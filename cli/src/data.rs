@@ -5,6 +5,7 @@
 //! client.lock             held while that file is changed
 //! controllers/NAME/       one that was bootstrapped here
 //!   controller.log        what the controller process logs; once it is large it is put aside as controller.log.1
+//!   starting.json         while it is being bootstrapped: by which processes
 //!   agent.log             what this machine's agent logs, in the same way
 //!   controller/           the controller's store and blobs
 //!   agent/                the agent's charms and compiled code
@@ -12,6 +13,7 @@
 
 mod file;
 mod name;
+pub(crate) mod starting;
 
 use std::{
     env,

@@ -18,6 +18,13 @@ pub(crate) enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// A signal ended it.
+    Interrupted {
+        /// What was interrupted, and what became of it.
+        message: String,
+        /// The signal's number.
+        signal: u8,
+    },
     /// Whoever read the output has gone (`periapt status | head`): nobody is left to be told.
     OutputClosed,
 }
@@ -38,7 +45,17 @@ impl Failure {
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Failed { message, .. } => Self::Failed { message, hint: Some(hint.into()) },
-            Self::OutputClosed => Self::OutputClosed,
+            other => other,
+        }
+    }
+
+    /// With which code the process ends, where it says this.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed { .. } => 1,
+            // As a shell tells it of a process that the signal itself has ended.
+            Self::Interrupted { signal, .. } => signal.saturating_add(128),
+            Self::OutputClosed => 0,
         }
     }
 
@@ -47,6 +64,9 @@ impl Failure {
         match (self, undone) {
             (Self::Failed { message, hint }, Err(Self::Failed { message: then, .. })) => {
                 Self::Failed { message: format!("{message}; and then: {then}"), hint }
+            }
+            (Self::Interrupted { message, signal }, Err(Self::Failed { message: then, .. })) => {
+                Self::Interrupted { message: format!("{message}; and then: {then}"), signal }
             }
             (failure, _) => failure,
         }
@@ -58,6 +78,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Failed { message, hint: None } => f.write_str(message),
             Self::Failed { message, hint: Some(hint) } => write!(f, "{message}\nhint: {hint}"),
+            Self::Interrupted { message, .. } => f.write_str(message),
             Self::OutputClosed => f.write_str("the output was closed"),
         }
     }

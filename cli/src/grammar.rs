@@ -11,7 +11,7 @@ use std::{any::TypeId, ffi::OsStr, path::PathBuf};
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
 
-use crate::args::Cli;
+use crate::{args::Cli, output::escaped};
 
 /// What flags are in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,9 @@ pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
     let read =
         command.try_get_matches_from_mut(words.clone()).and_then(|matches| Cli::from_arg_matches(&matches));
     read.map_err(|error| {
-        // The same, in words in which flags are flags: help is one of these, too.
-        match shown().try_get_matches_from(words) {
+        // The same, in words in which flags are flags: help is one of these, too. What errors repeat of a line is text.
+        let clean = words.map(|word| escaped(&word.to_string_lossy()).into_owned());
+        match shown().try_get_matches_from(clean) {
             Err(told) if told.kind() == error.kind() => told,
             _ => error.format(&mut command),
         }

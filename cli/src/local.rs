@@ -23,24 +23,29 @@ pub(crate) async fn start_controller(
     name: &ControllerName,
     directory: &ControllerDir,
     listen: SocketAddr,
+    record: impl FnOnce(&ProcessId) -> Result<()>,
 ) -> Result<Started> {
     let log = directory.controller_log();
     let mut arguments: Vec<OsString> = words(["controller", "run", "--name", name.as_str()]);
     arguments.extend(words(["--listen", &listen.to_string(), "--data"]));
     arguments.push(directory.controller().into());
     arguments.extend(["--detach".into(), log.clone().into()]);
-    Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start().await
+    Detached { what: "controller", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
 }
 
 /// Starts this machine's agent, and waits until the controller has taken it.
-pub(crate) async fn start_agent(name: &AgentName, directory: &ControllerDir, url: &str) -> Result<ProcessId> {
+pub(crate) async fn start_agent(
+    name: &AgentName,
+    directory: &ControllerDir,
+    url: &str,
+    record: impl FnOnce(&ProcessId) -> Result<()>,
+) -> Result<Started> {
     let log = directory.agent_log();
     let mut arguments: Vec<OsString> =
         words(["agent", "run", "--controller", url, "--name", name.as_str(), "--data"]);
     arguments.push(directory.agent().into());
     arguments.extend(["--detach".into(), log.clone().into()]);
-    let started = Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start().await?;
-    Ok(started.process)
+    Detached { what: "agent", arguments, log: &log, patience: STARTS_WITHIN }.start(record).await
 }
 
 /// Waits until the controller says that an agent is there: then units are placed on it.

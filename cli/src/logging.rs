@@ -1,10 +1,8 @@
 //! What the program says of its own doings: on standard error, never between its output.
 
-use std::io::IsTerminal as _;
-
 use tracing_subscriber::EnvFilter;
 
-use crate::args::Cli;
+use crate::{args::Cli, output};
 
 /// The variable with which more than the options allow can be asked for, as in `periapt_agent=trace`.
 pub(crate) const LOG_VARIABLE: &str = "PERIAPT_LOG";
@@ -20,8 +18,8 @@ pub(crate) fn start(cli: &Cli) {
     let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| output::Log)
+        .with_ansi(output::is_seen())
         .init();
 }
 

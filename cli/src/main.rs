@@ -9,6 +9,7 @@ mod duration;
 mod error;
 mod grammar;
 mod help;
+mod input;
 mod local;
 mod logging;
 mod not_here;
@@ -26,7 +27,8 @@ use data::DataDir;
 use error::{Explain as _, Failure, Result};
 use output::note;
 
-/// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense.
+/// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense; 128 and a signal's number: that signal
+/// interrupted it.
 fn main() -> ExitCode {
     if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
         return code.into();
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let arguments: Vec<String> =
                 words.iter().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-            let Some(failure) = not_here::answer(&error, &arguments) else { error.exit() };
+            let Some(failure) = not_here::answer(&error, &arguments) else { return misused(&error) };
             return failed(&failure);
         }
     };
@@ -57,14 +59,25 @@ fn main() -> ExitCode {
         _ => {}
     }
     match run(cli) {
-        Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failed(&failure),
     }
 }
 
 fn failed(failure: &Failure) -> ExitCode {
-    note(format_args!("ERROR {failure}"));
-    ExitCode::FAILURE
+    match failure {
+        Failure::OutputClosed => return ExitCode::SUCCESS,
+        Failure::Failed { .. } | Failure::Interrupted { .. } => note(format_args!("ERROR {failure}")),
+    }
+    failure.exit_code().into()
+}
+
+/// A command line that asks for help, or makes no sense.
+fn misused(error: &clap::Error) -> ExitCode {
+    match output::usage(error) {
+        Ok(()) => u8::try_from(error.exit_code()).unwrap_or(2).into(),
+        Err(failure) => failed(&failure),
+    }
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -1,15 +1,27 @@
-//! What commands print: tables for people, JSON and YAML for programs, to standard output or into a file.
+//! What commands print, and where: all that this program writes for people and for other programs goes through here.
+//!
+//! People are shown tables and sentences, in which a stranger's text cannot steer their terminal; programs are given JSON,
+//! YAML and values, byte for byte. `tests/tests/walls` sees to it that no other module writes to standard output or standard
+//! error, or into a file that a user names.
 
+mod escape;
+mod file;
 mod format;
+mod progress;
 mod sink;
 mod style;
 mod table;
+mod text;
 mod times;
 
+pub(crate) use escape::{continued, escaped, one_line};
+pub(crate) use file::write_whole;
 pub(crate) use format::{Format, OutputArgs, to_json, to_yaml};
-pub(crate) use sink::{Sink, note};
-pub(crate) use style::{ColorChoice, Tone, painted, tone_of_status};
+pub(crate) use progress::Progress;
+pub(crate) use sink::{Log, Sink, announce, flush, is_seen, is_watched, note, tell, usage};
+pub(crate) use style::{ColorChoice, Tone, tone_of_status};
 pub(crate) use table::Table;
+pub(crate) use text::Text;
 pub(crate) use times::Times;
 
 use jiff::Timestamp;

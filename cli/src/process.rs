@@ -2,6 +2,10 @@
 
 mod detached;
 mod id;
+mod interrupts;
+mod leash;
 
 pub(crate) use detached::{Detached, FAILED, READY, Started};
 pub(crate) use id::{Ended, ProcessId};
+pub(crate) use interrupts::Interrupts;
+pub(crate) use leash::{Leash, end_with_parent};

@@ -1,10 +1,12 @@
 //! Asking a person before something cannot be taken back.
 
-use std::io::{self, BufRead as _, Write as _};
-
 use clap::Args;
 
-use crate::error::{Explain as _, Failure, Result};
+use crate::{
+    error::{Explain as _, Failure, Result},
+    input,
+    output::tell,
+};
 
 /// Whether to ask at all.
 #[derive(Debug, Clone, Args)]
@@ -20,13 +22,12 @@ impl PromptArg {
         if self.no_prompt {
             return Ok(());
         }
-        let mut output = anstream::stderr();
-        write!(output, "WARNING {what}\n\nContinue [y/N]? ").and_then(|()| output.flush())?;
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer).explain(|| "cannot read the answer".to_owned())?;
+        // A question that nobody saw has no answer.
+        tell(&format!("WARNING {what}\n\nContinue [y/N]? ")).explain(|| "cannot ask".to_owned())?;
+        let answer = input::answer().explain(|| "cannot read the answer".to_owned())?;
         if !answer.ends_with('\n') {
             // Nobody has ended the line of the question.
-            writeln!(output)?;
+            tell("\n").explain(|| "cannot ask".to_owned())?;
         }
         match answer.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Ok(()),

@@ -2,18 +2,15 @@
 
 mod log;
 
-use std::{
-    fmt,
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::{fmt, path::PathBuf};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Explain as _, Result},
-    process::{FAILED, READY},
+    output,
+    process::{FAILED, READY, end_with_parent},
 };
 
 /// Says on standard output that the service answers, and at what. Whoever started it may have gone.
@@ -31,8 +28,7 @@ pub(crate) fn told(result: Result<()>) -> Result<()> {
 }
 
 fn say(word: &str, what: &impl fmt::Display) {
-    let mut output = io::stdout().lock();
-    if let Err(error) = writeln!(output, "{word} {what}").and_then(|()| output.flush()) {
+    if let Err(error) = output::announce(&format!("{word} {what}")) {
         tracing::debug!(%error, word, "nobody hears it");
     }
 }
@@ -55,10 +51,13 @@ pub(crate) fn cancelled_by_signal() -> Result<CancellationToken> {
 }
 
 /// Goes on without the terminal that the service was started from, which may be closed, and keeps the log small to
-/// which standard error goes.
-pub(crate) fn detach(log: PathBuf) {
+/// which standard error goes. Standard input is a leash: the service ends with the process that has started it, until that
+/// one has written down that it runs.
+pub(crate) fn detach(log: PathBuf) -> Result<()> {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the service leads its session already");
     }
+    end_with_parent()?;
     tokio::spawn(log::keep_small(log));
+    Ok(())
 }

@@ -63,7 +63,8 @@ pub(crate) struct Run {
     /// fit waits until other storage is gone
     #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
     storage_limit: Option<u64>,
-    /// Leave the terminal's session, and keep the log small that standard error goes to
+    /// Leave the terminal's session, keep the log small that standard error goes to, and end when standard input ends
+    /// without a word
     #[arg(long, hide = true, value_name = "LOG")]
     detach: Option<PathBuf>,
 }
@@ -81,7 +82,7 @@ impl Agent {
 impl Run {
     async fn run(self) -> Result<()> {
         let Some(log) = self.detach.clone() else { return self.serve().await };
-        detach(log);
+        detach(log)?;
         told(self.serve().await)
     }
 

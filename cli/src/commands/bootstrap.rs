@@ -1,6 +1,6 @@
 //! `bootstrap`: a controller in the background, and an agent on this machine.
 
-use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt as _};
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use clap::Args;
 use periapt_host_api::{
@@ -13,10 +13,12 @@ use super::{clouds::HERE, settings};
 use crate::{
     context::{Context, client},
     data::{
-        ClientData, ControllerDir, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
+        ClientData, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
+        starting::Starting,
     },
-    error::{Explain as _, Failure, Result, with_source},
-    local::{alive, end, start_agent, start_controller},
+    error::{Failure, Result, with_source},
+    local::{alive, start_agent, start_controller},
+    process::{Interrupts, Leash, Started},
 };
 
 /// A controller's name where nobody says one.
@@ -61,6 +63,21 @@ pub(crate) struct Bootstrap {
     keep_broken: bool,
 }
 
+/// What runs, and is written down nowhere yet.
+struct Begun {
+    /// Without its processes.
+    entry: ControllerEntry,
+    local: Local,
+    leashes: Vec<Leash>,
+}
+
+/// Whether commands go to the new controller from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    Here,
+    No,
+}
+
 impl Bootstrap {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let name = &self.name()?;
@@ -72,31 +89,49 @@ impl Bootstrap {
             checked.set(key, Some(text)).map_err(with_source)?;
         }
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
-        let known = ClientData::read(&context.data)?;
-        if let Some(entry) = known.controllers.get(name) {
-            return Err(already_there(name, entry));
+        let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
+            Some(entry) => Err(already_there(name, entry)),
+            None => Starting::claim(context.data.controller(name)),
+        })?;
+        if starting.took_over() {
+            context
+                .say(format_args!("Removed what a bootstrap of controller \"{name}\" left that was killed"));
         }
-        let directory = context.data.controller(name);
-        make(&directory)?;
         context.say(format_args!("Creating controller \"{name}\" on this machine"));
-        let entry = match self.start(context, name, &directory).await {
-            Ok(entry) => entry,
-            Err(failure) if self.keep_broken => return Err(failure),
-            Err(failure) => {
-                let removed = fs::remove_dir_all(directory.path());
-                let removed = removed.explain(|| format!("cannot remove {}", directory.path().display()));
-                return Err(failure.and_undoing(removed));
+        let mut interrupts = Interrupts::listen()?;
+        let mut begun = None;
+        let started = tokio::select! {
+            biased;
+            signal = interrupts.next() => Err(Failure::Interrupted { message: "bootstrap was interrupted, and undone".to_owned(), signal }),
+            started = self.start(name, &mut starting, &mut begun) => started,
+        };
+        let entry = match (started, begun) {
+            (Ok(()), Some(begun)) => self.record(
+                context,
+                name,
+                starting,
+                begun,
+                if self.no_switch { Switch::No } else { Switch::Here },
+            )?,
+            (Ok(()), None) => return Err(Failure::new("the controller ended at once")),
+            (Err(failure), begun) if self.keep_broken => {
+                return Err(self.keep(context, name, starting, begun, failure)?);
+            }
+            (Err(failure), begun) => {
+                // It is ended below, and not by its leash alone: nothing is left when this process ends.
+                let undone = starting.undo().await;
+                drop(begun);
+                return Err(failure.and_undoing(undone));
             }
         };
-        if !defaults.is_empty() {
-            let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
-            client(&entry.url)?.controller_command(command).await?;
-        }
-        if let Some(model) = &self.add_model {
-            let command = ControllerCommand::add_model(model.clone());
-            client(&entry.url)?.controller_command(command).await?;
-            context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
-        }
+        tokio::select! {
+            biased;
+            signal = interrupts.next() => {
+                let message = format!("bootstrap was interrupted: controller \"{name}\" is there, without all that was asked for");
+                Err(Failure::Interrupted { message, signal })
+            }
+            completed = self.complete(context, name, &entry, defaults) => completed,
+        }?;
         context.say(format_args!("Controller at {}", entry.url));
         if let Some(agent) = entry.local.as_ref().and_then(|local| local.agent.as_ref()) {
             context.say(format_args!("Agent \"{}\" is ready", agent.name));
@@ -122,67 +157,91 @@ impl Bootstrap {
         name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
     }
 
-    /// Starts both, and writes down where they are.
+    /// Starts both, and hands out what runs.
     async fn start(
+        &self,
+        name: &ControllerName,
+        starting: &mut Starting,
+        begun: &mut Option<Begun>,
+    ) -> Result<()> {
+        let directory = starting.directory().clone();
+        let Started { process, at: url, leash } =
+            start_controller(name, &directory, self.listen, |process| starting.add(process)).await?;
+        let info = client(&url)?.controller().await?;
+        let local = Local { controller: process, agent: None };
+        let entry = ControllerEntry { url: url.clone(), uuid: info.uuid, current_model: None, local: None };
+        let begun = begun.insert(Begun { entry, local, leashes: vec![leash] });
+        if self.no_agent {
+            return Ok(());
+        }
+        let name = match &self.agent_name {
+            Some(name) => name.clone(),
+            None => this_machine()?,
+        };
+        let started = start_agent(&name, &directory, &url, |process| starting.add(process)).await?;
+        begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
+        begun.leashes.push(started.leash);
+        alive(&url, &name).await
+    }
+
+    /// Writes down where they are. From then on they outlive this process.
+    fn record(
         &self,
         context: &Context,
         name: &ControllerName,
-        directory: &ControllerDir,
+        starting: Starting,
+        begun: Begun,
+        switch: Switch,
     ) -> Result<ControllerEntry> {
-        let controller = start_controller(name, directory, self.listen).await?;
-        let mut local = Local { controller: controller.process, agent: None };
-        match self.complete(context, name, directory, controller.at, &mut local).await {
-            Err(failure) if !self.keep_broken => Err(failure.and_undoing(end(&local).await.map(drop))),
-            done => done,
-        }
-    }
-
-    async fn complete(
-        &self,
-        context: &Context,
-        controller: &ControllerName,
-        directory: &ControllerDir,
-        url: String,
-        local: &mut Local,
-    ) -> Result<ControllerEntry> {
-        let info = client(&url)?.controller().await?;
-        if !self.no_agent {
-            let name = match &self.agent_name {
-                Some(name) => name.clone(),
-                None => this_machine()?,
-            };
-            let process = start_agent(&name, directory, &url).await?;
-            local.agent = Some(LocalAgent { name: name.clone(), process });
-            alive(&url, &name).await?;
-        }
-        let entry = ControllerEntry { url, uuid: info.uuid, current_model: None, local: Some(local.clone()) };
+        let entry = ControllerEntry { local: Some(begun.local), ..begun.entry };
         ClientData::update(&context.data, |known| {
-            known.controllers.insert(controller.clone(), entry.clone());
-            if !self.no_switch {
-                known.current_controller = Some(controller.clone());
+            known.controllers.insert(name.clone(), entry.clone());
+            if switch == Switch::Here {
+                known.current_controller = Some(name.clone());
             }
             Ok(())
         })?;
+        starting.done()?;
+        begun.leashes.into_iter().for_each(Leash::release);
         Ok(entry)
     }
-}
 
-fn make(directory: &ControllerDir) -> Result<()> {
-    let path = directory.path();
-    let failed = || format!("cannot make {}", path.display());
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    if let Some(parent) = path.parent() {
-        builder.create(parent).explain(failed)?;
+    /// Leaves what there is, under the controller's name if it has come so far.
+    fn keep(
+        &self,
+        context: &Context,
+        name: &ControllerName,
+        starting: Starting,
+        begun: Option<Begun>,
+        failure: Failure,
+    ) -> Result<Failure> {
+        let Some(begun) = begun else {
+            starting.done()?;
+            return Ok(failure);
+        };
+        self.record(context, name, starting, begun, Switch::No)?;
+        Ok(failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it")))
     }
-    builder.recursive(false).create(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::new(format!(
-            "{} is there already, of a controller that this client does not know",
-            path.display()
-        ))
-        .with_hint("if no bootstrap of this name is under way, move it away"),
-        _ => Failure::new(format!("{}: {error}", failed())),
-    })
+
+    /// Gives the new controller its settings and its first model.
+    async fn complete(
+        &self,
+        context: &Context,
+        name: &ControllerName,
+        entry: &ControllerEntry,
+        defaults: BTreeMap<String, String>,
+    ) -> Result<()> {
+        if !defaults.is_empty() {
+            let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
+            client(&entry.url)?.controller_command(command).await?;
+        }
+        if let Some(model) = &self.add_model {
+            let command = ControllerCommand::add_model(model.clone());
+            client(&entry.url)?.controller_command(command).await?;
+            context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
+        }
+        Ok(())
+    }
 }
 
 fn already_there(name: &ControllerName, entry: &ControllerEntry) -> Failure {

@@ -3,17 +3,19 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::stream;
-use indicatif::{ProgressBar, ProgressStyle};
 use periapt_archive::{COMPONENT, Inspected, MAX_ARCHIVE};
 use periapt_client::Client;
 use periapt_host_api::CharmDigest;
 
-use crate::error::{Explain as _, Failure, Result, with_source};
+use crate::{
+    error::{Explain as _, Failure, Result, with_source},
+    input,
+    output::Progress,
+};
 
 /// How much is handed to the connection at a time.
 const PIECE: usize = 64 * 1024;
@@ -53,7 +55,7 @@ impl Charm {
                 path.display()
             )));
         }
-        let bytes = fs::read(path).explain(|| format!("cannot read {}", path.display()))?;
+        let bytes = input::regular_bytes(path, MAX_ARCHIVE as u64)?;
         let inspected = periapt_archive::inspect(&bytes).explain(|| format!("{}", path.display()))?;
         Ok(Self { archive: bytes.into(), inspected })
     }
@@ -65,31 +67,20 @@ impl Charm {
             tracing::info!(%digest, "the controller has this charm");
             return Ok(digest);
         }
-        let progress = progress(self.archive.len() as u64, &self.inspected.meta.name);
+        let progress = Progress::of_upload(self.archive.len() as u64, &self.inspected.meta.name);
         let bar = progress.clone();
         let pieces = move || {
-            bar.set_position(0);
+            bar.restart();
             let (mut rest, bar) = (self.archive.clone(), bar.clone());
             stream::iter(std::iter::from_fn(move || {
                 let piece = rest.split_to(rest.len().min(PIECE));
-                bar.inc(piece.len() as u64);
+                bar.advance(piece.len() as u64);
                 (!piece.is_empty()).then_some(Ok(piece))
             }))
         };
         let uploaded = client.upload_charm_stream(&digest, pieces).await;
-        progress.finish_and_clear();
+        progress.finish();
         Ok(uploaded?.digest)
-    }
-}
-
-/// How far an upload is. Hidden where standard error is no terminal.
-pub(crate) fn progress(length: u64, name: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("Uploading {msg} {wide_bar} {bytes}/{total_bytes} {eta}");
-    let bar = ProgressBar::new(length).with_message(name.to_owned());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
     }
 }
 

@@ -5,7 +5,6 @@ mod shown;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -24,6 +23,7 @@ use crate::{
     context::Context,
     data::{ClientData, ControllerName},
     error::{Explain as _, Failure, Result, with_source},
+    input,
     output::{OutputArgs, Sink},
 };
 
@@ -297,7 +297,7 @@ fn not_own(name: &CloudName) -> Result<()> {
 /// The definition of a cloud in a file.
 fn read(path: &Path, name: &CloudName) -> Result<CloudDefinition> {
     let at = || format!("{}", path.display());
-    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    let text = input::text(path)?;
     let mut file: File = yaml::parse(&text).explain(at)?;
     let definition = file.clouds.remove(name).ok_or_else(|| {
         Failure::new(format!("cloud \"{name}\" not found in file {}", path.display()))
@@ -308,6 +308,8 @@ fn read(path: &Path, name: &CloudName) -> Result<CloudDefinition> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     complete::VARIABLE,
     context::Context,
     error::{Explain as _, Result},
-    output::Sink,
+    output::{Sink, Text},
 };
 
 /// Print what makes a shell complete commands, options, and the names of what there is
@@ -45,6 +45,6 @@ impl Completion {
         shell
             .write_registration(VARIABLE, "periapt", "periapt", &program.to_string_lossy(), &mut text)
             .explain(|| "cannot write the script".to_owned())?;
-        Sink::new(None, context.color)?.write(&String::from_utf8_lossy(&text))
+        Sink::new(None, context.color)?.write(Text::value(String::from_utf8_lossy(&text)))
     }
 }

@@ -17,7 +17,7 @@ use super::settings;
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Sink},
+    output::{OutputArgs, Sink, Text},
 };
 
 /// Show or change an application's settings
@@ -137,7 +137,8 @@ impl Config {
         match key {
             Some(key) if application_key(&details, key).is_some() => {
                 let text = application_key(&details, key).unwrap_or_default();
-                Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
+                Sink::new(self.output.output.as_deref(), context.color)?
+                    .write(Text::value(format!("{text}\n")))
             }
             Some(key) => {
                 let setting = details.settings.get(key).ok_or_else(|| {
@@ -145,7 +146,8 @@ impl Config {
                         .with_hint(format!("`periapt config {}` lists its options", self.application))
                 })?;
                 let text = setting.value.as_ref().map(ToString::to_string).unwrap_or_default();
-                Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
+                Sink::new(self.output.output.as_deref(), context.color)?
+                    .write(Text::value(format!("{text}\n")))
             }
             None => self.output.or_yaml().print(context.color, &listing(details), |_| String::new()),
         }

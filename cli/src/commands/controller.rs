@@ -7,9 +7,10 @@ use periapt_controller::{Options, Program};
 
 use crate::{
     context::Context,
-    data::{ClientData, ControllerName, LocalAgent},
+    data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
     local,
+    process::ProcessId,
     service::{announce, cancelled_by_signal, detach, told},
 };
 
@@ -45,7 +46,8 @@ pub(crate) struct Run {
     /// The name that it takes at its first start
     #[arg(long, default_value = "local")]
     name: ControllerName,
-    /// Leave the terminal's session, and keep the log small that standard error goes to
+    /// Leave the terminal's session, keep the log small that standard error goes to, and end when standard input ends
+    /// without a word
     #[arg(long, hide = true, value_name = "LOG")]
     detach: Option<PathBuf>,
 }
@@ -88,7 +90,7 @@ impl Controller {
 impl Run {
     async fn run(self) -> Result<()> {
         let Some(log) = self.detach.clone() else { return self.serve().await };
-        detach(log);
+        detach(log)?;
         told(self.serve().await)
     }
 
@@ -128,6 +130,10 @@ impl Start {
         let url_before = entry.url.clone();
         let Some(mut processes) = entry.local.clone() else { return Err(elsewhere(&name)) };
         let directory = context.data.controller(&name);
+        starting::forget(&directory)?;
+        // What is started ends with this process until it is written down.
+        let mut leash = None;
+        let unrecorded = |_: &ProcessId| Ok(());
         if processes.controller.is_running() {
             context.say(format_args!("Controller \"{name}\" is running at {}", entry.url));
         } else {
@@ -135,7 +141,7 @@ impl Start {
                 Some(listen) => listen,
                 None => address_of(&entry.url)?,
             };
-            let started = local::start_controller(&name, &directory, listen).await.map_err(|failure| {
+            let started = local::start_controller(&name, &directory, listen, unrecorded).await.map_err(|failure| {
                 failure.with_hint(format!(
                     "its log is {}; if {listen} is used by another program, --listen 127.0.0.1:0 takes another \
                      port, of which agents on other machines must be told",
@@ -144,21 +150,27 @@ impl Start {
             })?;
             processes.controller = started.process;
             entry.url = started.at;
+            leash = Some(started.leash);
             context.say(format_args!("Controller \"{name}\" started at {}", entry.url));
         }
         let moved = entry.url != url_before;
         entry.local = Some(processes.clone());
         store(context, &name, &entry)?;
+        if let Some(leash) = leash {
+            leash.release();
+        }
         if let Some(agent) = &processes.agent {
             let name_of_agent = agent.name.clone();
             if moved {
                 local::end_process(&agent.process).await?;
             }
             if !agent.process.is_running() {
-                let process = local::start_agent(&name_of_agent, &directory, &entry.url).await?;
+                let started = local::start_agent(&name_of_agent, &directory, &entry.url, unrecorded).await?;
+                let process = started.process;
                 processes.agent = Some(LocalAgent { name: name_of_agent.clone(), process });
                 entry.local = Some(processes);
                 store(context, &name, &entry)?;
+                started.leash.release();
                 context.say(format_args!("Agent \"{name_of_agent}\" started"));
             }
             local::alive(&entry.url, &name_of_agent).await?;

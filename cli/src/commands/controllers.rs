@@ -15,7 +15,7 @@ use crate::{
     context::{Context, client},
     data::{ClientData, ControllerEntry, ControllerName},
     error::Result,
-    output::{OutputArgs, Table, Tone},
+    output::{OutputArgs, Table, Text, Tone},
 };
 
 /// How long a controller may take to say that it is there.
@@ -132,7 +132,7 @@ pub(crate) fn server(url: &str) -> &str {
 }
 
 /// Juju's columns, then what this client has found out: whether it answers, and where.
-fn table(listing: &Listing) -> String {
+fn table(listing: &Listing) -> Text {
     let mut table = Table::new([
         "Controller",
         "Model",

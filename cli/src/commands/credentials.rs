@@ -5,7 +5,6 @@ mod shown;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -22,6 +21,7 @@ use crate::{
     context::{Context, Controller},
     data::{ClientData, Credential},
     error::{Explain as _, Failure, Result},
+    input,
     output::OutputArgs,
 };
 
@@ -327,7 +327,7 @@ fn unknown(cloud: &CloudName, name: &CredentialName) -> Failure {
 }
 
 fn read_file(path: &Path) -> Result<File> {
-    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    let text = input::text(path)?;
     yaml::parse(&text).explain(|| format!("{}", path.display()))
 }
 
@@ -358,6 +358,8 @@ fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Crede
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! `debug-log`: what units, agents and the controller say.
 
-use std::{io::IsTerminal as _, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use futures_util::StreamExt as _;
@@ -9,7 +9,7 @@ use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Sink, Tone, painted, to_json},
+    output::{Sink, Text, Tone, continued, is_watched, one_line, to_json},
 };
 
 /// Show a model's log
@@ -84,7 +84,7 @@ enum Format {
 impl DebugLog {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let watched = self.output.is_none() && std::io::stdout().is_terminal();
+        let watched = self.output.is_none() && is_watched();
         let follow = self.tail || (!self.no_tail && watched);
         let limit = self.limit.filter(|limit| *limit > 0);
         // As Juju means it: no limit at all, and not what there is by default.
@@ -115,8 +115,8 @@ impl DebugLog {
         Ok(())
     }
 
-    /// As Juju writes it. Lines are strangers' texts: what could steer a terminal is shown, not obeyed.
-    fn text(&self, line: &LogLine) -> String {
+    /// As Juju writes it, but that a message cannot pass for lines of others: what follows a line break in it is indented.
+    fn text(&self, line: &LogLine) -> Text {
         let format = match (self.date, self.ms) {
             (false, false) => "%H:%M:%S",
             (false, true) => "%H:%M:%S%.3f",
@@ -129,25 +129,17 @@ impl DebugLog {
             LogLevel::Info => Tone::Good,
             LogLevel::Debug | LogLevel::Trace => Tone::Faint,
         };
-        format!(
-            "{}: {} {} {} {}\n",
-            line.entity,
-            line.at.strftime(format),
-            painted(line.level.as_str(), tone),
-            line.module,
-            harmless(&line.message)
-        )
+        let parts = [
+            format!("{}: {}", one_line(&line.entity), line.at.strftime(format)).into(),
+            Text::painted(line.level.as_str(), tone),
+            format!("{} {}\n", one_line(&line.module), continued(&line.message)).into(),
+        ];
+        Text::joined(parts, " ")
     }
 }
 
 fn level(text: &str) -> Result<LogLevel, String> {
     text.parse().map_err(|()| format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"))
-}
-
-/// A stranger's text as it can be shown: line breaks and tabs are its own.
-pub(crate) fn harmless(message: &str) -> String {
-    let keep = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    message.chars().map(|c| if keep(c) { c } else { '\u{fffd}' }).collect()
 }
 
 #[cfg(test)]
@@ -172,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_written_as_juju_writes_it_and_steers_no_terminal() {
-        let rest = "INFO unit.my-sql/0.install made \u{fffd}[2J\ttables\nand more\n";
+    fn a_line_is_written_as_juju_writes_it_and_steers_no_terminal_and_forges_no_line() {
+        let rest = "INFO unit.my-sql/0.install made \\x1b[2J\ttables\n    and more\n";
         check(&[], &format!("unit-my-sql-0: 03:04:05 {rest}"));
         check(&["--date", "--ms"], &format!("unit-my-sql-0: 2026-01-02 03:04:05.678 {rest}"));
     }

@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     error::{Explain as _, Failure, Result},
     grammar,
-    output::Sink,
+    output::{Sink, Text, write_whole},
 };
 
 /// How wide the text of a help is.
@@ -43,12 +43,12 @@ enum Form {
 impl Documentation {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
         let Some(directory) = self.out else {
-            return Sink::new(None, context.color)?.write(&markdown());
+            return Sink::new(None, context.color)?.write(Text::value(markdown()));
         };
         let cannot = || format!("cannot write into {}", directory.display());
         fs::create_dir_all(&directory).explain(cannot)?;
         match self.format {
-            Form::Markdown => fs::write(directory.join("cli.md"), markdown()).explain(cannot),
+            Form::Markdown => write_whole(&directory.join("cli.md"), markdown().as_bytes()).explain(cannot),
             Form::Man => clap_mangen::generate_to(commands(), &directory)
                 .map_err(|error| Failure::new(format!("{}: {error}", cannot()))),
         }

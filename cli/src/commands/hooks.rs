@@ -13,7 +13,7 @@ use super::status::all_units;
 use crate::{
     context::{Context, Model, ModelArg},
     error::Result,
-    output::{OutputArgs, Table, Tone, to_the_second},
+    output::{OutputArgs, Table, Text, Tone, to_the_second},
 };
 
 /// Show which hooks ran, how they ended, and what they cost
@@ -59,7 +59,7 @@ async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
     Ok(all)
 }
 
-fn table(journal: &Journal) -> String {
+fn table(journal: &Journal) -> Text {
     let heading = ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls"];
     let mut table = [4, 5, 6, 7, 8].into_iter().fold(Table::new(heading), Table::right);
     for JournalEntry { unit, record, .. } in &journal.entries {

@@ -14,7 +14,7 @@ use super::settings;
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{Format, OutputArgs, Sink, Table},
+    output::{Format, OutputArgs, Sink, Table, Text},
 };
 
 /// Show or change a model's configuration
@@ -68,7 +68,8 @@ impl ModelConfig {
             [key] => {
                 let attribute = shown.0.get(key).ok_or_else(|| no_setting(key))?;
                 let text = settings::plain(&attribute.value);
-                Sink::new(self.output.output.as_deref(), context.color)?.write(&format!("{text}\n"))
+                Sink::new(self.output.output.as_deref(), context.color)?
+                    .write(Text::value(format!("{text}\n")))
             }
             _ => Err(Failure::new("one key at a time can be shown")),
         }
@@ -95,7 +96,7 @@ fn capitalized<'a>(shown: &'a ModelConfigDetails) -> BTreeMap<&'a str, Capitaliz
     shown.0.iter().map(one).collect()
 }
 
-fn table(shown: &ModelConfigDetails) -> String {
+fn table(shown: &ModelConfigDetails) -> Text {
     let mut table = Table::new(["Attribute", "From", "Value"]);
     for (key, attribute) in &shown.0 {
         let from = match attribute.source {

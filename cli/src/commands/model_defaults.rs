@@ -7,7 +7,7 @@ use super::{model_config::no_setting, settings};
 use crate::{
     context::{Context, ControllerArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table},
+    output::{OutputArgs, Table, Text},
 };
 
 /// Show or change what holds in a controller's models, those that are there and those to come
@@ -64,7 +64,7 @@ impl ModelDefaults {
     }
 }
 
-fn table(defaults: &Defaults) -> String {
+fn table(defaults: &Defaults) -> Text {
     let mut table = Table::new(["Attribute", "Default", "Controller"]);
     for (key, default) in &defaults.0 {
         let controller = default.controller.as_ref().map_or_else(|| "-".to_owned(), settings::plain);

@@ -3,7 +3,7 @@
 mod python;
 pub(crate) mod source;
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use periapt_python::PackedPython;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     context::Context,
     error::{Explain as _, Result, with_source},
-    output::{Sink, to_json},
+    output::{Sink, to_json, write_whole},
 };
 
 /// Make a charm's archive
@@ -80,7 +80,7 @@ impl Pack {
         };
         let name = &packed.inspected.meta.name;
         let output = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.charm")));
-        write_whole(&output, &packed.bytes)?;
+        write_whole(&output, &packed.bytes).explain(|| format!("cannot write {}", output.display()))?;
         context.say(format_args!(
             "Packed {} ({} bytes, digest {})",
             output.display(),
@@ -97,17 +97,4 @@ impl Pack {
         };
         Sink::new(None, context.color)?.write(&to_json(&done)?)
     }
-}
-
-/// An archive that is half written is never found under its name.
-fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
-    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        // It may never have been made; what is wrong is said below.
-        let _ = fs::remove_file(&partial);
-    }
-    written.explain(|| format!("cannot write {}", path.display()))
 }

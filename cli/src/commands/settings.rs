@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -12,6 +11,7 @@ use serde_json::Value;
 use crate::{
     context::Context,
     error::{Explain as _, Failure, Result},
+    input,
 };
 
 /// The options of settings of models that stand in a file.
@@ -29,11 +29,7 @@ impl FileArgs {
     /// What the file sets; nothing without one.
     pub(crate) fn read(&self) -> Result<BTreeMap<String, String>> {
         let Some(path) = &self.file else { return Ok(BTreeMap::new()) };
-        let text = match path.as_os_str() == "-" {
-            true => io::read_to_string(io::stdin()),
-            false => fs::read_to_string(path),
-        };
-        let text = text.explain(|| format!("cannot read {}", path.display()))?;
+        let text = input::text_or_stdin(path)?;
         let document: serde_json::Map<String, Value> =
             periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
         of_model(document).explain(|| format!("{}", path.display()))
@@ -146,7 +142,7 @@ pub(crate) fn from_options(
 
 /// Reads a file: settings by key, or by application and key as `periapt config` prints them.
 pub(crate) fn from_file(path: &Path, application: Option<&str>) -> Result<BTreeMap<String, String>> {
-    let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+    let text = input::text(path)?;
     let document: BTreeMap<String, Value> =
         periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
     from_document(document, application).explain(|| format!("{}", path.display()))
@@ -224,13 +220,15 @@ fn key_of(key: &str) -> Result<String> {
 fn value_of(value: &str) -> Result<String> {
     match value.strip_prefix('@') {
         Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
-        Some(path) => fs::read_to_string(path).explain(|| format!("cannot read {path}")),
+        Some(path) => input::text(Path::new(path)),
         None => Ok(value.to_owned()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use periapt_host_api::settings::SettingKey;
 
     use super::*;

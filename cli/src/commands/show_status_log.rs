@@ -7,7 +7,7 @@ use periapt_host_api::status::{StatusHistoryEntry, StatusHistoryQuery, StatusHis
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table, to_the_second, tone_of_status},
+    output::{OutputArgs, Table, Text, to_the_second, tone_of_status},
 };
 
 /// How many lines are shown where nobody says how many, or since when.
@@ -85,7 +85,7 @@ fn midnight(text: &str) -> Result<Timestamp, String> {
 }
 
 /// As Juju draws it.
-fn table(entries: &[StatusHistoryEntry], utc: bool) -> String {
+fn table(entries: &[StatusHistoryEntry], utc: bool) -> Text {
     let time = |at: Timestamp| match utc {
         true => to_the_second(at),
         false => at.strftime("%d %b %Y %H:%M:%SZ").to_string(),

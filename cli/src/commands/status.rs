@@ -21,7 +21,7 @@ use crate::{
     context::{Context, ModelArg},
     duration,
     error::Result,
-    output::{Sink, Times, to_json, to_yaml},
+    output::{Sink, Text, Times, to_json, to_yaml},
 };
 
 /// Show a model's applications, units, machines and relations
@@ -109,7 +109,7 @@ impl Status {
         status
     }
 
-    fn render(&self, status: &FullStatus) -> Result<String> {
+    fn render(&self, status: &FullStatus) -> Result<Text> {
         match self.format {
             Format::Tabular => {
                 let relations = self.relations.then_some(Section::Relations);
@@ -119,8 +119,8 @@ impl Status {
             }
             Format::Json => to_json(&Times::of_utc(self.utc).written(status)?),
             Format::Yaml => to_yaml(&Times::of_utc(self.utc).written(status)?),
-            Format::Oneline => Ok(oneline::render(status)),
-            Format::Summary => Ok(summary::render(status)),
+            Format::Oneline => Ok(oneline::render(status).into()),
+            Format::Summary => Ok(summary::render(status).into()),
         }
     }
 }

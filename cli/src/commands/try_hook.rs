@@ -1,12 +1,9 @@
 //! `try-hook`: one hook of a packed charm at a time, without a controller.
 
-use std::{
-    fs,
-    io::{self, BufRead as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use periapt_archive::MAX_ARCHIVE;
 use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, Tried};
 use serde::Serialize;
 
@@ -14,8 +11,12 @@ use crate::{
     context::Context,
     data::DataDir,
     error::{Explain as _, Failure, Result, with_source},
+    input,
     output::{Sink, to_json},
 };
+
+/// The longest scene: it holds all that a hook may see.
+const MAX_SCENE: u64 = 64 << 20;
 
 /// Run one hook of a charm in the sandbox, over a scene that is given as JSON
 ///
@@ -61,7 +62,7 @@ enum Answer {
 
 impl TryHook {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let archive = fs::read(&self.charm).explain(|| format!("cannot read {}", self.charm.display()))?;
+        let archive = input::regular_bytes(&self.charm, MAX_ARCHIVE as u64)?;
         let cache =
             CompiledCache::open(&DataDir::cache_from_environment()?.join("compiled")).map_err(with_source)?;
         let trial = Trial::open(&archive, &cache)
@@ -84,7 +85,7 @@ fn native(command: &str, directory: &Path) -> Result<NativeProgram> {
 
 async fn play(handler: &Handler, scenes: &[PathBuf], sink: &mut Sink) -> Result<()> {
     for path in scenes {
-        let text = fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()))?;
+        let text = input::text_within(path, MAX_SCENE)?;
         let tried = tried(handler, &text)
             .await
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
@@ -97,8 +98,8 @@ async fn play(handler: &Handler, scenes: &[PathBuf], sink: &mut Sink) -> Result<
 }
 
 async fn answer_lines(handler: &Handler, sink: &mut Sink) -> Result<()> {
-    for line in io::stdin().lock().lines() {
-        let line = line.explain(|| "cannot read standard input".to_owned())?;
+    for line in input::lines(MAX_SCENE) {
+        let line = line?;
         if line.trim().is_empty() {
             continue;
         }

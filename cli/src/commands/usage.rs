@@ -11,7 +11,7 @@ use periapt_host_api::{
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table, Tone},
+    output::{OutputArgs, Table, Text, Tone},
 };
 
 /// Show what hooks have used: how many ran, CPU and wall time, memory, calls to the host
@@ -54,7 +54,7 @@ fn only(mut usage: ModelUsage, wanted: BTreeSet<ApplicationName>) -> Result<Mode
     Ok(usage)
 }
 
-fn table(usage: &ModelUsage) -> String {
+fn table(usage: &ModelUsage) -> Text {
     let heading =
         ["Application", "Unit", "Hooks", "Failed", "CPU s", "Wall s", "Peak MiB", "Calls", "Log KiB"];
     let mut table = (2..heading.len()).fold(Table::new(heading), Table::right);

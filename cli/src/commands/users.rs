@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     context::{Context, ControllerArg, ModelRef},
     error::{Failure, Result},
-    output::{OutputArgs, Table},
+    output::{OutputArgs, Table, Text},
 };
 
 /// The user of a controller that knows no others.
@@ -95,7 +95,7 @@ impl Users {
                     ADMIN.date_created.into(),
                     ADMIN.last_connection.into(),
                 ]);
-                format!("Controller: {}\n\n{}", controller.name, table.render())
+                Text::joined([format!("Controller: {}", controller.name).into(), table.render()], "\n\n")
             });
         };
         // Only what exists has users.

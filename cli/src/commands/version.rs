@@ -57,7 +57,7 @@ impl Version {
             (true, Format::Yaml | Format::Smart) => to_yaml(&all())?,
             (false, Format::Json) => to_json(&version)?,
             (false, Format::Yaml) => to_yaml(&version)?,
-            (false, Format::Smart) => format!("{version}\n"),
+            (false, Format::Smart) => format!("{version}\n").into(),
         };
         Sink::new(self.output.as_deref(), context.color)?.write(&text)
     }

@@ -124,6 +124,14 @@ impl ClientData {
         Ok(data)
     }
 
+    /// Does something for which what is known must not change meanwhile.
+    pub(crate) fn locked<T>(directory: &DataDir, act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        let lock = lock(directory)?;
+        let answer = act(&Self::read(directory)?)?;
+        drop(lock);
+        Ok(answer)
+    }
+
     /// Changes what is known. Changes of several processes follow each other; a failed one changes nothing.
     pub(crate) fn update<T>(directory: &DataDir, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let lock = lock(directory)?;
@@ -136,6 +144,8 @@ impl ClientData {
 
     fn write(&self, directory: &DataDir) -> Result<()> {
         let path = directory.client_file();
+        // A link stays: the file may lie with others that are looked after together.
+        let path = fs::canonicalize(&path).unwrap_or(path);
         let partial = path.with_extension("json.new");
         let mut text = serde_json::to_string_pretty(self).explain(|| format!("{}", path.display()))?;
         text.push('\n');

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{ColorChoice, Sink};
+use super::{ColorChoice, Sink, Text};
 use crate::error::{Explain as _, Result};
 
 /// The forms that every listing has.
@@ -42,35 +42,35 @@ impl OutputArgs {
     }
 
     /// Prints a value, or the table that `tabular` draws of it.
-    pub(crate) fn print<T: Serialize>(
+    pub(crate) fn print<T: Serialize, P: Into<Text>>(
         &self,
         color: ColorChoice,
         value: &T,
-        tabular: impl FnOnce(&T) -> String,
+        tabular: impl FnOnce(&T) -> P,
     ) -> Result<()> {
         let text = match self.format {
-            Format::Tabular => tabular(value),
+            Format::Tabular => tabular(value).into(),
             Format::Json => to_json(value)?,
             Format::Yaml => to_yaml(value)?,
         };
-        Sink::new(self.output.as_deref(), color)?.write(&text)
+        Sink::new(self.output.as_deref(), color)?.write(text)
     }
 }
 
 /// JSON on one line, with a line break at its end.
-pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<String> {
+pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Text> {
     let mut text = serde_json::to_string(value).explain(|| "cannot write JSON".to_owned())?;
     text.push('\n');
-    Ok(text)
+    Ok(Text::json(text))
 }
 
 /// YAML, with a line break at its end.
-pub(crate) fn to_yaml<T: Serialize>(value: &T) -> Result<String> {
+pub(crate) fn to_yaml<T: Serialize>(value: &T) -> Result<Text> {
     let mut text = serde_saphyr::to_string(value).explain(|| "cannot write YAML".to_owned())?;
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    Ok(text)
+    Ok(Text::value(text))
 }
 
 #[cfg(test)]
@@ -87,5 +87,22 @@ mod tests {
         });
         let text = to_yaml(&value).unwrap();
         assert_eq!(serde_saphyr::from_str::<Value>(&text).unwrap(), value, "{text}");
+    }
+
+    #[test]
+    fn each_character_comes_back_from_json_and_from_yaml() {
+        let characters: Vec<String> = ('\0'..=char::MAX).map(String::from).collect();
+        // Some mean something else at an end, at a beginning, or alone.
+        let all = characters.concat();
+        let some = characters
+            .iter()
+            .take(0x3000)
+            .map(|c| json!([c, format!("a{c}"), format!("{c}b"), format!("a{c}b")]));
+        let value = json!({"all": all, "some": some.collect::<Vec<_>>()});
+        assert_eq!(serde_json::from_str::<Value>(&to_json(&value).unwrap()).unwrap(), value);
+        let budget = serde_saphyr::options! { budget: None };
+        let read: Value = serde_saphyr::from_str_with_options(&to_yaml(&value).unwrap(), budget).unwrap();
+        assert_eq!(read["some"], value["some"]);
+        assert!(read == value, "the text of all characters has changed");
     }
 }

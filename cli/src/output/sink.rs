@@ -1,39 +1,121 @@
 //! Where output goes.
 
 use std::{
-    fs::File,
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     path::Path,
 };
 
-use super::ColorChoice;
+use super::{ColorChoice, Text, escape::continued_in_color, file};
 use crate::error::{Explain as _, Result};
 
-/// Standard output, without colours where they are not wanted; or a file, always without.
-pub(crate) struct Sink(Box<dyn Write>);
+/// What clears a terminal, and what it remembers.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
+
+/// Standard output, or a file: a place that a person looks at, or one that a program reads.
+pub(crate) struct Sink {
+    writer: Box<dyn Write>,
+    /// Whether a terminal shows it.
+    watched: bool,
+    colored: bool,
+}
 
 impl Sink {
-    /// Opens it.
+    /// Opens it. What is there is written to if it is no ordinary file.
     pub(crate) fn new(file: Option<&Path>, color: ColorChoice) -> Result<Self> {
-        let writer: Box<dyn Write> = match file {
-            Some(path) => {
-                let file = File::create(path).explain(|| format!("cannot write {}", path.display()))?;
-                Box::new(anstream::StripStream::new(file))
+        if let Some(path) = file {
+            let (writer, watched) =
+                file::opened(path).explain(|| format!("cannot write {}", path.display()))?;
+            return Ok(Self { writer, watched, colored: false });
+        }
+        let output = io::stdout();
+        let colored = match color.into() {
+            anstream::ColorChoice::Auto => {
+                anstream::AutoStream::choice(&output) != anstream::ColorChoice::Never
             }
-            None => Box::new(anstream::AutoStream::new(io::stdout(), color.into())),
+            choice => choice != anstream::ColorChoice::Never,
         };
-        Ok(Self(writer))
+        Ok(Self { watched: output.is_terminal(), writer: Box::new(output), colored })
+    }
+
+    /// Whether a terminal shows it.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched
     }
 
     /// Writes a text, at once.
-    pub(crate) fn write(&mut self, text: &str) -> Result<()> {
-        self.0.write_all(text.as_bytes())?;
-        Ok(self.0.flush()?)
+    pub(crate) fn write(&mut self, text: impl Into<Text>) -> Result<()> {
+        let text = text.into();
+        self.writer.write_all(text.written(self.watched, self.colored).as_bytes())?;
+        Ok(self.writer.flush()?)
+    }
+
+    /// Clears the terminal that shows it.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        if self.watched {
+            self.writer.write_all(CLEAR.as_bytes())?;
+        }
+        Ok(())
     }
 }
 
-/// Tells a person what happened, beside the output: on standard error, as one line.
+/// Tells a person what happened, beside the output: on standard error, in one piece.
 pub(crate) fn note(text: impl std::fmt::Display) {
     // Where nobody reads it, nobody misses it.
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = tell(&format!("{text}\n"));
+}
+
+/// Tells a person something on standard error, without ending the line.
+pub(crate) fn tell(text: &str) -> io::Result<()> {
+    let mut output = io::stderr().lock();
+    output.write_all(Text::from(text).as_bytes())?;
+    output.flush()
+}
+
+/// Tells the process that started this one something on standard output: a line of this program's own.
+pub(crate) fn announce(line: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(format!("{line}\n").as_bytes())?;
+    output.flush()
+}
+
+/// Writes what somebody else left in standard output's buffer.
+pub(crate) fn flush() -> io::Result<()> {
+    io::stdout().flush()
+}
+
+/// Prints what is told of a command line that asks for help, or makes no sense: help is output, all else is told beside it.
+pub(crate) fn usage(error: &clap::Error) -> Result<()> {
+    let told = error.render();
+    if !error.use_stderr() {
+        return Sink::new(None, ColorChoice::Auto)?.write(Text::clean(told.ansi().to_string()));
+    }
+    // As for notes: the exit code says it, too.
+    let _ = tell(&told.to_string());
+    Ok(())
+}
+
+/// Whether a terminal shows standard output.
+pub(crate) fn is_watched() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether a terminal shows what is told beside the output.
+pub(crate) fn is_seen() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Takes the lines of the log, an event each, to standard error.
+#[derive(Debug)]
+pub(crate) struct Log;
+
+impl Write for Log {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let line = continued_in_color(String::from_utf8_lossy(event).trim_end_matches('\n'));
+        io::stderr().lock().write_all(format!("{line}\n").as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }

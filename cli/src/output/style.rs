@@ -51,8 +51,8 @@ pub(crate) fn tone_of_status(word: &str) -> Tone {
     }
 }
 
-/// A text in its tone, with escape sequences; [`super::Sink`] takes them out where they are not wanted.
-pub(crate) fn painted(text: &str, tone: Tone) -> String {
+/// A clean text in its tone, with escape sequences; [`super::Sink`] takes them out where they are not wanted.
+pub(super) fn styled(text: &str, tone: Tone) -> String {
     let style = match tone {
         Tone::Plain => return text.to_owned(),
         Tone::Heading => Style::new().bold(),

@@ -1,6 +1,6 @@
 //! Tables as Juju draws them: columns two spaces apart, a heading, no lines.
 
-use super::{Tone, painted};
+use super::{Text, Tone, escape::one_line, style::styled};
 
 /// One value in a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Cell {
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self { text: one_line(text), tone: Tone::Plain }
+        Self { text: one_line(text).into_owned(), tone: Tone::Plain }
     }
 }
 
@@ -39,7 +39,7 @@ impl From<(&str, Tone)> for Cell {
     }
 }
 
-/// Rows under a heading. Values are strangers' texts: control characters in them are shown, not obeyed.
+/// Rows under a heading. Values are strangers' texts: what is not text in them is shown as codes.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     heading: Vec<Cell>,
@@ -71,7 +71,7 @@ impl Table {
     }
 
     /// The lines, each with a line break and without spaces at its end.
-    pub(crate) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> Text {
         let all = || std::iter::once(&self.heading).chain(&self.rows);
         let width_of = |column: usize| {
             all().filter_map(|row| row.get(column)).map(|cell| width(&cell.text)).max().unwrap_or(0)
@@ -83,7 +83,7 @@ impl Table {
             let used = last.map_or(0, |last| last + 1);
             for (column, (cell, wide)) in row.iter().zip(&widths).take(used).enumerate() {
                 let gap = " ".repeat(wide.saturating_sub(width(&cell.text)));
-                let text = painted(&cell.text, cell.tone);
+                let text = styled(&cell.text, cell.tone);
                 let is_last = column + 1 == used;
                 match (self.right.contains(&column), is_last) {
                     (true, _) => lines.extend([gap.as_str(), &text]),
@@ -96,23 +96,12 @@ impl Table {
             }
             lines.push('\n');
         }
-        lines
+        Text::clean(lines)
     }
 }
 
 fn width(text: &str) -> usize {
     text.chars().count()
-}
-
-/// A stranger's text on one line: a terminal must not be steered by it, nor a table torn.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\r' | '\t' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -136,6 +125,6 @@ mod tests {
         let mut table = Table::new(["Message"]);
         table.row(["a\u{1b}[2Jb\nc\td\u{7}".into()]);
         assert_eq!(table.render().lines().count(), 2);
-        assert!(table.render().ends_with("a\u{fffd}[2Jb c d\u{fffd}\n"));
+        assert!(table.render().ends_with("a\\x1b[2Jb c d\\x07\n"));
     }
 }

@@ -1,11 +1,7 @@
 //! Starting a process that goes on when this one has ended.
 
 use std::{
-    ffi::OsString,
-    fs::{self, OpenOptions},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-    process::Stdio,
+    ffi::OsString, fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, process::Stdio,
     time::Duration,
 };
 
@@ -15,8 +11,11 @@ use tokio::{
     time::timeout,
 };
 
-use super::ProcessId;
-use crate::error::{Explain as _, Failure, Result};
+use super::{Leash, ProcessId};
+use crate::{
+    error::{Explain as _, Failure, Result},
+    input,
+};
 
 /// The word with which a process says, on its standard output, that it answers; what it answers at follows.
 pub(crate) const READY: &str = "ready";
@@ -25,7 +24,7 @@ pub(crate) const READY: &str = "ready";
 pub(crate) const FAILED: &str = "failed";
 
 /// How much of a log is shown when its process did not start.
-const LOG_TAIL: usize = 2_000;
+const LOG_TAIL: u64 = 2_000;
 
 /// A process of this program that is to outlive this one.
 pub(crate) struct Detached<'a> {
@@ -46,11 +45,14 @@ pub(crate) struct Started {
     pub(crate) process: ProcessId,
     /// What it said that it answers at.
     pub(crate) at: String,
+    /// It ends with this, unless it is released.
+    pub(crate) leash: Leash,
 }
 
 impl Detached<'_> {
-    /// Starts it and waits until it answers.
-    pub(crate) async fn start(self) -> Result<Started> {
+    /// Starts it, hands out which one it is, and waits until it answers. Whatever becomes of this process until the leash
+    /// is released, the new one does not outlive it.
+    pub(crate) async fn start(self, record: impl FnOnce(&ProcessId) -> Result<()>) -> Result<Started> {
         let program = std::env::current_exe().explain(|| "cannot find this program's own file".to_owned())?;
         let log = OpenOptions::new()
             .append(true)
@@ -59,10 +61,11 @@ impl Detached<'_> {
             .open(self.log)
             .explain(|| format!("cannot open {}", self.log.display()))?;
         let logged = log.metadata().map_or(0, |metadata| metadata.len());
+        let (held, leash) = Leash::new().explain(|| format!("cannot start the {}", self.what))?;
         let mut child = Command::new(program)
             .args(&self.arguments)
             .current_dir("/")
-            .stdin(Stdio::null())
+            .stdin(held)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -71,11 +74,14 @@ impl Detached<'_> {
             return Err(Failure::new(format!("the {} ended at once", self.what)));
         };
         let process = ProcessId::of(pid);
+        if let Ok(process) = &process {
+            record(process)?;
+        }
         let mut line = String::new();
         let mut output = BufReader::new(output);
         let said = timeout(self.patience, output.read_line(&mut line)).await;
         match (process, said, line.trim_end().split_once(' ')) {
-            (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned() }),
+            (Ok(process), Ok(Ok(_)), Some((READY, at))) => Ok(Started { process, at: at.to_owned(), leash }),
             (_, _, said) => {
                 // It may never have answered: nobody else knows of it.
                 let _ = child.kill().await;
@@ -91,10 +97,7 @@ impl Detached<'_> {
         if let Some(why) = why {
             message = format!("{message}: {why}");
         } else {
-            let log = fs::read(self.log).unwrap_or_default();
-            let new = log.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
-            let tail = new.get(new.len().saturating_sub(LOG_TAIL)..).unwrap_or_default();
-            for line in String::from_utf8_lossy(tail).lines() {
+            for line in String::from_utf8_lossy(&input::tail(self.log, from, LOG_TAIL)).lines() {
                 message.push_str("\n  ");
                 message.push_str(line);
             }

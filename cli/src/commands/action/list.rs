@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Format, OutputArgs, Table},
+    output::{Format, OutputArgs, Table, Text},
 };
 
 /// List the actions of an application
@@ -51,7 +51,7 @@ impl Actions {
 }
 
 /// Each line of a description under the one before.
-fn table(actions: &BTreeMap<String, String>) -> String {
+fn table(actions: &BTreeMap<String, String>) -> Text {
     let mut table = Table::new(["Action", "Description"]);
     for (name, description) in actions {
         let mut lines = description.trim().lines();

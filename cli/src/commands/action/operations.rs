@@ -13,7 +13,7 @@ use super::{run::follow, shown::Operation, waiting::WaitArgs};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Format, OutputArgs, Table},
+    output::{Format, OutputArgs, Table, Text},
 };
 
 /// The most tasks of an operation that are named in the table.
@@ -111,7 +111,7 @@ impl ShowOperation {
     }
 }
 
-fn table(operations: &[OperationDetails]) -> String {
+fn table(operations: &[OperationDetails]) -> Text {
     let heading = ["ID", "Status", "Started", "Finished", "Task IDs", "Summary"];
     let mut table = Table::new(heading).right(0);
     let time = |time: Option<jiff::Timestamp>| {

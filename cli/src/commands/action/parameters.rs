@@ -1,11 +1,14 @@
 //! An action's parameters as people give them: `KEY=VALUE`, `KEY.KEY=VALUE`, or a YAML file.
 
-use std::{fs, io::Read as _, path::Path};
+use std::path::Path;
 
 use periapt_host_api::action::Parameters;
 use serde_json::{Map, Value};
 
-use crate::error::{Explain as _, Failure, Result};
+use crate::{
+    error::{Explain as _, Failure, Result},
+    input,
+};
 
 /// How deep a key may lead.
 const MAX_DEPTH: usize = 32;
@@ -36,15 +39,7 @@ pub(super) fn read(file: Option<&Path>, arguments: &[String], reading: Reading) 
 }
 
 fn from_file(path: &Path) -> Result<Parameters> {
-    let explained = || format!("cannot read {}", path.display());
-    let text = match path.to_str() {
-        Some("-") => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).explain(explained)?;
-            text
-        }
-        _ => fs::read_to_string(path).explain(explained)?,
-    };
+    let text = input::text_or_stdin(path)?;
     let read: Option<Map<String, Value>> =
         periapt_host_api::yaml::parse(&text).explain(|| format!("{}", path.display()))?;
     Ok(read.unwrap_or_default())
@@ -80,6 +75,8 @@ fn put(parameters: &mut Parameters, keys: &[&str], value: Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, to_yaml},
+    output::{OutputArgs, Text, to_yaml},
 };
 
 /// Show what an action does and what it takes
@@ -74,8 +74,9 @@ impl From<ActionMeta> for Shown {
 }
 
 /// The description, then the arguments as YAML.
-fn text(shown: &Shown) -> Result<String> {
-    Ok(format!("{}\n\nArguments\n{}\n", shown.description, to_yaml(&shown.arguments)?))
+fn text(shown: &Shown) -> Result<Text> {
+    let arguments = to_yaml(&shown.arguments)?;
+    Ok(Text::value(format!("{}\n\nArguments\n{}\n", shown.description, &*arguments)))
 }
 
 #[cfg(test)]
@@ -99,6 +100,6 @@ mod tests {
         let shown = text(&Shown::from(meta)).unwrap();
         let expected = "Takes a snapshot.\n\nArguments\nlevel:\n  type: integer\n  description: null\noutfile:\n  \
             type: string\n  description: Where to.\n  default: foo.bz2\n\n";
-        assert_eq!(shown, expected);
+        assert_eq!(&*shown, expected);
     }
 }

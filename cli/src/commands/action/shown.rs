@@ -11,9 +11,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    commands::debug_log::harmless,
     error::Result,
-    output::{to_json, to_yaml},
+    output::{Text, continued, to_json, to_yaml},
 };
 
 /// The forms of a task's results.
@@ -100,7 +99,7 @@ fn time(time: Timestamp) -> String {
 
 /// A message for whoever looks on while it comes.
 pub(super) fn live(message: &TaskMessage) -> String {
-    format!("{} {}", message.at.strftime("%H:%M:%S"), harmless(&message.message))
+    format!("{} {}", message.at.strftime("%H:%M:%S"), continued(&message.message))
 }
 
 fn log(log: &[TaskMessage]) -> Vec<String> {
@@ -175,7 +174,7 @@ impl From<&OperationDetails> for Operation {
 }
 
 /// Tasks by their units, in one of the forms.
-pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<String> {
+pub(super) fn tasks(format: Format, tasks: &[TaskDetails]) -> Result<Text> {
     let by_unit = || tasks.iter().map(|task| (task.unit.to_string(), Task::from(task)));
     match format {
         Format::Json => to_json(&by_unit().collect::<BTreeMap<_, _>>()),
@@ -202,7 +201,7 @@ impl PlainTask {
     fn of(task: &TaskDetails) -> Result<Self> {
         let output = match &task.results {
             Some(results) if results.values.is_empty() => String::new(),
-            Some(results) => to_yaml(&results.values)?,
+            Some(results) => to_yaml(&results.values)?.to_string(),
             None => format!("Task {} {}\n", task.id, task.status),
         };
         let TaskResults { stdout, stderr, .. } = task.results.clone().unwrap_or_default();
@@ -219,28 +218,28 @@ impl PlainTask {
 
 /// One task's results alone; of several, a map of their units. What tools printed stands under its unit's name, not
 /// indented, as in Juju.
-fn plain(tasks: &[TaskDetails]) -> Result<String> {
+fn plain(tasks: &[TaskDetails]) -> Result<Text> {
     if let [task] = tasks {
         return plain_task(task);
     }
     if tasks.iter().all(|task| task.action == exec::ACTION) {
         let mut text = String::new();
         for task in tasks {
-            text.push_str(&format!("{}:\n{}\n", task.unit, plain_task(task)?));
+            text.push_str(&format!("{}:\n{}\n", task.unit, &*plain_task(task)?));
         }
-        return Ok(text);
+        return Ok(Text::value(text));
     }
     let by_unit = tasks.iter().map(|task| Ok((task.unit.to_string(), PlainTask::of(task)?)));
     to_yaml(&by_unit.collect::<Result<BTreeMap<_, _>>>()?)
 }
 
 /// What the action set, then what it wrote.
-pub(super) fn plain_task(task: &TaskDetails) -> Result<String> {
+pub(super) fn plain_task(task: &TaskDetails) -> Result<Text> {
     let Some(results) = &task.results else {
-        return Ok(match task.status {
+        return Ok(Text::value(match task.status {
             TaskStatus::Failed => format!("Action id {} failed: {}\n", task.id, task.message),
             status => format!("Action id {}: {status}\n", task.id),
-        });
+        }));
     };
     let mut text = match task.status {
         TaskStatus::Failed => format!("Action id {} failed: {}\n", task.id, task.message),
@@ -255,7 +254,7 @@ pub(super) fn plain_task(task: &TaskDetails) -> Result<String> {
             text.push_str(&format!("{stream}\n"));
         }
     }
-    Ok(text)
+    Ok(Text::value(text))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -23,6 +22,7 @@ use crate::{
     commands::{charm::Charm, resources::ResourceFile, status::Follow},
     context::{Context, Model},
     error::{Explain as _, Failure, Result, with_source},
+    input,
     output::note,
 };
 
@@ -115,9 +115,8 @@ pub(crate) async fn deploy(
 }
 
 fn read(path: &Path, overlays: &[PathBuf]) -> Result<Bundle> {
-    let text = |path: &Path| fs::read_to_string(path).explain(|| format!("cannot read {}", path.display()));
-    let base = text(path)?;
-    let overlays = overlays.iter().map(|path| text(path)).collect::<Result<Vec<_>>>()?;
+    let base = input::regular_text(path)?;
+    let overlays = overlays.iter().map(|path| input::text(path)).collect::<Result<Vec<_>>>()?;
     let directory = path.parent().unwrap_or(Path::new("."));
     let bundle = Bundle::read(&base, overlays.iter().map(String::as_str), |value| included(directory, value));
     bundle.explain(|| format!("{}", path.display()))
@@ -126,8 +125,8 @@ fn read(path: &Path, overlays: &[PathBuf]) -> Result<Bundle> {
 /// What stands in place of an option's value that names a file, seen from the bundle's directory.
 fn included(directory: &Path, value: &str) -> Result<Option<String>, String> {
     let read = |file: &str| {
-        let path = directory.join(file);
-        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        let bytes = input::regular_bytes(&directory.join(file), input::MAX_TEXT);
+        bytes.map_err(|failure| failure.to_string())
     };
     if let Some(file) = value.strip_prefix("include-file://") {
         let text = String::from_utf8(read(file)?);

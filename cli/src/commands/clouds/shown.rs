@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     error::Result,
-    output::{Format, Table, to_json, to_yaml},
+    output::{Format, Table, Text, to_json, to_yaml},
 };
 
 /// Who says what a cloud is.
@@ -108,7 +108,7 @@ impl Serialize for Cloud {
 }
 
 /// One cloud, as `show-cloud` prints it: a list in JSON, because a controller and this client may each say what it is.
-pub(super) fn one(format: Format, found: Vec<Known>, controller: &str) -> Result<String> {
+pub(super) fn one(format: Format, found: Vec<Known>, controller: &str) -> Result<Text> {
     let summary = |known: &Known| known.place.summary(&known.name, controller);
     let named = |known: Known| {
         let summary = summary(&known);
@@ -120,19 +120,19 @@ pub(super) fn one(format: Format, found: Vec<Known>, controller: &str) -> Result
     match format {
         Format::Json => to_json(&found.into_iter().map(named).collect::<Vec<_>>()),
         Format::Yaml => {
-            let texts = found.into_iter().map(|known| to_yaml(&named(known)));
-            Ok(texts.collect::<Result<Vec<_>>>()?.join("---\n"))
+            let texts = found.into_iter().map(|known| Ok(to_yaml(&named(known))?.to_string()));
+            Ok(Text::value(texts.collect::<Result<Vec<_>>>()?.join("---\n")))
         }
         Format::Tabular => {
             let texts =
-                found.iter().map(|known| Ok(format!("{}:\n\n{}", summary(known), to_yaml(&known.cloud)?)));
-            Ok(texts.collect::<Result<Vec<_>>>()?.join("\n"))
+                found.iter().map(|known| Ok(format!("{}:\n\n{}", summary(known), &*to_yaml(&known.cloud)?)));
+            Ok(Text::value(texts.collect::<Result<Vec<_>>>()?.join("\n")))
         }
     }
 }
 
 /// Two tables: of the controller that is asked, and of this client.
-pub(super) fn table(controllers: Vec<&Known>, clients: Vec<&Known>) -> String {
+pub(super) fn table(controllers: Vec<&Known>, clients: Vec<&Known>) -> Text {
     let mut parts = Vec::new();
     if !controllers.is_empty() {
         let mut table = Table::new(["Cloud", "Regions", "Default", "Type"]).right(1);
@@ -140,7 +140,7 @@ pub(super) fn table(controllers: Vec<&Known>, clients: Vec<&Known>) -> String {
             let (regions, first) = cloud.regions();
             table.row([name.into(), regions.to_string().into(), first.into(), cloud.text("type").into()]);
         }
-        parts.push(format!("Clouds available on the controller:\n{}", table.render()));
+        parts.push(Text::joined(["Clouds available on the controller:".into(), table.render()], "\n"));
     }
     if !clients.is_empty() {
         let heading = ["Cloud", "Regions", "Default", "Type", "Credentials", "Source", "Description"];
@@ -158,9 +158,9 @@ pub(super) fn table(controllers: Vec<&Known>, clients: Vec<&Known>) -> String {
                 cloud.text("description").into(),
             ]);
         }
-        parts.push(format!("Clouds available on the client:\n{}", table.render()));
+        parts.push(Text::joined(["Clouds available on the client:".into(), table.render()], "\n"));
     }
-    parts.join("\n")
+    Text::joined(parts, "\n")
 }
 
 #[cfg(test)]

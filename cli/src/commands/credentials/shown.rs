@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::CredentialName;
 use serde::Serialize;
 
-use crate::output::Table;
+use crate::output::{Table, Text};
 
 /// `credentials`
 #[derive(Debug, Default, Serialize)]
@@ -81,7 +81,7 @@ impl Listing {
         }
     }
 
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self) -> Text {
         let places = [("Controller", &self.controller_credentials), ("Client", &self.client_credentials)];
         let tables = places.into_iter().filter(|(_, clouds)| !clouds.is_empty()).map(|(place, clouds)| {
             let mut table = Table::new(["Cloud", "Credentials"]);
@@ -89,9 +89,9 @@ impl Listing {
                 let names: Vec<_> = credentials.cloud_credentials.keys().cloned().collect();
                 table.row([cloud.into(), names.join(", ").into()]);
             }
-            format!("{place} Credentials:\n{}", table.render())
+            Text::joined([format!("{place} Credentials:").into(), table.render()], "\n")
         });
-        tables.collect::<Vec<_>>().join("\n")
+        Text::joined(tables, "\n")
     }
 }
 

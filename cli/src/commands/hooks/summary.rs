@@ -9,7 +9,7 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use crate::output::{Table, Tone};
+use crate::output::{Table, Text, Tone};
 
 /// One hook of one unit.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -50,7 +50,7 @@ fn count(number: usize) -> u32 {
 }
 
 /// With the sum of everything below.
-pub(super) fn table(rows: &[Row]) -> String {
+pub(super) fn table(rows: &[Row]) -> Text {
     let heading = ["Unit", "Hook", "Count", "Failed", "Median µs", "Total µs"];
     let mut table = [2, 3, 4, 5].into_iter().fold(Table::new(heading), Table::right);
     for row in rows {

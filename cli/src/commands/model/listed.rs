@@ -13,7 +13,7 @@ use crate::{
         users::NOT_RECORDED,
     },
     context::Controller,
-    output::{Table, Tone},
+    output::{Table, Text, Tone},
 };
 
 /// The models of a controller.
@@ -75,7 +75,7 @@ impl Listing {
         }
     }
 
-    pub(super) fn table(&self, uuids: Uuids) -> String {
+    pub(super) fn table(&self, uuids: Uuids) -> Text {
         let of_uuid = usize::from(uuids == Uuids::Shown);
         let mut heading = vec!["Model"];
         heading.extend((uuids == Uuids::Shown).then_some("UUID"));
@@ -97,7 +97,7 @@ impl Listing {
             ]);
             table.row(row);
         }
-        format!("Controller: {}\n\n{}", self.controller, table.render())
+        Text::joined([format!("Controller: {}", self.controller).into(), table.render()], "\n\n")
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     context::{Context, Controller, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
-    output::{OutputArgs, Table},
+    output::{OutputArgs, Table, Text},
 };
 
 /// The longest description of a table.
@@ -201,7 +201,7 @@ fn without_store<'a>(store: &str, url: &'a str) -> &'a str {
     url.strip_prefix(store).and_then(|rest| rest.strip_prefix(':')).unwrap_or(url)
 }
 
-fn found_table(store: &str, found: &BTreeMap<String, Found>) -> String {
+fn found_table(store: &str, found: &BTreeMap<String, Found>) -> Text {
     let mut table = Table::new(["Store", "URL", "Access", "Interfaces"]);
     for (url, offer) in found {
         let interfaces: Vec<String> =
@@ -216,7 +216,7 @@ fn found_table(store: &str, found: &BTreeMap<String, Found>) -> String {
     table.render()
 }
 
-fn shown_table(store: &str, found: &BTreeMap<String, Found>) -> String {
+fn shown_table(store: &str, found: &BTreeMap<String, Found>) -> Text {
     let heading = ["Store", "URL", "Access", "Description", "Endpoint", "Interface", "Role"];
     let mut table = Table::new(heading);
     for (url, offer) in found {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn found_offers_are_drawn_as_juju_draws_them() {
-        let drawn = |text: String| anstream::adapter::strip_str(&text).to_string();
+        let drawn = |text: Text| anstream::adapter::strip_str(&text).to_string();
         insta::assert_snapshot!(drawn(found_table("local", &found())), @r"
         Store  URL               Access  Interfaces
         local  admin/prod.mysql  admin   mysql:db

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::{Sink, Table, Tone, to_json, to_yaml},
+    output::{Sink, Table, Text, Tone, to_json, to_yaml},
 };
 
 /// List what a model offers, and who is connected
@@ -129,7 +129,7 @@ fn listed(store: &str, offer: OfferDetails) -> (ApplicationName, Listed) {
     (offer.name, listed)
 }
 
-fn tabular(listing: &Listing) -> String {
+fn tabular(listing: &Listing) -> Text {
     let heading =
         ["Offer", "User", "Relation ID", "Status", "Endpoint", "Interface", "Role", "Ingress subnets"];
     let mut table = Table::new(heading);
@@ -174,7 +174,7 @@ fn tone(state: RelationState) -> Tone {
     }
 }
 
-fn summary(listing: &Listing) -> String {
+fn summary(listing: &Listing) -> Text {
     let heading =
         ["Offer", "Application", "Charm", "Connected", "Store", "URL", "Endpoint", "Interface", "Role"];
     let mut table = Table::new(heading);

@@ -1,19 +1,18 @@
 //! Where a charm's code comes from: a file, or its sources.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use indicatif::ProgressBar;
-use periapt_archive::COMPONENT;
+use periapt_archive::{COMPONENT, MAX_UNPACKED};
 use periapt_pack::{BuildError, Built, Language, Workshop};
 
 use crate::{
     context::Context,
-    error::{Explain as _, Failure, Result},
-    output::note,
+    error::{Failure, Result},
+    input,
+    output::Progress,
 };
 
 /// A charm's code.
@@ -33,7 +32,11 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
             return Err(Failure::new(format!("{} does not exist", file.display()))
                 .with_hint("build the charm for WebAssembly, and name what was built with --wasm"));
         }
-        let wasm = fs::read(file).explain(|| format!("cannot read {}", file.display()))?;
+        let wasm = match wasm {
+            // Whatever somebody names.
+            Some(file) => input::bytes(file, MAX_UNPACKED)?,
+            None => input::regular_bytes(file, MAX_UNPACKED)?,
+        };
         return Ok(Code { name: file.to_owned(), built: Built { wasm, ..Built::default() } });
     }
     let Some(language) = Language::of(directory).map_err(failed)? else {
@@ -43,20 +46,14 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
             marks.join(", ")
         )));
     };
-    let bar = ProgressBar::new_spinner();
-    bar.enable_steady_tick(Duration::from_millis(100));
-    let (shown, quiet) = (bar.clone(), context.quiet);
-    let report = move |what: &str| match shown.is_hidden() {
-        // No terminal: a line each, which a log keeps.
-        true if !quiet => note(what),
-        true => {}
-        false => shown.set_message(what.to_owned()),
-    };
+    let progress = Progress::of_steps();
+    let (shown, quiet) = (progress.clone(), context.quiet);
+    let report = move |step: &str| shown.step(step, quiet);
     let workshop = Workshop::new(|name| env::var_os(name), report).ok_or_else(|| {
         Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
     })?;
     let built = periapt_pack::build(directory, language, &workshop);
-    bar.finish_and_clear();
+    progress.finish();
     Ok(Code { name: directory.to_owned(), built: built.map_err(failed)? })
 }
 

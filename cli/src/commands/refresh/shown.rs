@@ -9,13 +9,13 @@ use periapt_host_api::{
     storage::mebibytes,
 };
 
-use crate::output::{Table, Tone};
+use crate::output::{Table, Text, Tone};
 
 /// Each difference on a line.
-pub(super) fn table(plan: &RefreshPlan) -> String {
+pub(super) fn table(plan: &RefreshPlan) -> Text {
     let rows = rows(&plan.difference);
     if rows.is_empty() {
-        return format!("The new charm asks and offers what {} does.\n", plan.from);
+        return format!("The new charm asks and offers what {} does.\n", plan.from).into();
     }
     let mut table = Table::new(["Change", "Kind", "Name", "Before", "After"]);
     for Row { change, kind, name, before, after } in rows {

@@ -17,8 +17,9 @@ use periapt_host_api::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    commands::charm::progress,
     error::{Explain as _, Failure, Result},
+    input,
+    output::Progress,
 };
 
 /// How much is handed to the connection at a time.
@@ -37,17 +38,12 @@ impl ResourceFile {
     /// Reads a file once, for its digest.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let at = || format!("cannot read {}", path.display());
-        let mut file = File::open(path).map_err(|error| {
-            let failure = Failure::new(format!("{}: {error}", path.display()));
+        let mut file = input::regular(path).map_err(|failure| {
             match path.to_str().is_some_and(|text| text.parse::<u64>().is_ok()) {
                 true => failure.with_hint("there is no store whose revisions could be named; name a file"),
                 false => failure,
             }
         })?;
-        let metadata = file.metadata().explain(at)?;
-        if !metadata.is_file() {
-            return Err(Failure::new(format!("{} is no file", path.display())));
-        }
         let (mut hasher, mut size, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
         loop {
             let read = file.read(&mut piece).explain(at)?;
@@ -80,10 +76,10 @@ impl ResourceFile {
             return Ok(());
         }
         let shown = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let progress = progress(self.size, &shown);
+        let progress = Progress::of_upload(self.size, &shown);
         let bar = progress.clone();
         let pieces = move || {
-            bar.set_position(0);
+            bar.restart();
             let (bar, mut file) = (bar.clone(), self.from_beginning());
             stream::iter(std::iter::from_fn(move || {
                 let mut piece = vec![0; PIECE];
@@ -94,7 +90,7 @@ impl ResourceFile {
                 {
                     Ok(0) => None,
                     Ok(read) => {
-                        bar.inc(read as u64);
+                        bar.advance(read as u64);
                         piece.truncate(read);
                         Some(Ok(Bytes::from(piece)))
                     }
@@ -103,18 +99,18 @@ impl ResourceFile {
             }))
         };
         let uploaded = client.upload_resource(&self.digest, pieces).await;
-        progress.finish_and_clear();
+        progress.finish();
         uploaded.explain(|| format!("{}", self.path.display()))?;
         Ok(())
     }
 }
 
 impl ResourceFile {
-    /// The file, to be read again.
-    fn from_beginning(&self) -> io::Result<File> {
+    /// The file, to be read again, up to where it ended when its digest was taken.
+    fn from_beginning(&self) -> io::Result<io::Take<File>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
-        Ok(file)
+        Ok(file.take(self.size))
     }
 }
 
@@ -154,8 +150,8 @@ mod tests {
     fn what_is_no_file_is_told_and_a_number_with_a_hint() {
         let refused = |path: &Path| ResourceFile::read(path).unwrap_err().to_string();
         let directory = tempfile::tempdir().unwrap();
-        assert!(refused(directory.path()).ends_with("is no file"));
-        assert!(refused(Path::new("/nonexistent/rows")).starts_with("/nonexistent/rows: "));
+        assert!(refused(directory.path()).ends_with("is not a regular file"));
+        assert!(refused(Path::new("/nonexistent/rows")).starts_with("cannot read /nonexistent/rows: "));
         let path = directory.path().join("rows.csv");
         std::fs::write(&path, "a,b").unwrap();
         let file = ResourceFile::read(&path).unwrap();

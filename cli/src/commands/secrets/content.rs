@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +11,10 @@ use periapt_host_api::{
     yaml,
 };
 
-use crate::error::{Explain as _, Failure, Result};
+use crate::{
+    error::{Explain as _, Failure, Result},
+    input,
+};
 
 /// What ends a key whose value is a file's name.
 const FILE_SUFFIX: &str = "#file";
@@ -39,7 +41,7 @@ impl ContentArgs {
         }
         let mut texts: BTreeMap<String, String> = match &self.file {
             Some(file) => {
-                let text = String::from_utf8(bounded(file)?).explain(|| format!("{}", file.display()))?;
+                let text = input::text_within(file, MAX_FILE_BYTES)?;
                 yaml::parse(&text).explain(|| format!("cannot read {}", file.display()))?
             }
             None => BTreeMap::new(),
@@ -55,7 +57,7 @@ impl ContentArgs {
         for (key, value) in texts {
             match key.strip_suffix(FILE_SUFFIX) {
                 Some(key) => {
-                    let bytes = bounded(Path::new(&value))?;
+                    let bytes = input::bytes(Path::new(&value), MAX_FILE_BYTES)?;
                     content.insert(format!("{key}#base64"), base64_of(key, bytes)?);
                 }
                 None => {
@@ -73,16 +75,10 @@ fn base64_of(key: &str, bytes: Vec<u8>) -> Result<String> {
     one.value(&format!("{key}#base64")).ok_or_else(|| Failure::new(format!("key {key:?} not valid")))
 }
 
-fn bounded(path: &Path) -> Result<Vec<u8>> {
-    let size = fs::metadata(path).explain(|| format!("cannot read {}", path.display()))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(Failure::new(format!("{} is too large for a secret", path.display())));
-    }
-    fs::read(path).explain(|| format!("cannot read {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(values: &[&str], file: Option<PathBuf>) -> Result<Option<SecretData>> {

@@ -19,7 +19,7 @@ use self::{events::ShownEvent, journal::ShownHook};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
-    output::OutputArgs,
+    output::{OutputArgs, Text},
 };
 
 /// Show all that is known of units: state, relations with their data
@@ -180,7 +180,7 @@ impl ShowUnit {
     }
 }
 
-fn journal_table(units: &BTreeMap<String, Shown>) -> String {
+fn journal_table(units: &BTreeMap<String, Shown>) -> Text {
     journal::table(
         units.iter().map(|(unit, shown)| (unit.as_str(), shown.journal.as_deref().unwrap_or_default())),
     )

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use periapt_host_api::{SpaceName, api::SpaceList, network::Subnet, status::FullStatus};
 use serde::Serialize;
 
-use crate::output::Table;
+use crate::output::{Table, Text};
 
 /// `spaces`
 #[derive(Debug, Serialize)]
@@ -89,7 +89,7 @@ impl Listing {
     }
 
     /// As Juju draws it: a space's name stands beside its first subnet.
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self) -> Text {
         let mut table = Table::new(["Name", "Space ID", "Subnets"]);
         for Listed { id, name, subnets } in &self.spaces {
             let mut first = (name.clone(), id.clone());
@@ -110,7 +110,7 @@ impl Names {
         Self { spaces: list.spaces.keys().map(ToString::to_string).collect() }
     }
 
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self) -> Text {
         let mut table = Table::new(["Space"]);
         for name in &self.spaces {
             table.row([name.into()]);

@@ -8,7 +8,7 @@ use periapt_host_api::status::{
 
 use crate::{
     commands::storage,
-    output::{Table, Tone, painted, tone_of_status},
+    output::{Table, Text, Tone, tone_of_status},
 };
 
 /// The longest version of a workload that is shown whole.
@@ -24,7 +24,7 @@ pub(crate) enum Section {
 }
 
 /// All tables that hold something, with an empty line between them.
-pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> String {
+pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> Text {
     let mut tables = vec![
         model(status),
         consumed(status),
@@ -39,10 +39,10 @@ pub(crate) fn render(status: &FullStatus, sections: &[Section]) -> String {
             Section::Storage => tables.extend(status.storage.as_ref().map(storage::tabular)),
         }
     }
-    let mut parts: Vec<String> = tables.iter().filter(|table| !table.is_empty()).map(Table::render).collect();
-    let problem = |text: &String| painted(&format!("controller: {text}\n"), Tone::Bad);
+    let mut parts: Vec<Text> = tables.iter().filter(|table| !table.is_empty()).map(Table::render).collect();
+    let problem = |text: &String| Text::painted(&format!("controller: {text}\n"), Tone::Bad);
     parts.extend(status.controller.problems.iter().map(problem));
-    parts.join("\n")
+    Text::joined(parts, "\n")
 }
 
 fn model(status: &FullStatus) -> Table {

@@ -1,6 +1,6 @@
 //! Following a model's status, across a controller that goes away and comes back.
 
-use std::{io::IsTerminal as _, time::Duration};
+use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use periapt_client::{ClientError, NdJson};
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::{
     context::{Context, Model},
     error::Result,
-    output::{Sink, note},
+    output::{Sink, Text, note},
 };
 
 /// The pauses between attempts to reach the controller grow from this...
@@ -83,22 +83,21 @@ pub(super) async fn redraw(
     context: &Context,
     model: &Model,
     every: Duration,
-    render: impl Fn(FullStatus) -> Result<String>,
+    render: impl Fn(FullStatus) -> Result<Text>,
 ) -> Result<()> {
-    let terminal = std::io::stdout().is_terminal();
+    let mut sink = Sink::new(None, context.color)?;
     let mut follow = Follow::new(model);
     let mut drawn = None;
     loop {
         let text = render(follow.next().await?)?;
         // What has changed may be outside of what is shown.
         if drawn.as_ref() != Some(&text) {
-            let clear = if terminal { "\u{1b}[H\u{1b}[2J\u{1b}[3J" } else { "" };
-            let gap = if terminal || drawn.is_none() { "" } else { "\n" };
-            if terminal {
-                // Not by way of what takes escape sequences out.
-                std::io::Write::write_all(&mut std::io::stdout(), clear.as_bytes())?;
+            match (sink.is_watched(), &drawn) {
+                (true, _) => sink.clear()?,
+                (false, None) => {}
+                (false, Some(_)) => sink.write("\n")?,
             }
-            Sink::new(None, context.color)?.write(&format!("{gap}{text}"))?;
+            sink.write(&text)?;
             drawn = Some(text);
         }
         sleep(every).await;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     commands::hooks,
-    output::{Table, to_the_second},
+    output::{Table, Text, to_the_second},
 };
 
 /// One hook.
@@ -60,7 +60,7 @@ impl From<JournalRecord> for ShownHook {
 }
 
 /// A line for each hook; of one that absorbed several things, a line for each of them.
-pub(super) fn table<'a>(units: impl Iterator<Item = (&'a str, &'a [ShownHook])>) -> String {
+pub(super) fn table<'a>(units: impl Iterator<Item = (&'a str, &'a [ShownHook])>) -> Text {
     let mut table = Table::new(["Time", "Unit", "Hook", "Result", "Attempt", "Absorbed"]).right(4);
     for (unit, hooks) in units {
         for hook in hooks {

@@ -1,0 +1,199 @@
+//! The directory of a controller that is being bootstrapped: whose it is, and what becomes of it where the bootstrap ends
+//! before its time.
+//!
+//! A bootstrap holds `starting.json` locked for as long as it runs, and writes each process into it that it has started. The
+//! file goes once the client's file knows the controller. So a directory with one that nobody has locked is what a bootstrap
+//! left that was killed: the next one ends what still runs of it, and takes its place.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{ErrorKind, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::{fs::FlockOperation, io::Errno};
+
+use super::ControllerDir;
+use crate::{
+    error::{Explain as _, Failure, Result},
+    input, local,
+    process::ProcessId,
+};
+
+/// How long processes may take to end whose bootstrap was killed: they end by themselves.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The longest list of processes that is read.
+const MAX_MARK: u64 = 64 << 10;
+
+/// A bootstrap's hold on a controller's directory.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    directory: ControllerDir,
+    /// Locked until it is closed.
+    mark: File,
+    processes: Vec<ProcessId>,
+    took_over: bool,
+}
+
+impl Starting {
+    /// Makes the directory, or takes over what a bootstrap left that was killed. The caller holds the client's lock.
+    pub(crate) fn claim(directory: ControllerDir) -> Result<Self> {
+        let path = directory.path();
+        let failed = || format!("cannot make {}", path.display());
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        if let Some(parent) = path.parent() {
+            builder.create(parent).explain(failed)?;
+        }
+        builder.recursive(false);
+        let took_over = match builder.create(path) {
+            Ok(()) => false,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                clear(path)?;
+                builder.create(path).explain(failed)?;
+                true
+            }
+            Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
+        };
+        let mark = mark_of(path);
+        let mark = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(mark);
+        let mark = mark.explain(failed)?;
+        rustix::fs::flock(&mark, FlockOperation::NonBlockingLockExclusive).explain(failed)?;
+        Ok(Self { directory, mark, processes: Vec::new(), took_over })
+    }
+
+    /// The directory.
+    pub(crate) fn directory(&self) -> &ControllerDir {
+        &self.directory
+    }
+
+    /// Whether another bootstrap had left something there.
+    pub(crate) fn took_over(&self) -> bool {
+        self.took_over
+    }
+
+    /// Writes down a process that was started.
+    pub(crate) fn add(&mut self, process: &ProcessId) -> Result<()> {
+        let failed = || format!("cannot write {}", mark_of(self.directory.path()).display());
+        self.processes.push(process.clone());
+        // A line each: what was cut short is the last one, whose process has not been told to stay.
+        let mut line = serde_json::to_string(process).explain(failed)?;
+        line.push('\n');
+        self.mark.write_all(line.as_bytes()).and_then(|()| self.mark.sync_data()).explain(failed)
+    }
+
+    /// Lets go of the directory: the client knows the controller, or its operator wants to look at what is there.
+    pub(crate) fn done(self) -> Result<()> {
+        forget(&self.directory)
+    }
+
+    /// Ends what was started, and removes the directory.
+    pub(crate) async fn undo(self) -> Result<()> {
+        for process in self.processes.iter().rev() {
+            local::end_process(process).await?;
+        }
+        let path = self.directory.path();
+        fs::remove_dir_all(path).explain(|| format!("cannot remove {}", path.display()))
+    }
+}
+
+/// Removes the mark of a bootstrap that was killed when it had done all but that.
+pub(crate) fn forget(directory: &ControllerDir) -> Result<()> {
+    let mark = mark_of(directory.path());
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+    .explain(|| format!("cannot remove {}", mark.display()))
+}
+
+fn mark_of(directory: &Path) -> PathBuf {
+    directory.join("starting.json")
+}
+
+/// Removes what a bootstrap left that was killed, and nothing else.
+fn clear(path: &Path) -> Result<()> {
+    let failed = || format!("cannot remove {}", path.display());
+    let is_empty = fs::read_dir(path).explain(failed)?.next().is_none();
+    if is_empty {
+        return fs::remove_dir(path).explain(failed);
+    }
+    let mark = match File::open(mark_of(path)) {
+        Ok(mark) => mark,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(of_another(path)),
+        Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
+    };
+    match rustix::fs::flock(&mark, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => {
+            return Err(Failure::new("a bootstrap of this controller is under way")
+                .with_hint(format!("it makes {}", path.display())));
+        }
+        Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
+    }
+    let text = String::from_utf8(input::bytes(&mark_of(path), MAX_MARK)?).unwrap_or_default();
+    for process in text.lines().rev().filter_map(|line| serde_json::from_str::<ProcessId>(line).ok()) {
+        process.end(ENDS_WITHIN)?;
+    }
+    fs::remove_dir_all(path).explain(failed)
+}
+
+fn of_another(path: &Path) -> Failure {
+    let text = format!("{} is there already, of a controller that this client does not know", path.display());
+    Failure::new(text).with_hint("move it away, or bootstrap under another name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(below: &tempfile::TempDir) -> ControllerDir {
+        ControllerDir(below.path().join("controllers/local"))
+    }
+
+    #[test]
+    fn a_directory_is_held_by_one_bootstrap_and_taken_over_when_that_has_gone() {
+        let place = tempfile::tempdir().unwrap();
+        let first = Starting::claim(directory(&place)).unwrap();
+        let refused = Starting::claim(directory(&place)).unwrap_err().to_string();
+        assert!(refused.starts_with("a bootstrap of this controller is under way"), "{refused}");
+        fs::write(directory(&place).path().join("controller.log"), "begun").unwrap();
+        // Killed: nobody undoes it, and the system takes its lock away.
+        drop(first);
+        let second = Starting::claim(directory(&place)).unwrap();
+        assert!(second.took_over());
+        assert!(!directory(&place).path().join("controller.log").exists());
+        second.done().unwrap();
+        assert!(Starting::claim(directory(&place)).unwrap().took_over(), "it is empty: nobody's");
+    }
+
+    #[test]
+    fn what_a_killed_bootstrap_had_started_is_ended() {
+        let place = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = ProcessId::of(child.id()).unwrap();
+        let mut first = Starting::claim(directory(&place)).unwrap();
+        first.add(&process).unwrap();
+        first.mark.write_all(b"{\"pid\": 1, \"sta").unwrap();
+        drop(first);
+        drop(Starting::claim(directory(&place)).unwrap());
+        assert!(!process.is_running());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_no_bootstrap_left_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let store = directory(&place).controller();
+        fs::create_dir_all(&store).unwrap();
+        let refused = Starting::claim(directory(&place)).unwrap_err().to_string();
+        assert!(
+            refused.contains("is there already, of a controller that this client does not know"),
+            "{refused}"
+        );
+        assert!(store.exists());
+    }
+}

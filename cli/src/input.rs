@@ -1,0 +1,192 @@
+//! What commands read: files and standard input, never more than what they are for.
+//!
+//! A text that an option names may come from anything that ends, such as `<(command)` or `/dev/stdin`; what is deployed must
+//! be a regular file, so that nothing waits for a writer who never comes.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, Read},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use crate::error::{Explain as _, Failure, Result};
+
+/// The most that is read of a text: settings, parameters, a bundle. The controller takes less of each.
+pub(crate) const MAX_TEXT: u64 = 16 << 20;
+
+/// The longest answer to a question.
+const MAX_ANSWER: u64 = 1 << 10;
+
+/// Reads a text, whatever it comes from.
+pub(crate) fn text(path: &Path) -> Result<String> {
+    text_within(path, MAX_TEXT)
+}
+
+/// The same, where `-` is standard input.
+pub(crate) fn text_or_stdin(path: &Path) -> Result<String> {
+    match path.as_os_str() == "-" {
+        true => in_utf8(within(io::stdin().lock(), MAX_TEXT, &"standard input")?, &"standard input"),
+        false => text(path),
+    }
+}
+
+/// Reads a text of at most so many bytes.
+pub(crate) fn text_within(path: &Path, most: u64) -> Result<String> {
+    in_utf8(bytes(path, most)?, &path.display())
+}
+
+/// Reads at most so many bytes, whatever they come from.
+pub(crate) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = File::open(path).explain(|| format!("cannot read {}", path.display()))?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    match length > most {
+        true => Err(too_large(&path.display(), most)),
+        false => within(file, most, &path.display()),
+    }
+}
+
+/// Opens a regular file. Waits for nobody: a FIFO is refused, whether or not somebody writes into it.
+pub(crate) fn regular(path: &Path) -> Result<File> {
+    let failed = || format!("cannot read {}", path.display());
+    let not_regular = || Failure::new(format!("{} is not a regular file", path.display()));
+    // A device does something when it is opened.
+    if !fs::metadata(path).explain(failed)?.is_file() {
+        return Err(not_regular());
+    }
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).explain(failed)?;
+    match file.metadata().explain(failed)?.is_file() {
+        true => Ok(file),
+        false => Err(not_regular()),
+    }
+}
+
+/// Reads at most so many bytes of a regular file.
+pub(crate) fn regular_bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
+    within(regular(path)?, most, &path.display())
+}
+
+/// Reads a text from a regular file.
+pub(crate) fn regular_text(path: &Path) -> Result<String> {
+    in_utf8(regular_bytes(path, MAX_TEXT)?, &path.display())
+}
+
+/// The end of a file from a place on, at most so many bytes; nothing of what cannot be read.
+pub(crate) fn tail(path: &Path, from: u64, most: u64) -> Vec<u8> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        io::Seek::seek(&mut file, io::SeekFrom::Start(from.max(length.saturating_sub(most))))?;
+        let mut tail = Vec::new();
+        file.take(most).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    read().unwrap_or_default()
+}
+
+/// The lines of standard input, each of at most so many bytes.
+pub(crate) fn lines(most: u64) -> impl Iterator<Item = Result<String>> {
+    let mut input = io::stdin().lock();
+    std::iter::from_fn(move || line(&mut input, most).transpose())
+}
+
+fn line(input: &mut impl BufRead, most: u64) -> Result<Option<String>> {
+    const WHAT: &str = "a line of standard input";
+    let mut line = Vec::new();
+    let read = input.take(most.saturating_add(1)).read_until(b'\n', &mut line);
+    match read.explain(|| "cannot read standard input".to_owned())? as u64 {
+        0 => Ok(None),
+        length if length > most => Err(too_large(&WHAT, most)),
+        _ => in_utf8(line, &WHAT).map(Some),
+    }
+}
+
+/// Waits until standard input holds something, or ends: whether it was the former.
+pub(crate) fn has_word() -> bool {
+    io::stdin().lock().read_exact(&mut [0]).is_ok()
+}
+
+/// What a person answers; without an end of line where the input ends.
+pub(crate) fn answer() -> io::Result<String> {
+    let mut answer = String::new();
+    io::stdin().lock().take(MAX_ANSWER).read_line(&mut answer)?;
+    Ok(answer)
+}
+
+fn within(input: impl Read, most: u64, what: &dyn fmt::Display) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = input.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.explain(|| format!("cannot read {what}"))?;
+    match bytes.len() as u64 > most {
+        true => Err(too_large(what, most)),
+        false => Ok(bytes),
+    }
+}
+
+fn in_utf8(bytes: Vec<u8>, what: &dyn fmt::Display) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Failure::new(format!("cannot read {what}: it is no text in UTF-8")))
+}
+
+fn too_large(what: &dyn fmt::Display, most: u64) -> Failure {
+    let most = match (most >> 20, most % (1 << 20)) {
+        (mebibytes @ 1.., 0) => format!("{mebibytes} MiB"),
+        _ => format!("{most} bytes"),
+    };
+    Failure::new(format!("{what} is larger than {most}, the most that is read of it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_read_up_to_a_bound() {
+        let zeros = Path::new("/dev/zero");
+        let error = text(zeros).unwrap_err().to_string();
+        assert_eq!(error, "/dev/zero is larger than 16 MiB, the most that is read of it");
+        let error = bytes(zeros, 1_000).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/zero is larger than 1000 bytes"), "{error}");
+        let error = regular_bytes(zeros, 1_000).unwrap_err().to_string();
+        assert_eq!(error, "/dev/zero is not a regular file");
+    }
+
+    #[test]
+    fn a_fifo_is_waited_for_by_texts_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(regular(&fifo).unwrap_err().to_string().ends_with("fifo is not a regular file"));
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || fs::write(fifo, "a: 1").unwrap()
+        });
+        assert_eq!(text(&fifo).unwrap(), "a: 1");
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_bound_is_what_is_still_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("text");
+        fs::write(&path, "four").unwrap();
+        assert_eq!(text_within(&path, 4).unwrap(), "four");
+        assert!(text_within(&path, 3).is_err());
+        assert_eq!(regular_bytes(&path, 4).unwrap(), b"four");
+        assert!(regular_bytes(&path, 3).is_err());
+        assert_eq!(tail(&path, 1, 2), b"ur");
+        assert_eq!(tail(&path, 3, 2), b"r");
+        fs::write(&path, b"\xff").unwrap();
+        assert!(text(&path).unwrap_err().to_string().ends_with("it is no text in UTF-8"));
+    }
+
+    #[test]
+    fn lines_are_bounded_one_by_one() {
+        let mut input = io::Cursor::new("ab\ncd\nefgh");
+        assert_eq!(line(&mut input, 3).unwrap().as_deref(), Some("ab\n"));
+        assert_eq!(line(&mut input, 3).unwrap().as_deref(), Some("cd\n"));
+        assert!(line(&mut input, 3).is_err());
+        assert_eq!(line(&mut io::Cursor::new(""), 3).unwrap(), None);
+    }
+}

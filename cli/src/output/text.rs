@@ -1,0 +1,139 @@
+//! A text on its way out, and what may be done to it there.
+
+use std::{borrow::Cow, ops::Deref};
+
+use super::{
+    escape::{escaped, escaped_json},
+    style::{Tone, styled},
+};
+
+/// A text to be printed.
+///
+/// What is made of a [`String`] is for people, and what is not text in it is shown as codes wherever it goes: so is a
+/// table. Values for programs ([`Text::value`]) and JSON are written byte for byte, unless a terminal shows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    text: String,
+    form: Form,
+}
+
+/// Who reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A person. Of escape sequences it holds those of [`styled`] alone.
+    People,
+    /// A program, in a form of its own: a value, YAML, what a tool printed.
+    Value,
+    /// A program that reads JSON.
+    Json,
+}
+
+impl Text {
+    /// A value that programs read as it is.
+    pub(crate) fn value(text: impl Into<String>) -> Self {
+        Self { text: text.into(), form: Form::Value }
+    }
+
+    /// JSON.
+    pub(super) fn json(text: String) -> Self {
+        Self { text, form: Form::Json }
+    }
+
+    /// A text for people that is clean, with its styles: this program's own, or put together of what was escaped.
+    pub(super) fn clean(text: String) -> Self {
+        Self { text, form: Form::People }
+    }
+
+    /// A text for people in a tone.
+    pub(crate) fn painted(text: &str, tone: Tone) -> Self {
+        Self::clean(styled(&escaped(text), tone))
+    }
+
+    /// Texts for people one after the other, with something between them.
+    pub(crate) fn joined(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
+        let parts: Vec<String> = parts.into_iter().map(Self::for_people).collect();
+        Self::clean(parts.join(between))
+    }
+
+    fn for_people(self) -> String {
+        match self.form {
+            Form::People => self.text,
+            Form::Value | Form::Json => escaped(&self.text).into_owned(),
+        }
+    }
+
+    /// As it is written where a terminal shows it or nobody watches, with colours or without.
+    pub(super) fn written(&self, is_watched: bool, is_colored: bool) -> Cow<'_, str> {
+        match self.form {
+            Form::People if is_colored || !self.text.contains('\u{1b}') => Cow::Borrowed(&self.text),
+            Form::People => Cow::Owned(anstream::adapter::strip_str(&self.text).to_string()),
+            Form::Value if is_watched => escaped(&self.text),
+            Form::Json if is_watched => escaped_json(&self.text),
+            Form::Value | Form::Json => Cow::Borrowed(&self.text),
+        }
+    }
+}
+
+/// For people.
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::clean(escaped(text).into_owned())
+    }
+}
+
+/// For people.
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+/// For people.
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<&Text> for Text {
+    fn from(text: &Text) -> Self {
+        text.clone()
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "a\u{1b}[31m\u{9b}2J\u{202e}b";
+
+    #[test]
+    fn people_are_shown_codes_wherever_it_goes() {
+        let text = Text::from(HOSTILE);
+        for is_watched in [true, false] {
+            assert_eq!(text.written(is_watched, true), "a\\x1b[31m\\x9b2J\\u202eb");
+        }
+        let text = Text::joined(["x ".into(), Text::painted(HOSTILE, Tone::Bad), Text::value(HOSTILE)], "");
+        let plain = "x a\\x1b[31m\\x9b2J\\u202eba\\x1b[31m\\x9b2J\\u202eb";
+        assert_eq!(text.written(true, false), plain);
+        assert_eq!(text.written(true, true).matches('\u{1b}').count(), 2, "its own style, and its end");
+    }
+
+    #[test]
+    fn programs_are_given_each_byte_and_terminals_none_that_steers_them() {
+        let value = Text::value(HOSTILE);
+        assert_eq!(value.written(false, true), HOSTILE);
+        assert_eq!(value.written(true, true), "a\\x1b[31m\\x9b2J\\u202eb");
+        let json = Text::json("\"\u{9b}\u{7f}\"\n".to_owned());
+        assert_eq!(json.written(false, true), "\"\u{9b}\u{7f}\"\n");
+        assert_eq!(json.written(true, true), "\"\\u009b\\u007f\"\n");
+    }
+}
