@@ -103,6 +103,11 @@ fn line(input: &mut impl BufRead, most: u64) -> Result<Option<String>> {
     }
 }
 
+/// Whether a person types standard input.
+pub(crate) fn is_terminal() -> bool {
+    io::IsTerminal::is_terminal(&io::stdin())
+}
+
 /// Waits until standard input holds something, or ends: whether it was the former.
 pub(crate) fn has_word() -> bool {
     io::stdin().lock().read_exact(&mut [0]).is_ok()

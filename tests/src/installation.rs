@@ -75,9 +75,15 @@ impl Installation {
     /// The binary with some arguments, in this installation and with nothing of the caller's environment that
     /// counts.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = self.program(&self.binary);
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// Any program in the place of the binary, in the same way.
+    pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
             .env("PERIAPT_DATA", self.path().join("data"))
             .env_remove("PERIAPT_MODEL")
             .env_remove("PERIAPT_CONTROLLER")
@@ -111,6 +117,36 @@ impl Installation {
         let arguments: Vec<_> = arguments.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let done = self.run(&arguments)?;
         done.one_error().with_context(|| format!("periapt {arguments:?}"))
+    }
+
+    /// Runs a command on a terminal of its own; answers all that the terminal was sent, with ends of lines as in a file.
+    pub fn on_terminal(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> anyhow::Result<String> {
+        let mut line = quoted(self.binary.as_os_str());
+        for word in arguments {
+            line.push_str(&format!(" {}", quoted(word.as_ref())));
+        }
+        let mut script = self.program("script");
+        script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm");
+        let output = script.output().context("running script(1)")?;
+        Ok(String::from_utf8(output.stdout).context("the terminal")?.replace("\r\n", "\n"))
+    }
+
+    /// The numbers of the processes that work with this installation's files.
+    pub fn processes(&self) -> anyhow::Result<Vec<u32>> {
+        let path = self.path().to_str().context("the installation's path")?;
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc")?.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // It may have ended meanwhile.
+            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            if String::from_utf8_lossy(&words).contains(path) && is_alive(pid) {
+                found.push(pid);
+            }
+        }
+        Ok(found)
     }
 
     /// Runs a command that prints JSON.
@@ -195,6 +231,11 @@ impl Drop for Installation {
             let _ = self.run(["kill-controller", name, "--no-prompt"]);
         }
     }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &OsStr) -> String {
+    format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"))
 }
 
 /// A process that is killed when it is dropped.

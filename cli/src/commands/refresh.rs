@@ -2,11 +2,7 @@
 
 mod shown;
 
-use std::{
-    collections::BTreeMap,
-    io::{self, IsTerminal as _},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use periapt_client::ClientError;
@@ -28,6 +24,7 @@ use super::{
 use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
+    input,
     output::OutputArgs,
     prompt::PromptArg,
 };
@@ -169,7 +166,7 @@ impl Refresh {
     /// Asks a person before a charm gets abilities that the operator has not seen it ask for. A script has said what it
     /// wants by its arguments.
     fn ask(&self, plan: &RefreshPlan) -> Result<()> {
-        if !plan.difference.widens_grants() || !io::stdin().is_terminal() {
+        if !plan.difference.widens_grants() || !input::is_terminal() {
             return Ok(());
         }
         let grants: Vec<_> = plan.difference.grants.added.iter().copied().map(Grant::as_str).collect();

@@ -58,11 +58,14 @@ impl Starting {
             }
             Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
         };
-        let mark = mark_of(path);
-        let mark = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(mark);
-        let mark = mark.explain(failed)?;
-        rustix::fs::flock(&mark, FlockOperation::NonBlockingLockExclusive).explain(failed)?;
-        Ok(Self { directory, mark, processes: Vec::new(), took_over })
+        match marked(path) {
+            Ok(mark) => Ok(Self { directory, mark, processes: Vec::new(), took_over }),
+            Err(error) => {
+                // Nothing is in it yet.
+                let _ = fs::remove_dir_all(path);
+                Err(Failure::new(format!("{}: {error}", failed())))
+            }
+        }
     }
 
     /// The directory.
@@ -108,6 +111,14 @@ pub(crate) fn forget(directory: &ControllerDir) -> Result<()> {
         _ => Ok(()),
     }
     .explain(|| format!("cannot remove {}", mark.display()))
+}
+
+/// Makes the mark, and locks it.
+fn marked(directory: &Path) -> std::io::Result<File> {
+    let path = mark_of(directory);
+    let mark = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    rustix::fs::flock(&mark, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(mark)
 }
 
 fn mark_of(directory: &Path) -> PathBuf {

@@ -109,6 +109,21 @@ impl Deref for Text {
     }
 }
 
+/// For tests alone: elsewhere a text is put together with others by its form, and not as a string.
+#[cfg(test)]
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.text == *other
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,10 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _},
-    os::unix::{fs::symlink, net::UnixStream},
+    os::unix::{
+        fs::{FileTypeExt as _, symlink},
+        net::UnixStream,
+    },
     path::{Path, PathBuf},
     process::{ExitStatus, Output, Stdio},
     sync::Arc,
@@ -188,13 +191,10 @@ async fn answer(
 /// A tool's file lies where the process believes.
 fn do_with_file(request: &FileRequest, directory: &Path) -> Result<Vec<u8>, FileError> {
     let done = match request {
-        FileRequest::Read { path, at_most } => {
-            let path = directory.join(path);
-            match fs::metadata(&path) {
-                Ok(meta) if meta.len() > *at_most as u64 => return Err(FileError::TooLarge),
-                _ => fs::read(path),
-            }
-        }
+        FileRequest::Read { path, at_most } => match read(&directory.join(path), *at_most) {
+            Ok(content) if content.len() > *at_most => return Err(FileError::TooLarge),
+            read => read,
+        },
         FileRequest::Write { path, content } => fs::write(directory.join(path), content).map(|()| Vec::new()),
     };
     done.map_err(|error| match error.kind() {
@@ -203,6 +203,16 @@ fn do_with_file(request: &FileRequest, directory: &Path) -> Result<Vec<u8>, File
         io::ErrorKind::PermissionDenied => FileError::Denied,
         _ => FileError::Failed,
     })
+}
+
+/// At most one byte more than is taken. Not what waits for somebody who writes: the hook would wait past its deadline.
+fn read(path: &Path, at_most: usize) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.file_type().is_fifo() {
+        return Err(io::Error::other("it is a FIFO"));
+    }
+    let mut content = Vec::new();
+    fs::File::open(path)?.take((at_most as u64).saturating_add(1)).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 fn written(context: &mut HookContext, stage: &Arc<Stage>, output: &Output) {
@@ -239,10 +249,16 @@ pub fn answer_as_hook_tool(arguments: impl IntoIterator<Item = OsString>) -> Opt
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
     match ask(Path::new(&socket), name, arguments) {
         Ok(ToolAnswer { exit_code, stdout, stderr }) => {
-            // Who closed a stream reads it no more.
-            let _ = io::stdout().write_all(stdout.as_bytes());
             let _ = io::stderr().write_all(stderr.as_bytes());
-            Some(exit_code)
+            let mut output = io::stdout();
+            match output.write_all(stdout.as_bytes()).and_then(|()| output.flush()) {
+                // Who closed a stream reads it no more.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    let _ = writeln!(io::stderr(), "ERROR cannot write the output: {error}");
+                    Some(1)
+                }
+                _ => Some(exit_code),
+            }
         }
         Err(error) => {
             let _ = writeln!(io::stderr(), "ERROR no hook is running: {error}");

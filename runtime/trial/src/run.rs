@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs, io,
+    fmt, fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,12 +14,14 @@ use periapt_host_api::{
     CharmDigest, ResourceName, Timestamp,
     charm::CharmMeta,
     commit::{EarlyEffect, HookEffects},
+    resource::MAX_RESOURCE_BYTES,
     view::ResourceView,
 };
 use periapt_sandbox::{
     ArtifactError, Bounds, Budgets, BuildError, Busy, CompileError, Filesystem, HookReport, HookServices,
     Options, PrepareError, Prepared, RunInputs, Sandbox, Seed, StorageMount,
 };
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::{
@@ -202,12 +205,32 @@ fn resources(scene: &Scene, meta: &CharmMeta) -> Result<(Shown, Contents), Scene
         if !meta.resources.contains_key(name) {
             return Err(SceneError::Undeclared { what: "resource", name: name.to_string() });
         }
-        let content = fs::read(path).map_err(|error| unusable(path, &error))?;
-        let digest = CharmDigest::of(&content);
-        shown.insert(name.clone(), ResourceView { revision: 1, digest, size: content.len() as u64 });
+        let (digest, size) = digest(path).map_err(|error| unusable(path, &error))?;
+        shown.insert(name.clone(), ResourceView { revision: 1, digest, size });
         contents.insert(digest, path.clone());
     }
     Ok((shown, contents))
+}
+
+/// The digest of a resource's file, and how large it is: a regular file within the bound of resources.
+fn digest(path: &Path) -> io::Result<(CharmDigest, u64)> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut file = fs::File::open(path)?.take(MAX_RESOURCE_BYTES.saturating_add(1));
+    let (mut hasher, mut size, mut piece) = (Sha256::new(), 0, vec![0; 64 << 10]);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        size += read as u64;
+        hasher.update(piece.get(..read).unwrap_or_default());
+    }
+    match size > MAX_RESOURCE_BYTES {
+        true => Err(io::Error::other(format!("a resource has at most {MAX_RESOURCE_BYTES} bytes"))),
+        false => Ok((CharmDigest::from_bytes(hasher.finalize().into()), size)),
+    }
 }
 
 fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use periapt_tests::{Installation, packed};
+use periapt_tests::{Installation, module, packed};
 
 use crate::file_system::with_file_system;
 
@@ -121,4 +121,49 @@ fn a_controller_whose_disk_is_full_refuses_and_goes_on_when_there_is_room() {
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let name = "disks::a_device_is_written_to_and_not_replaced";
+    with_file_system(name, "size=16m", async |directory| {
+        let periapt = Installation::empty().unwrap();
+        let archive = fs::read(packed("mysql", periapt.path()).unwrap()).unwrap();
+        // Devices of this test's own: whoever may write there could replace them.
+        for (link, target) in
+            [("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2"), ("fd", "/proc/self/fd")]
+        {
+            std::os::unix::fs::symlink(target, directory.join(link)).unwrap();
+        }
+        for device in ["null", "full", "zero", "urandom"] {
+            fs::write(directory.join(device), "").unwrap();
+            mount(&Path::new("/dev").join(device), &directory.join(device));
+        }
+        mount(directory, Path::new("/dev"));
+        let before = names(Path::new("/dev"));
+        let pack = |output: &str| {
+            let mut command =
+                periapt.command(["pack", concat!(env!("CARGO_MANIFEST_DIR"), "/../charms/mysql")]);
+            command.arg("--wasm").arg(module("mysql").unwrap()).args(["-o", output]);
+            command.output().unwrap()
+        };
+        assert_eq!(pack("/dev/stdout").stdout, archive);
+        assert_eq!(pack("/dev/fd/1").stdout, archive);
+        assert!(pack("/dev/stderr").stderr.starts_with(&archive));
+        assert!(pack("/dev/null").status.success());
+        let error = String::from_utf8(pack("/dev/full").stderr).unwrap();
+        assert_eq!(error, "ERROR cannot write /dev/full: No space left on device (os error 28)\n");
+        // What is mounted by itself cannot be replaced, and is written all the same.
+        let file = periapt.path().join("mounted.charm");
+        fs::write(&file, "long before").unwrap();
+        mount(&file, &file);
+        assert!(pack("mounted.charm").status.success());
+        assert_eq!(fs::read(&file).unwrap(), archive);
+        assert_eq!(names(Path::new("/dev")), before);
+    });
+}
+
+fn mount(what: &Path, at: &Path) {
+    let mounted = std::process::Command::new("mount").arg("--bind").args([what, at]).status().unwrap();
+    assert!(mounted.success(), "{} at {}", what.display(), at.display());
 }

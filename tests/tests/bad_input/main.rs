@@ -13,5 +13,6 @@ mod disks;
 mod door;
 #[path = "../../../controller/server/tests/it/file_system.rs"]
 mod file_system;
+mod inputs;
 mod scene;
 mod syncs;

@@ -219,3 +219,66 @@ fn the_search_in_sources_sees_code_and_skips_comments_and_tests() {
     assert_eq!(source.code().lines_with(IMPURE_WORDS), ["some.rs:2: HashMap"]);
     assert_eq!(source.lines_with(&["std::fs"]), ["some.rs:6: std::fs"]);
 }
+
+/// What only some modules of the command line may say: words, and the files that may say them, as the ends of their paths.
+const DOORS: [(&str, &[&str], &[&str]); 3] = [
+    (
+        "writes what people and programs read past cli/src/output, which escapes it and tells what could not be written",
+        &["println!", "print!(", "stdout()", "stderr()", "anstream", "indicatif", ".exit()"],
+        &[
+            "src/output/sink.rs",
+            "src/output/file.rs",
+            "src/output/text.rs",
+            "src/output/style.rs",
+            "src/output/progress.rs",
+        ],
+    ),
+    (
+        "writes files past cli/src/output/file.rs, which puts nothing in the place of devices, FIFOs and links",
+        &["fs::write", "File::create", "fs::rename", "OpenOptions"],
+        // The client's own files, and logs of services.
+        &[
+            "src/output/file.rs",
+            "src/data/file.rs",
+            "src/data/starting.rs",
+            "src/process/detached.rs",
+            "src/service/log.rs",
+            "src/input.rs",
+        ],
+    ),
+    (
+        "reads past cli/src/input.rs, which bounds it",
+        &["fs::read(", "read_to_string", "read_to_end", "File::open", "stdin()", "read_line"],
+        // The client's own files, what the system says of a process, and one line of a service.
+        &[
+            "src/input.rs",
+            "src/data/file.rs",
+            "src/data/starting.rs",
+            "src/process/id.rs",
+            "src/process/detached.rs",
+        ],
+    ),
+];
+
+#[test]
+fn the_command_line_reads_and_writes_through_its_doors() -> anyhow::Result<()> {
+    let sources = sources::rust(&root()?.join("cli/src"))?;
+    let mut breaches = Vec::new();
+    for (breach, words, doors) in DOORS {
+        for door in doors {
+            assert!(sources.iter().any(|source| source.path.ends_with(door)), "{door} is not there");
+        }
+        let past = sources.iter().filter(|source| !doors.iter().any(|door| source.path.ends_with(door)));
+        breaches.extend(past.flat_map(|source| {
+            let found = source.code().lines_with(words);
+            found.into_iter().map(move |line| format!("{line} {breach}"))
+        }));
+        let used = |word: &&str| sources.iter().any(|source| !source.code().lines_with(&[word]).is_empty());
+        assert!(
+            words.iter().any(|word| used(&word)),
+            "nothing is said any more of {words:?}: this wall guards nothing"
+        );
+    }
+    no_breaches("commands read or write past the doors", &breaches);
+    Ok(())
+}
