@@ -164,6 +164,6 @@ fn a_device_is_written_to_and_not_replaced() {
 }
 
 fn mount(what: &Path, at: &Path) {
-    let mounted = std::process::Command::new("mount").arg("--bind").args([what, at]).status().unwrap();
+    let mounted = std::process::Command::new("mount").arg("--rbind").args([what, at]).status().unwrap();
     assert!(mounted.success(), "{} at {}", what.display(), at.display());
 }

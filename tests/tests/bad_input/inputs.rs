@@ -51,7 +51,7 @@ fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyh
             (vec!["deploy", "fifo"], vec!["fifo is not a regular file"]),
             (vec!["deploy", "fifo.yaml"], vec!["fifo.yaml is not a regular file"]),
             (vec!["deploy", "including.yaml"], vec!["/dev/zero is not a regular file"]),
-            (vec!["deploy", "./charm"], vec!["charm.wasm is not a file"]),
+            (vec!["deploy", "./charm"], vec!["charm.wasm is neither a file nor a directory"]),
             (vec!["pack", "./charm"], vec!["charm.wasm is not a regular file"]),
             (vec!["try-hook", "fifo"], vec!["fifo is not a regular file"]),
             (

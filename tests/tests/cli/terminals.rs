@@ -39,7 +39,7 @@ fn hostile_unit() -> anyhow::Result<Installation> {
     let periapt = Installation::bootstrapped()?;
     periapt.deploy("probe", [])?;
     periapt.wait_for(["unit", "probe/0", "--status", "unknown"])?;
-    periapt.ok(["run", "probe/0", "greet", "--string-args", &format!("whom={HOSTILE}")])?;
+    periapt.ok(["run", "--string-args", "probe/0", "greet", &format!("whom={HOSTILE}")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", "state-set", &format!("key={HOSTILE}")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", "status-set", "active", HOSTILE])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", "juju-log", HOSTILE])?;
@@ -53,7 +53,7 @@ fn a_terminal_is_sent_no_control_of_strangers_and_a_program_each_byte() -> anyho
     let periapt = hostile_unit()?;
     // Results, state, settings, statuses, logs: each is shown, as codes.
     for arguments in [
-        &["run", "probe/0", "greet", "--string-args", &format!("whom={HOSTILE}")][..],
+        &["run", "--string-args", "probe/0", "greet", &format!("whom={HOSTILE}")][..],
         &["show-task", "2"],
         &["show-task", "2", "--format", "yaml"],
         &["show-operation", "1"],
@@ -134,7 +134,7 @@ fn a_line_break_in_a_message_makes_no_line_of_the_log() -> anyhow::Result<()> {
     }
     assert_eq!(log.matches(forged).count(), 6, "all of it is shown: {log}");
     // Messages of an action come while it runs, a line each.
-    let done = periapt.run(["run", "probe/0", "greet", "--string-args", "whom=you\n12:00:00 forged"])?;
+    let done = periapt.run(["run", "--string-args", "probe/0", "greet", "whom=you\n12:00:00 forged"])?;
     assert!(done.stderr.contains("greeting you\n    12:00:00 forged\n"), "{}", done.stderr);
     Ok(())
 }
