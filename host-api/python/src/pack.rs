@@ -19,6 +19,9 @@ use crate::{
     vendor::Packing,
 };
 
+/// The charm's program for an agent of Juju, which nobody runs here: releases of `ops` up to 2.20 look for it.
+const DISPATCH: &[u8] = include_bytes!("../dispatch");
+
 /// Whether a directory holds a charm on the `ops` framework.
 pub fn is_python_charm(directory: &Path) -> bool {
     directory.join("src/charm.py").is_file()
@@ -91,6 +94,7 @@ impl Packer {
         }
         parts.add_files(directory, &mut contents)?;
         metadata::split(&mut contents)?;
+        contents.insert("dispatch", DISPATCH.to_vec());
         for part in ["src", "lib"] {
             contents.add_part(directory, part)?;
         }
