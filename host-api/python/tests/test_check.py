@@ -141,6 +141,13 @@ def test_the_standard_library_is_the_sandboxs_and_not_the_packers(found, monkeyp
     ]
 
 
+def test_what_there_is_a_stand_in_for_can_be_imported(found):
+    files = {"src/charm.py": "import cgi\nimport pwd\ntype, _ = cgi.parse_header('a/b; c=d')\nform = cgi.FieldStorage()\n"}
+    assert found(files) == [
+        "src/charm.py:4 warning cgi.FieldStorage: of the module cgi, which went with Python 3.13, there is parse_header alone",
+    ]
+
+
 def test_a_library_that_was_not_fetched_is_told_before_anything_is_built(found):
     files = {
         "src/charm.py": (

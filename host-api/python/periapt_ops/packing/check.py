@@ -21,6 +21,7 @@ from .stdlib import MISSING, NAMES, REMOVED, SINCE, VERSION
 #: Calls that have no counterpart, by the name that they have after all imports are resolved.
 CALLS = {
     "asyncio.run": "an event loop needs sockets, and there are none",
+    "cgi.FieldStorage": "of the module cgi, which went with Python 3.13, there is parse_header alone",
     "concurrent.futures.ProcessPoolExecutor": "there are no processes",
     "concurrent.futures.ThreadPoolExecutor": "there are no threads",
     "http.client.HTTPConnection": "there is no network",

@@ -65,7 +65,7 @@ REMOVED = {
     **dict.fromkeys("asynchat asyncore distutils imp smtpd".split(), "3.12"),
     **dict.fromkeys(
         """
-        aifc audioop cgi cgitb chunk crypt imghdr lib2to3 mailcap msilib nis nntplib ossaudiodev pipes sndhdr spwd sunau
+        aifc audioop cgitb chunk crypt imghdr lib2to3 mailcap msilib nis nntplib ossaudiodev pipes sndhdr spwd sunau
         telnetlib uu xdrlib
         """.split(),
         "3.13",
@@ -76,7 +76,6 @@ REMOVED = {
 SINCE = {
     "asyncore": "asyncio",
     "asynchat": "asyncio",
-    "cgi": "urllib.parse and email.message",
     "crypt": "hashlib.scrypt",
     "distutils": "shutil, and packaging.version among the dependencies",
     "imghdr": "the first bytes of a file",

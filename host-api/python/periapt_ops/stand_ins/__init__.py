@@ -3,7 +3,7 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, hosts, locks, processes, sockets, tls, users, xz
+from . import files, headers, hosts, locks, processes, sockets, tls, users, xz
 
 
 def install() -> None:
@@ -16,3 +16,4 @@ def install() -> None:
     hosts.install()
     tls.install()
     xz.install()
+    headers.install()
