@@ -1,11 +1,13 @@
 """YAML that is parsed once."""
 
 import ops
+import pytest
 import yaml
 
 from periapt_ops import metadata
 
 
+@pytest.mark.skipif(not hasattr(ops, "ConfigMeta"), reason="a release of ops that reads them by other functions")
 def test_the_charms_own_files_are_parsed_once_and_copies_are_given_out(tmp_path, monkeypatch):
     (tmp_path / "metadata.yaml").write_text("name: a\nrequires: {db: {interface: x}}\n")
     (tmp_path / "config.yaml").write_text("options: {n: {type: int}}\n")

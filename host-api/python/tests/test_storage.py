@@ -3,6 +3,8 @@
 import json
 
 import ops
+import ops.charm
+import ops.framework
 import ops.storage
 import pytest
 
@@ -83,12 +85,12 @@ def test_notices_keep_their_order_and_belong_to_their_events(kept):
 def test_a_framework_works_on_it(kept, monkeypatch):
     monkeypatch.setattr(ops.storage, "SQLiteStorage", storage.HookStorage)
 
-    class Charm(ops.CharmBase):
-        stored = ops.StoredState()
+    class Charm(ops.charm.CharmBase):
+        stored = ops.framework.StoredState()
 
     def framework():
-        meta = ops.CharmMeta.from_yaml("name: c")
-        return ops.Framework(ops.storage.SQLiteStorage("x"), ".", meta, None)
+        meta = ops.charm.CharmMeta.from_yaml("name: c")
+        return ops.framework.Framework(ops.storage.SQLiteStorage("x"), ".", meta, None)
 
     one = framework()
     charm = Charm(one)
