@@ -56,7 +56,7 @@ First steps:
   periapt integrate wordpress mysql
   periapt status --watch 1s
 
-Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense.
+Exit codes: 0 it was done, 1 it failed or was refused, 2 the command line makes no sense, 128+N signal N ended it.
 Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such as periapt_agent=debug), NO_COLOR.
 Grammar: of an option that is given twice the last counts, unless it is a list; a flag takes =true and =false.
 Completion: `periapt completion SHELL` prints what makes a shell ask for commands, options and names.";

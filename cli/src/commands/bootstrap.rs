@@ -28,7 +28,7 @@ const DEFAULT_NAME: &str = "local";
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
 /// add-model` makes one. Where two names are given, the first is the cloud, as for Juju: localhost, the only one that
-/// a controller can be started in.
+/// a controller can be started in. Interrupted, it ends what it has started and leaves nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
@@ -58,7 +58,7 @@ pub(crate) struct Bootstrap {
     /// The name of this machine's agent, if not the machine's own
     #[arg(long, value_name = "NAME")]
     agent_name: Option<AgentName>,
-    /// Leave everything as it is if something goes wrong
+    /// Leave everything as it is if something goes wrong; kill-controller removes what runs by then
     #[arg(long)]
     keep_broken: bool,
 }

@@ -106,6 +106,14 @@ fn what_a_file_says_of_itself_steers_no_terminal_before_anything_is_deployed() -
         format!("name: a\nsummary: s\ndescription: d\nrequires: {{{}: {{interface: i}}}}\n", json!(HOSTILE)),
         format!("name: a\nsummary: s\ndescription: d\nstorage: {{data: {{type: {}}}}}\n", json!(HOSTILE)),
         format!("name: a\nsummary: s\ndescription: d\n{}: 1\n{0}: 1\n", json!(HOSTILE)),
+        format!(
+            "name: a\nsummary: s\ndescription: d\npeers: {{a: {{interface: i, scope: {}}}}}\n",
+            json!(HOSTILE)
+        ),
+        format!(
+            "name: a\nsummary: s\ndescription: d\nconfig: {{options: {{o: {{type: int, default: {}}}}}}}\n",
+            json!(HOSTILE)
+        ),
     ] {
         fs::write(charm.join("charmcraft.yaml"), &metadata)?;
         for text in [periapt.on_terminal(["pack", "charm"])?, periapt.run(["pack", "charm"])?.stderr] {
