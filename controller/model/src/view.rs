@@ -15,7 +15,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{Relation, Storage, Unit},
+    entity::{Bag, Relation, Storage, Unit},
     root::{ModelState, Root},
 };
 
@@ -143,7 +143,7 @@ impl<'a> Own<'a> {
         let members = self.state.members(&relation.id).filter(|(unit, _)| sight.sees_unit(unit));
         let members = members.map(|(unit, membership)| (unit.clone(), *membership)).collect();
         view.relations.insert(relation.id, project::relation(relation, members));
-        for bag in self.state.bags(&relation.id).filter(|bag| sight.sees_bag(&bag.key.owner)) {
+        for bag in self.state.bags(&relation.id).filter(|bag| sight.sees_bag(bag)) {
             view.bags.insert(bag.key.clone(), project::bag(bag));
         }
     }
@@ -176,7 +176,8 @@ impl<'a> Sight<'a> {
         match self.relation.scope {
             Scope::Global => self.remote.contains(unit.application()),
             // counterparts live on one machine, so they are own units; one that is gone is known only to
-            // the unit that was told of it.
+            // the unit that was told of it. (Its bag tells whose counterpart it was, if a release wrote it that
+            // knows of that.)
             Scope::Container => self.own.state.unit(unit).is_none() && self.was_told_of(unit),
         }
     }
@@ -188,9 +189,13 @@ impl<'a> Sight<'a> {
         })
     }
 
-    fn sees_bag(&self, owner: &BagOwner) -> bool {
-        match owner {
-            BagOwner::Unit(unit) => self.sees_unit(unit),
+    fn sees_bag(&self, bag: &Bag) -> bool {
+        match &bag.key.owner {
+            // the bag of a unit that is gone stays readable for those that shared its container.
+            BagOwner::Unit(unit) => {
+                self.sees_unit(unit)
+                    || bag.container.as_ref().is_some_and(|principal| self.own.units.contains_key(principal))
+            }
             BagOwner::Application(name) => self.remote.contains(name) || self.leads(name),
         }
     }

@@ -6,7 +6,7 @@ use periapt_host_api::{
     ApplicationName, EndpointName, ModelUuid, RelationId, UnitName,
     event::{Event, RelationBatch},
     record::RelationRecord,
-    relation::Scope,
+    relation::{BagKey, BagOwner, Scope},
     status::Life,
     view::RelationView,
 };
@@ -113,8 +113,8 @@ impl HookRun {
         remote.map_or(self.snapshot.model().uuid, |remote| remote.model)
     }
 
-    /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only
-    /// principal and subordinate see each other, and whom the unit was told of stays readable.
+    /// Whether a unit is at the other end of a relation, for this unit to see. In a container relation only those that
+    /// share a container see each other; one that is gone stays readable.
     pub(crate) fn is_opposite(&self, relation: OwnRelation<'_>, unit: &UnitName) -> bool {
         if unit.application() != relation.remote_application || *unit == self.snapshot.unit {
             return false;
@@ -125,9 +125,16 @@ impl HookRun {
                 || (self.hook_relation().is_some_and(|context| context.relation == relation.id)
                     && self.is_about(unit))
         };
+        let shared_its_container = || {
+            let owner = BagOwner::Unit(unit.clone());
+            let bag = self.snapshot.view.bags.get(&BagKey { relation: relation.id, owner });
+            bag.and_then(|bag| bag.container.as_ref())
+                .is_some_and(|principal| *principal == own.name || own.principal.as_ref() == Some(principal))
+        };
         !relation.is_container()
             || own.principal.as_ref() == Some(unit)
             || own.subordinates.contains(unit)
             || told()
+            || shared_its_container()
     }
 }

@@ -295,7 +295,7 @@ fn copy_bag(tx: &mut Transaction<'_>, key: BagKey, bag: &Bag) -> bool {
     if !tx.has_room(1) {
         return false;
     }
-    tx.put(Bag { key, settings: bag.settings.clone(), version });
+    tx.put(Bag { key, settings: bag.settings.clone(), version, container: None });
     true
 }
 

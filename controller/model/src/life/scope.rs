@@ -56,7 +56,9 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     let version = tx.state.bag(&key).map_or(0, |bag| bag.version).saturating_add(1);
     let mut settings = Settings::new();
     set_addresses(tx, unit, &relation, &mut settings);
-    tx.put(Bag { key, settings, version });
+    let container = (relation.scope == Scope::Container)
+        .then(|| unit.principal.clone().unwrap_or_else(|| unit.name.clone()));
+    tx.put(Bag { key, settings, version, container });
     note_leader(tx, unit, &relation);
     Ok(())
 }
@@ -128,12 +130,12 @@ pub(crate) fn refresh_addresses(tx: &mut Transaction<'_>, unit: &Unit) {
 
 /// Writes a bag's content; equal content makes no new version.
 pub(crate) fn put_settings(tx: &mut Transaction<'_>, key: BagKey, settings: Settings) {
-    let (same, version) = match tx.state.bag(&key) {
-        Some(bag) => (bag.settings == settings, bag.version),
-        None => (settings.is_empty(), 0),
+    let (same, version, container) = match tx.state.bag(&key) {
+        Some(bag) => (bag.settings == settings, bag.version, bag.container.clone()),
+        None => (settings.is_empty(), 0, None),
     };
     if !same {
-        tx.put(Bag { key, settings, version: version.saturating_add(1) });
+        tx.put(Bag { key, settings, version: version.saturating_add(1), container });
     }
 }
 

@@ -132,7 +132,12 @@ pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membersh
 }
 
 pub(super) fn bag(bag: &Bag) -> BagView {
-    BagView { key: bag.key.clone(), settings: bag.settings.clone(), version: bag.version }
+    BagView {
+        key: bag.key.clone(),
+        settings: bag.settings.clone(),
+        version: bag.version,
+        container: bag.container.clone(),
+    }
 }
 
 pub(super) fn state(entry: &StateEntry) -> StateView {

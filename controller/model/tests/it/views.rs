@@ -3,7 +3,7 @@
 use periapt_host_api::{
     RelationId,
     agent::RunnerAnswer,
-    command::{Caller, Command, Placement, RefreshWith, RelationSelector},
+    command::{Caller, Command, Force, Placement, RefreshWith, RelationSelector},
     relation::{BagKey, BagOwner},
     view::View,
 };
@@ -197,7 +197,39 @@ fn a_former_subordinates_bag_is_seen_by_the_principal_that_was_told_of_it() {
     world.terminate("logging/0").unwrap();
     assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     world.tell("app/0", id, "logging/0", false);
-    assert_eq!(owners(&world.view("a1"), id), ["app/0"]);
+    assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"], "until the relation is removed");
+    world.leave("app/0", id).unwrap();
+    assert!(owners(&world.view("a1"), id).is_empty());
+}
+
+#[test]
+fn a_subordinate_that_was_forced_out_leaves_its_bag_to_its_principal_alone() {
+    //
+    let mut world = World::new();
+    world.agent("a2");
+    world.deploy_app("app", 2);
+    world.deploy_logging("logging");
+    let id = world.integrate("app", "logging").unwrap();
+    for number in 0..2 {
+        let (app, logging) = (format!("app/{number}"), format!("logging/{number}"));
+        world.start(&app);
+        world.enter(&app, id).unwrap();
+        world.start(&logging);
+        world.enter(&logging, id).unwrap();
+        let force = Some(Force { max_wait: 0 });
+        world.run(Command::RemoveUnit { unit: unit(&logging), force, storage: Default::default() }).unwrap();
+        world.settle();
+        assert!(!world.has_unit(&logging));
+    }
+    // Whether the principal was ever told of it or not.
+    world.tell("app/0", id, "logging/0", true);
+    world.tell("app/0", id, "logging/0", false);
+    for (agent, seen) in [("a1", ["app/0", "logging/0"]), ("a2", ["app/1", "logging/1"])] {
+        let view = world.view(agent);
+        assert_eq!(owners(&view, id), seen);
+        let principal = Some(unit(seen[0]));
+        assert!(view.bags.values().all(|bag| bag.container == principal), "{:?}", view.bags);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use periapt_host_api::{
     CharmDigest, MachineId, TaskId,
     action::TaskStatus,
     event::{Event, StorageContext},
-    relation::Scope,
+    relation::{BagKey, BagOwner, Scope},
     resource::ResourceKey,
     secret::{SecretContext, SecretData, SecretKey, SecretRevision},
     settings::OptionValue,
@@ -48,6 +48,14 @@ fn arrange(world: &mut World, given: &str) {
         ["subordinate"] => {
             world.relation(DB).scope = Scope::Container;
             world.own_unit().principal = Some(unit("b/1"));
+        }
+        // `subordinate of a/0 b/0`: units of db that live, or lived, in the container of this principal.
+        ["subordinate", "of", principal, units @ ..] => {
+            world.relation(DB).scope = Scope::Container;
+            for name in units {
+                let key = BagKey { relation: DB, owner: BagOwner::Unit(unit(name)) };
+                world.inputs.view.bags.get_mut(&key).unwrap().container = Some(unit(principal));
+            }
         }
         // `opened z/3 80/tcp web`: for these endpoints, or for all.
         ["opened", owner, range, endpoints @ ..] => world.opened(owner, &[(range, endpoints)]),

@@ -198,7 +198,7 @@ impl World {
 
     pub(crate) fn bag(&mut self, relation: RelationId, owner: BagOwner, entries: &[(&str, &str)]) {
         let key = BagKey { relation, owner };
-        let bag = BagView { key: key.clone(), settings: settings(entries), version: 1 };
+        let bag = BagView { key: key.clone(), settings: settings(entries), version: 1, container: None };
         self.inputs.view.bags.insert(key, bag);
     }
 

@@ -1,8 +1,20 @@
 //! G: scopes as running units and their remote sides see them (`hook-model.md` 2.2 to 2.4).
 
-use periapt_host_api::{ErrorCode, view::Membership};
+use periapt_host_api::{
+    ErrorCode,
+    command::{Command, Force},
+    view::Membership,
+};
+use periapt_lab::Lab;
 
-use crate::bench::{LOCAL, REMOTE, Related, bag_of, charm, printed, started, tries};
+use crate::bench::{LOCAL, REMOTE, Related, bag_of, charm, printed, refused, started, tries};
+
+/// Takes a unit away at once, whatever it is doing.
+fn force_out(lab: &mut Lab, unit: &str) {
+    let (unit, force) = (unit.parse().unwrap(), Some(Force { max_wait: 0 }));
+    lab.command(&Command::RemoveUnit { unit, force, storage: Default::default() }).unwrap();
+    lab.run_until_idle().unwrap();
+}
 
 #[test]
 fn g03_who_enters_again_has_only_the_initial_values() {
@@ -94,4 +106,63 @@ fn g16_what_a_non_leader_writes_to_its_applications_bag_is_refused_and_not_store
     let owner = periapt_host_api::relation::BagOwner::Application("a".parse().unwrap());
     assert!(lab.state().unwrap().bag(&periapt_host_api::relation::BagKey { relation, owner }).is_none());
     assert!(!lab.hooks_of("b/0").contains(&"db-relation-changed".to_owned()));
+}
+
+#[test]
+fn r15_the_bag_of_a_unit_that_was_forced_out_is_readable_until_the_relation_is_removed() {
+    let mut bench = Related::joined(1);
+    bench.lab.by_hand("b/0").unwrap().write(bench.relation, &[("k", "v")]).unwrap();
+    let line = format!("relation-get -r {} k b/0", bench.relation);
+    bench.lab.script("a/0", "db-relation-departed", tries(&[&line])).unwrap();
+    bench.lab.script("a/0", "config-changed", tries(&[&line])).unwrap();
+    force_out(&mut bench.lab, "b/0");
+    assert_eq!(bench.news().last().unwrap(), "db-relation-departed b/0");
+    printed(&bench.lab, &line, "v\n");
+    bench.lab.configure("a", &[("colour", "blue")]).unwrap();
+    assert_eq!(bench.news(), ["config-changed"]);
+    printed(&bench.lab, &line, "v\n");
+}
+
+#[test]
+fn r15_the_bag_of_a_subordinate_that_was_forced_out_is_readable_to_its_principal_alone() {
+    const PRINCIPAL: &str = "
+name: principal
+provides:
+  logs: {interface: logs, scope: container}
+config:
+  options:
+    colour: {type: string, default: red}
+";
+    const BESIDE: &str = "
+name: beside
+subordinate: true
+requires:
+  logs: {interface: logs, scope: container}
+";
+    // Both principals are on one agent, whose units share a view.
+    let mut lab = started(PRINCIPAL, 2);
+    lab.deploy("s", &charm(BESIDE), 0).unwrap();
+    let relation = lab.integrate("a:logs", "s:logs").unwrap();
+    lab.run_until_idle().unwrap();
+    for (subordinate, principal, other) in [("s/0", "a/0", "a/1"), ("s/1", "a/1", "a/0")] {
+        assert_eq!(lab.unit(subordinate).unwrap().principal, Some(principal.parse().unwrap()));
+        lab.by_hand(subordinate).unwrap().write(relation, &[("k", subordinate)]).unwrap();
+        let line = format!("relation-get -r {relation} k {subordinate}");
+        lab.script(principal, "logs-relation-departed", tries(&[&line])).unwrap();
+        force_out(&mut lab, subordinate);
+        assert!(lab.unit(subordinate).is_err());
+        assert_eq!(*lab.hooks_of(principal).last().unwrap(), format!("logs-relation-departed {subordinate}"));
+        printed(&lab, &line, &format!("{subordinate}\n"));
+        // The principal was told that it departed, and the relation is alive.
+        let told = |lab: &mut Lab, unit: &str, colour: &str| {
+            lab.unscript_all();
+            lab.script(unit, "config-changed", tries(&[&line])).unwrap();
+            lab.configure("a", &[("colour", &format!("{colour}-{subordinate}"))]).unwrap();
+            lab.run_until_idle().unwrap();
+        };
+        told(&mut lab, principal, "blue");
+        printed(&lab, &line, &format!("{subordinate}\n"));
+        told(&mut lab, other, "green");
+        refused(&lab, &line, 1, "permission denied");
+    }
 }

@@ -315,7 +315,7 @@ pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> V
         for unit_of in ends.iter().flat_map(|((_, units), ..)| units) {
             let key = BagKey { relation: RelationId(id), owner: BagOwner::Unit(unit(unit_of)) };
             let settings = BTreeMap::from([("of".to_owned(), (*unit_of).to_owned())]);
-            view.bags.insert(key.clone(), BagView { key, settings, version: 1 });
+            view.bags.insert(key.clone(), BagView { key, settings, version: 1, container: None });
         }
         let members = ends.iter().flat_map(|((_, units), ..)| units);
         let relation = RelationView {

@@ -234,7 +234,8 @@ fn put_relation(
         ]);
     for (owner, settings) in bags {
         let key = BagKey { relation: relation.id, owner };
-        view.bags.insert(key.clone(), BagView { key, settings: settings.clone(), version: 1 });
+        view.bags
+            .insert(key.clone(), BagView { key, settings: settings.clone(), version: 1, container: None });
     }
     let told = RelationRecord {
         endpoint: relation.endpoint.clone(),

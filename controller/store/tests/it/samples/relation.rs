@@ -109,6 +109,9 @@ pub(crate) fn bags() -> Named<Bag> {
         settings: [("ingress-address".into(), "10.0.0.7".into()), ("note \"1\"".into(), awkward_text())]
             .into(),
         version: 12,
+        container: None,
     };
-    owners.into_iter().map(|(name, owner)| (name, bag(owner))).collect()
+    let contained = Bag { container: Some(parse("mysql/3")), ..bag(BagOwner::Unit(parse("logging/0"))) };
+    let bags = owners.into_iter().map(|(name, owner)| (name, bag(owner)));
+    bags.chain([("unit-in-container", contained)]).collect()
 }

@@ -230,7 +230,7 @@ impl World {
 
     fn set_bag(&mut self, id: u32, owner: BagOwner, version: u64) {
         let key = BagKey { relation: RelationId(id), owner };
-        self.view.bags.insert(key.clone(), BagView { key, settings: BTreeMap::new(), version });
+        self.view.bags.insert(key.clone(), BagView { key, settings: BTreeMap::new(), version, container: None });
     }
 
     pub(crate) fn remove_by_force(&mut self, id: u32) {
