@@ -24,11 +24,13 @@ pub(super) fn apply(
 ) -> Result<(), Refusal> {
     for (relation, changes) in &effects.bags {
         if tx.state.membership(relation, &unit.name).is_none() {
-            let dead = tx.state.relation(relation).is_none_or(|relation| relation.life == Life::Dead);
-            if dead && before.relations.contains_key(relation) {
+            let dead = tx.state.relation(relation).filter(|relation| relation.life == Life::Dead);
+            let own = dead.is_some_and(|dead| dead.end_of(unit.name.application()).is_some());
+            if own && before.relations.contains_key(relation) {
                 // Removed by force while the unit still runs its last hooks of it: nobody will read this.
                 continue;
             }
+            // What is not the unit's own is not told from what does not exist, whatever its record says.
             return Err(denied());
         }
         write(tx, BagKey { relation: *relation, owner: BagOwner::Unit(unit.name.clone()) }, &changes.unit)?;

@@ -32,11 +32,10 @@ pub(crate) fn enter(tx: &mut Transaction<'_>, unit: &Unit, id: &RelationId) -> R
     if tx.state.membership(id, &unit.name).is_some() {
         return Ok(());
     }
-    // The unit looked at an older state: it is to look again.
-    let Some(relation) = tx.state.relation(id).cloned() else {
-        return Err(cannot(ErrorCode::NotFound, "relation is gone"));
-    };
+    // Whether there is a relation that is not its own, the caller does not learn.
+    let Some(relation) = tx.state.relation(id).cloned() else { return Err(access::denied()) };
     let Some(own) = relation.end_of(unit.name.application()) else { return Err(access::denied()) };
+    // The unit looked at an older state: it is to look again.
     if relation.life != Life::Alive || relation.suspended {
         return Err(cannot(ErrorCode::NotAlive, "relation is not alive"));
     }

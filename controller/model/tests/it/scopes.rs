@@ -3,6 +3,7 @@
 use periapt_host_api::{
     ErrorCode, RelationId,
     command::{Command, RelationSelector},
+    record::RelationRecord,
     status::Life,
     view::Membership,
 };
@@ -103,6 +104,48 @@ fn a_unit_enters_only_relations_of_its_application() {
         commit.transitions.enter_scope.insert(peers);
     });
     assert_eq!(refused.unwrap_err().code, ErrorCode::PermissionDenied);
+}
+
+#[test]
+fn of_a_relation_that_is_not_its_own_a_unit_does_not_learn_whether_it_exists() {
+    //
+    let (mut world, _) = related();
+    world.deploy_db("other", 1);
+    world.start("other/0");
+    let (foreign, missing) = (RelationId(0), RelationId(99));
+    let answers = [foreign, missing].map(|id| {
+        let enter = world.commit("other/0", |commit| {
+            commit.transitions.enter_scope.insert(id);
+        });
+        // Its record is what its runner says it is.
+        world
+            .commit("other/0", |commit| {
+                commit.record.relations.insert(id, told_nothing("ring", "app"));
+            })
+            .unwrap();
+        let write = world.commit("other/0", |commit| {
+            commit.effects.bags.entry(id).or_default().unit.insert("k".into(), "v".into());
+        });
+        let leave = world.commit("other/0", |commit| {
+            commit.record.relations.remove(&id);
+            commit.transitions.leave_scope.insert(id);
+        });
+        (enter.unwrap_err(), write.unwrap_err(), leave.unwrap())
+    });
+    assert_eq!(answers[0].0.code, ErrorCode::PermissionDenied);
+    assert_eq!(answers[0], answers[1]);
+}
+
+fn told_nothing(endpoint: &str, remote: &str) -> RelationRecord {
+    RelationRecord {
+        endpoint: endpoint.parse().unwrap(),
+        remote_application: remote.parse().unwrap(),
+        created: true,
+        members: Default::default(),
+        applications: Default::default(),
+        changed_pending: None,
+        gone: 0,
+    }
 }
 
 #[test]
