@@ -1,7 +1,7 @@
 //! The unit's relations: what it is to see of each, what runs next in it, and when its scope is entered and left
 //! (`hook-model.md` section 2).
 
-use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life};
+use periapt_host_api::{RelationId, Timestamp, UnitName, event::Event, status::Life, view::RelationView};
 
 use crate::{Decision, subject::Subject};
 
@@ -34,15 +34,24 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
         .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| subject.run(event, now)))
 }
 
-/// Whether an event about a relation that is gone from the model has lost its meaning. Departed and broken have
+/// Whether a relation was removed. One that was removed by force stays in the view, dead, for as long as the record of a
+/// unit that sees it names it.
+pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
+    view.is_none_or(|view| view.life == Life::Dead)
+}
+
+/// Whether an event about a relation that is gone from the model has lost its meaning (U-16). Departed and broken have
 /// not: they wind up what the charm was told (`hook-model.md` section 0).
 pub(crate) fn moot(subject: &Subject<'_>, event: &Event) -> bool {
-    match event {
-        Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => {
-            event.relation().is_some_and(|context| !subject.view.relations.contains_key(&context.relation))
+    let brings_news = match event {
+        Event::RelationCreated(_) | Event::RelationJoined { .. } | Event::RelationChanged { .. } => true,
+        Event::RelationBatch { batch, .. } => {
+            !batch.joined.is_empty() || !batch.changed.is_empty() || batch.application_changed
         }
         _ => false,
-    }
+    };
+    brings_news
+        && event.relation().is_some_and(|context| is_gone(subject.view.relations.get(&context.relation)))
 }
 
 /// A hook that was recorded as due or as failed, as it is to be run now. None: its endpoint wants to hear of members in

@@ -146,7 +146,8 @@ impl<'a> Subject<'a> {
                 .map(|context| self.member_versions(context.relation, event))
                 .unwrap_or_default(),
             gone: relation.map_or(0, |context| crate::relation::gone(self, context.relation)),
-            relation_exists: relation.is_some_and(|it| self.view.relations.contains_key(&it.relation)),
+            relation_exists: relation
+                .is_some_and(|it| !crate::relation::is_gone(self.view.relations.get(&it.relation))),
             update_status_interval: self.update_status_interval(),
         }
     }

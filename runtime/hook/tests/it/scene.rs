@@ -11,7 +11,7 @@ use periapt_host_api::{
     resource::ResourceKey,
     secret::{SecretContext, SecretData, SecretKey, SecretRevision},
     settings::OptionValue,
-    status::{Life, StatusInfo, WorkloadStatus},
+    status::{Life, RelationState, StatusInfo, WorkloadStatus},
     view::TaskView,
 };
 use serde_json::json;
@@ -43,7 +43,13 @@ fn arrange(world: &mut World, given: &str) {
         ["members", name, members @ ..] => world.members(relation(name), members),
         ["dying", name] => world.relation(relation(name)).life = Life::Dying,
         ["suspended", name] => world.relation(relation(name)).suspended = true,
-        ["removed", "by", "force", name] => drop(world.inputs.view.relations.remove(&relation(name))),
+        // As the controller shows it to a unit that was told of it (`hook-model.md` section 0).
+        ["removed", "by", "force", name] => {
+            let relation = world.relation(relation(name));
+            relation.life = Life::Dead;
+            relation.state = RelationState::Dying;
+            relation.members.clear();
+        }
         // A subordinate of `b/1`, which sees nobody else of `b`.
         ["subordinate"] => {
             world.relation(DB).scope = Scope::Container;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use periapt_host_api::{
     ErrorCode,
-    command::{Command, Force, ResolveMode},
-    status::{AgentStatus, WorkloadStatus},
+    command::{Command, Force, RelationSelector, ResolveMode},
+    status::{AgentStatus, Life, RelationState, WorkloadStatus},
 };
 use periapt_lab::{Action, Lab, Traced};
 use serde_json::json;
@@ -275,4 +275,54 @@ fn a_failed_hook_leaves_its_statuses_and_its_log_and_nothing_else() {
     let logged: Vec<String> = logged.collect();
     assert!(logged.iter().any(|line| line == "done-for"), "{logged:?}");
     assert!(logged.iter().any(|line| line.contains("out of luck")), "{logged:?}");
+}
+
+fn remove_by_force(bench: &mut Related) {
+    let relation = RelationSelector::Id(bench.relation);
+    bench.lab.command(&Command::RemoveRelation { relation, force: Some(Force { max_wait: 0 }) }).unwrap();
+}
+
+#[test]
+fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over() {
+    for hook in ["db-relation-created", "db-relation-joined", "db-relation-changed"] {
+        for automatically in ["true", "false"] {
+            let mut bench = Related::unheard(1);
+            bench.lab.configure_model(&[("automatically-retry-hooks", automatically)]).unwrap();
+            bench.lab.script("a/0", hook, fails()).unwrap();
+            bench.lab.release("a/0").unwrap();
+            bench.run();
+            let failed = runs(&bench.lab, "a/0");
+            assert!(failed.last().unwrap().starts_with(hook), "{failed:?}");
+            remove_by_force(&mut bench);
+            bench.run();
+            let after = runs(&bench.lab, "a/0");
+            bench.lab.advance(Duration::from_secs(3_600)).unwrap();
+            assert_eq!(bench.lab.statuses("a/0").unwrap().1.status, AgentStatus::Idle, "{hook}");
+            assert!(after[failed.len()..].iter().all(|ran| !ran.starts_with(hook)), "{after:?}");
+            assert!(bench.lab.unit("a/0").unwrap().record.relations.is_empty());
+            assert!(!bench.lab.mirror("host").unwrap().relations.contains_key(&bench.relation));
+        }
+    }
+}
+
+/// The uniter's own tests rest on this (`runtime/uniter/tests/uniter/world/model.rs`).
+#[test]
+fn u16_a_relation_that_was_removed_by_force_stays_dead_in_the_view_of_who_was_told_of_it() {
+    let mut bench = Related::joined(1);
+    bench.lab.hold("a/0").unwrap();
+    remove_by_force(&mut bench);
+    bench.run();
+    let view = bench.lab.mirror("host").unwrap();
+    let relation = &view.relations[&bench.relation];
+    assert_eq!(
+        (relation.life, relation.state, relation.members.len()),
+        (Life::Dead, RelationState::Dying, 0)
+    );
+    let bags = view.bags.keys().filter(|bag| bag.relation == bench.relation);
+    assert_eq!(bags.count(), 2, "{:?}", view.bags);
+    bench.lab.release("a/0").unwrap();
+    assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken"]);
+    let view = bench.lab.mirror("host").unwrap();
+    assert!(!view.relations.contains_key(&bench.relation));
+    assert!(view.bags.keys().all(|bag| bag.relation != bench.relation));
 }

@@ -11,7 +11,7 @@ use periapt_host_api::{
     view::{Membership, RelationView},
 };
 
-use super::leaving;
+use super::{is_gone, leaving};
 use crate::subject::Subject;
 
 /// A relation that the unit is in, as it stands in the record and in the view.
@@ -19,7 +19,7 @@ pub(super) struct Sight<'a> {
     pub(super) id: RelationId,
     /// What the unit was told.
     pub(super) told: &'a RelationRecord,
-    /// None: the relation was removed by force while the unit was in its scope.
+    /// None, or dead: the relation was removed by force while the unit was in its scope.
     view: Option<&'a RelationView>,
     subject: &'a Subject<'a>,
     /// The units that share a container with this one; none in a relation of global scope.
@@ -67,7 +67,7 @@ impl<'a> Sight<'a> {
 
     /// Whether it was taken out of the model by force.
     pub(super) fn gone(&self) -> bool {
-        self.view.is_none()
+        is_gone(self.view)
     }
 
     /// Who departs when `remote` goes out of view.

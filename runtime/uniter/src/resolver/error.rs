@@ -8,7 +8,7 @@ use periapt_host_api::{
 };
 
 use super::ordinary::run_unless_moot;
-use crate::{Decision, Progress, later, progress, retry, subject::Subject};
+use crate::{Decision, Progress, later, progress, relation, retry, subject::Subject};
 
 /// What becomes of a failed hook. Until it is committed, retried or passed over, nothing else runs (U-29).
 pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
@@ -16,8 +16,9 @@ pub(super) fn failed_hook(subject: &Subject<'_>, now: Timestamp) -> Option<Decis
     let Operation::Hook { event, step: HookStep::Failed(failure) } = &record.operation else {
         return None;
     };
-    // Somebody who takes an event back does not wait for its hook to be tried again.
-    if later::moot(subject, event) {
+    // Somebody who takes an event back, or removes its relation by force, does not wait for its hook to be tried again:
+    // it would be passed over (U-16).
+    if later::moot(subject, event) || relation::moot(subject, event) {
         return Some(Decision::Commit(Box::new(progress::moot(record, event))));
     }
     // A forced upgrade; the hook is gone back to under the new code (U-35).

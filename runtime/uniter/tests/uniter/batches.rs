@@ -242,3 +242,15 @@ fn what_a_batch_merges_is_told() {
     assert_eq!(run.seen.member_versions.len(), 2);
     assert!(world.view.bags.keys().any(|key| matches!(key.owner, BagOwner::Application(_))));
 }
+
+#[test]
+fn u16_a_failed_batch_of_a_relation_that_was_removed_by_force_tells_only_who_departed() {
+    let mut world = related(&["b/0"]);
+    world.failing.insert("db-relation-batch".to_owned());
+    world.join(1, "b/1", 1);
+    check(&mut world, &["db-relation-batch +b/1 FAILED"]);
+    world.failing.clear();
+    world.remove_by_force(1);
+    check(&mut world, &["db-relation-batch +b/1 skipped", "db-relation-batch -b/0", "db-relation-broken"]);
+    assert!(world.record().relations.is_empty());
+}

@@ -214,17 +214,62 @@ fn u30_a_joined_is_tried_again_after_its_unit_left() {
 }
 
 #[test]
-fn u16_a_failed_hook_of_a_relation_that_is_gone_is_passed_over() {
+fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over_at_once() {
+    for (hook, before, after) in [
+        ("db-relation-created", [].as_slice(), [].as_slice()),
+        ("db-relation-joined b/0", &["db-relation-created"], &["db-relation-broken"]),
+        (
+            "db-relation-changed b/0",
+            &["db-relation-created", "db-relation-joined b/0"],
+            &["db-relation-departed b/0", "db-relation-broken"],
+        ),
+    ] {
+        // Whether it would be tried again by itself or by an operator.
+        for automatically in [true, false] {
+            let mut world = World::started();
+            world.model_config().automatically_retry_hooks = automatically;
+            world.relate(1, "db", Some("b"));
+            world.join(1, "b/0", 1);
+            world.failing.insert(hook.split(' ').next().unwrap().to_owned());
+            let failed = format!("{hook} FAILED");
+            check(&mut world, &[before, &[&failed]].concat());
+            world.remove_by_force(1);
+            let skipped = format!("{hook} skipped");
+            let rest = check(&mut world, &[&[skipped.as_str()], after].concat());
+            assert!(matches!(rest, Decision::Idle { .. }), "{rest:?}");
+            assert!(world.record().relations.is_empty());
+        }
+    }
+}
+
+#[test]
+fn u16_an_answer_to_a_failed_hook_of_a_relation_that_is_gone_tells_of_no_member() {
+    for mode in [ResolveMode::Retry, ResolveMode::NoRetry] {
+        let mut world = World::started();
+        world.relate(1, "db", Some("b"));
+        world.join(1, "b/0", 1);
+        world.failing.insert("db-relation-joined".to_owned());
+        check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
+        world.resolved(mode);
+        world.remove_by_force(1);
+        check(&mut world, &["db-relation-joined b/0 skipped", "db-relation-broken"]);
+        assert_eq!(world.me().resolved, None, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_failed_departed_of_a_relation_that_was_removed_by_force_is_still_owed() {
     let mut world = World::started();
     world.relate(1, "db", Some("b"));
     world.join(1, "b/0", 1);
-    world.failing.insert("db-relation-changed".to_owned());
-    check(&mut world, &["db-relation-created", "db-relation-joined b/0", "db-relation-changed b/0 FAILED"]);
+    world.settle();
+    world.take_trace();
+    world.failing.insert("db-relation-departed".to_owned());
     world.remove_by_force(1);
-    check(&mut world, &[]);
+    check(&mut world, &["db-relation-departed b/0 FAILED"]);
+    world.failing.clear();
     world.advance(5);
-    check(&mut world, &["db-relation-changed b/0 skipped", "db-relation-departed b/0", "db-relation-broken"]);
-    assert!(world.record().relations.is_empty());
+    check(&mut world, &["db-relation-departed b/0", "db-relation-broken"]);
 }
 
 #[test]

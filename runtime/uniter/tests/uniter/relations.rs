@@ -1,11 +1,6 @@
 //! What runs in relations, and in which order (`hook-model.md` 2.2 to 2.6).
 
-use periapt_host_api::{
-    RelationId, UnitName,
-    relation::{BagOwner, Role},
-    status::Life,
-    view::Membership,
-};
+use periapt_host_api::{RelationId, UnitName, relation::Role, status::Life, view::Membership};
 use periapt_uniter::{Decision, HookEnd, MAX_SCOPES_PER_COMMIT};
 
 use crate::{World, check};
@@ -330,9 +325,12 @@ fn r26_peers_removed_by_force_depart_and_do_not_break() {
     world.join(0, "a/1", 1);
     world.settle();
     world.take_trace();
+    // Force takes peers apart with their application alone.
+    world.die();
     world.remove_by_force(0);
-    check(&mut world, &["ring-relation-departed a/1"]);
-    assert!(world.record().relations.is_empty());
+    world.step_until(|world| world.record().relations.is_empty());
+    assert_eq!(world.take_trace(), ["ring-relation-departed a/1 (a/0 leaves)"]);
+    check(&mut world, &["stop", "remove"]);
 }
 
 #[test]
@@ -364,13 +362,11 @@ fn u3_a_member_is_recorded_with_the_version_of_the_decision() {
 }
 
 #[test]
-fn r30_a_bag_that_went_away_differs_from_one_that_was_there() {
+fn r30_a_bag_of_an_earlier_version_differs_as_after_a_backup_was_restored() {
     let mut world = related(&["b/0"]);
-    let key = periapt_host_api::relation::BagKey {
-        relation: RelationId(1),
-        owner: BagOwner::Unit("b/0".parse().unwrap()),
-    };
-    world.view.bags.remove(&key);
+    world.write(1, "b/0", 9);
+    check(&mut world, &["db-relation-changed b/0"]);
+    world.write(1, "b/0", 4);
     check(&mut world, &["db-relation-changed b/0"]);
     check(&mut world, &[]);
 }

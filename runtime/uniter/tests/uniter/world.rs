@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) passed_over: Vec<usize>,
     /// Relations that were removed by force; their ids are never used again.
     pub(crate) removed: BTreeSet<RelationId>,
+    /// How often the application's leadership changed hands.
+    pub(crate) terms: u64,
     /// Statuses that were set, newest last.
     pub(crate) statuses: Vec<String>,
     /// Hooks that fail, by name; `deploy` for bringing a charm into place.
@@ -64,6 +66,7 @@ impl World {
             committed: Vec::new(),
             passed_over: Vec::new(),
             removed: BTreeSet::new(),
+            terms: 0,
             statuses: Vec::new(),
             failing: BTreeSet::new(),
             setting_status: BTreeSet::new(),

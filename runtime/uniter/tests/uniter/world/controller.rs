@@ -32,7 +32,8 @@ impl World {
         }
         for id in progress.transitions.leave_scope {
             // One that was removed by force while the hook ran is left already.
-            if let Some(relation) = self.view.relations.get_mut(&id) {
+            let relation = self.view.relations.get_mut(&id).filter(|relation| relation.life != Life::Dead);
+            if let Some(relation) = relation {
                 assert!(relation.members.remove(&unit).is_some(), "left without having been in");
             }
         }
@@ -48,6 +49,7 @@ impl World {
             assert!(self.me().subordinates.is_empty(), "Q05");
             self.view.units.remove(&unit);
         }
+        self.forget_dead_relations();
         self.view.revision = Revision(self.view.revision.0 + 1);
     }
 

@@ -9,7 +9,7 @@ use periapt_host_api::{
     record::{CharmRef, UnitRecord},
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
     settings::ModelConfig,
-    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    status::{AgentStatus, Life, RelationState, StatusInfo, WorkloadStatus},
     view::{ApplicationView, BagView, CharmView, Leader, MachineView, Membership, RelationView, UnitView},
 };
 
@@ -152,10 +152,14 @@ impl World {
     }
 
     pub(crate) fn lead_by(&mut self, unit: &str) {
-        let leader = self.application().leader.take();
-        let term = leader.map_or_else(Default::default, |leader| leader.term);
-        let term = LeaderTerm(term.0 + 1);
-        self.application().leader = Some(Leader { unit: unit.parse().unwrap(), term });
+        self.terms += 1;
+        self.application().leader =
+            Some(Leader { unit: unit.parse().unwrap(), term: LeaderTerm(self.terms) });
+    }
+
+    /// The leader went or its lease lapsed, and no other unit's claim has been answered.
+    pub(crate) fn lead_by_nobody(&mut self) {
+        self.application().leader = None;
     }
 
     /// `own` is an endpoint of `a`; without a remote side it is a peer relation.
@@ -180,7 +184,7 @@ impl World {
                 scope: Scope::Global,
                 life: Life::Alive,
                 suspended: false,
-                state: periapt_host_api::status::RelationState::Joined,
+                state: RelationState::Joined,
                 state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
                 remote: None,
                 egress: Vec::new(),
@@ -230,16 +234,35 @@ impl World {
 
     fn set_bag(&mut self, id: u32, owner: BagOwner, version: u64) {
         let key = BagKey { relation: RelationId(id), owner };
-        self.view.bags.insert(key.clone(), BagView { key, settings: BTreeMap::new(), version, container: None });
+        self.view
+            .bags
+            .insert(key.clone(), BagView { key, settings: BTreeMap::new(), version, container: None });
     }
 
+    /// Nobody is in the relation's scope any more. The unit sees it, dead, with its bags, until its record names it no
+    /// more: so the controller has it (the laboratory's
+    /// `u16_a_relation_that_was_removed_by_force_stays_dead_in_the_view_of_who_was_told_of_it`).
     pub(crate) fn remove_by_force(&mut self, id: u32) {
-        let id = RelationId(id);
-        self.view.relations.remove(&id);
-        self.removed.insert(id);
-        let bags: Vec<_> = self.view.bags.keys().filter(|key| key.relation == id).cloned().collect();
-        for key in bags {
-            self.view.bags.remove(&key);
+        let relation = self.relation(id);
+        relation.life = Life::Dead;
+        relation.state = RelationState::Dying;
+        relation.members.clear();
+        self.removed.insert(RelationId(id));
+        self.forget_dead_relations();
+    }
+
+    /// A dead relation goes with the last record that names it.
+    pub(super) fn forget_dead_relations(&mut self) {
+        let remembered = self.view.units.get(&self.unit).map(|unit| unit.record.relations.clone());
+        let forgotten = |id: &RelationId| !remembered.as_ref().is_some_and(|known| known.contains_key(id));
+        let dead = self.view.relations.values().filter(|relation| relation.life == Life::Dead);
+        let gone: Vec<RelationId> = dead.map(|relation| relation.id).filter(forgotten).collect();
+        for id in gone {
+            self.view.relations.remove(&id);
+            let bags: Vec<_> = self.view.bags.keys().filter(|key| key.relation == id).cloned().collect();
+            for key in bags {
+                self.view.bags.remove(&key);
+            }
         }
     }
 
