@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
-    AgentName, Incarnation, ModelUuid, Refusal, Revision, Timestamp, UnitName,
+    AgentName, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, Timestamp, UnitName,
     agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand, StorageReport},
     command::Caller,
     status::Life,
@@ -41,6 +41,19 @@ pub(crate) enum Line {
     Down,
 }
 
+/// What becomes of the claims of leadership that an agent's keeper makes. A hook's own claims get through whenever the
+/// line is up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Claims {
+    /// They are answered.
+    #[default]
+    Answered,
+    /// The controller grants them, and the answers are lost: the frames alone tell who leads.
+    Unanswered,
+    /// The keeper is too slow to send any.
+    Unsent,
+}
+
 /// What becomes of storage on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Disk {
@@ -50,6 +63,13 @@ pub(crate) enum Disk {
     Stuck,
     /// Neither can be done, for this reason.
     Broken(String),
+}
+
+/// What the controller answers to a claim.
+#[derive(Debug, Clone, Copy)]
+enum LeaseAnswer {
+    Granted { term: LeaderTerm, lasts_ms: u64 },
+    Held,
 }
 
 /// One agent.
@@ -62,6 +82,7 @@ pub(crate) struct Agent {
     /// Whether the stream of frames flows; calls go another way.
     pub(crate) stream: Line,
     pub(crate) disk: Disk,
+    pub(crate) claims: Claims,
     model: ModelUuid,
     /// None before the first frame.
     mirror: Option<View>,
@@ -86,6 +107,7 @@ impl Agent {
             line: Line::Up,
             stream: Line::Up,
             disk: Disk::Works,
+            claims: Claims::Answered,
             model,
             mirror: None,
             mirrored: Root::default(),
@@ -278,7 +300,8 @@ impl Agent {
         controller: &mut Controller,
         clock: Clock,
     ) -> Result<bool, LabError> {
-        let Some(mirror) = self.mirror.clone().filter(|_| self.is_up()) else { return Ok(false) };
+        let sends = self.is_up() && self.claims != Claims::Unsent;
+        let Some(mirror) = self.mirror.clone().filter(|_| sends) else { return Ok(false) };
         let due = self.renew_at_ms <= clock.boot_ms();
         let leaderless = mirror.applications.values().any(|application| application.leader.is_none());
         let urgent = leaderless && self.claimed_at != Some(mirror.revision);
@@ -297,7 +320,10 @@ impl Agent {
                 .is_some_and(|leader| leader.unit == unit.name);
             // U-41: a dying unit only keeps what it has.
             if unit.life == Life::Alive || (unit.life == Life::Dying && leads) {
-                self.claim(controller, clock, &unit.name)?;
+                let answer = self.ask_to_lead(controller, clock, &unit.name)?;
+                if self.claims == Claims::Answered {
+                    self.note(clock, &unit.name, answer);
+                }
             }
         }
         Ok(controller.root().revision() != before)
@@ -310,23 +336,42 @@ impl Agent {
         clock: Clock,
         unit: &UnitName,
     ) -> Result<(), LabError> {
+        let answer = self.ask_to_lead(controller, clock, unit)?;
+        self.note(clock, unit, answer);
+        Ok(())
+    }
+
+    /// None: the claim was refused.
+    fn ask_to_lead(
+        &self,
+        controller: &mut Controller,
+        clock: Clock,
+        unit: &UnitName,
+    ) -> Result<Option<LeaseAnswer>, LabError> {
         let application = unit.application().clone();
         let claim = LeaseClaim { unit: unit.clone(), application, seconds: LEASE_SECONDS };
         match self.call(controller, clock, RunnerCommand::Claim(claim)) {
             Ok(RunnerAnswer::Granted { term, seconds }) => {
-                let lasts = u64::from(seconds).saturating_mul(1_000);
-                let valid_until_ms = clock.boot_ms().saturating_add(lasts);
-                self.leases.insert(unit.clone(), HeldLease { term, valid_until_ms });
-                Ok(())
+                Ok(Some(LeaseAnswer::Granted { term, lasts_ms: u64::from(seconds).saturating_mul(1_000) }))
             }
-            Ok(RunnerAnswer::Held { .. }) => {
-                self.leases.remove(unit);
-                Ok(())
-            }
+            Ok(RunnerAnswer::Held { .. }) => Ok(Some(LeaseAnswer::Held)),
             Ok(other) => Err(LabError::OtherAnswer(format!("{other:?}"))),
             // It is gone, or going: the next frame tells.
-            Err(LabError::Refused(Refusal { .. })) => Ok(()),
+            Err(LabError::Refused(Refusal { .. })) => Ok(None),
             Err(other) => Err(other),
+        }
+    }
+
+    fn note(&mut self, clock: Clock, unit: &UnitName, answer: Option<LeaseAnswer>) {
+        match answer {
+            Some(LeaseAnswer::Granted { term, lasts_ms }) => {
+                let valid_until_ms = clock.boot_ms().saturating_add(lasts_ms);
+                self.leases.insert(unit.clone(), HeldLease { term, valid_until_ms });
+            }
+            Some(LeaseAnswer::Held) => {
+                self.leases.remove(unit);
+            }
+            None => {}
         }
     }
 }

@@ -25,6 +25,7 @@ mod lock;
 mod trace;
 mod travel;
 
+pub use agent::Claims;
 pub use chance::Chance;
 pub use charm::{Action, Charm, CharmCode, Ending, Hook, HookHost, Ran};
 #[cfg(feature = "components")]

@@ -252,14 +252,16 @@ async fn bulk<C: Controller>(
     }
 }
 
-/// A refusal for the moment is the same as no answer: nothing happened, and the same may work later.
 fn refused(refusal: Refusal) -> CallOutcome {
-    match refusal.code {
-        ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain => {
-            CallOutcome::Away { message: refusal.message }
-        }
-        _ => CallOutcome::Refused(refusal),
+    match is_of_the_moment(refusal.code) {
+        true => CallOutcome::Away { message: refusal.message },
+        false => CallOutcome::Refused(refusal),
     }
+}
+
+/// Whether a refusal is the same as no answer: nothing happened, and the same may work later.
+pub(crate) fn is_of_the_moment(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain)
 }
 
 /// The controller decides who may read what.

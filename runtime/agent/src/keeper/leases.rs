@@ -1,7 +1,7 @@
 //! Leadership of one model's units: claimed and renewed by the keeper, whether a runner lives or not.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -13,9 +13,13 @@ use periapt_host_api::{
     command::CommandResult,
     view::FrameLine,
 };
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, timeout_at},
+};
 
 use super::{
+    calls,
     controller::Controller,
     roster::{Roster, Urgency},
 };
@@ -25,7 +29,8 @@ use crate::{backoff::Backoff, clock::BootTime, protocol::Grant};
 /// lost before one lapses.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
 
-/// The least time between two rounds, whatever happens.
+/// The least time between two claims for one unit. The first claim for a unit waits for nothing: its first hooks wait for
+/// the answer.
 const ROUND_AFTER: Duration = Duration::from_millis(100);
 
 /// What is known of one model's leaderships.
@@ -79,25 +84,51 @@ impl Leases {
     /// Claims and renews until it is dropped.
     pub(crate) async fn run<C: Controller>(self, controller: C, model: ModelUuid) {
         let mut backoff = Backoff::network();
+        let mut claimed = BTreeSet::new();
+        let mut renew_at = Instant::now();
         loop {
-            let claims = self.roster(Roster::claims);
-            let wait = match self.round(&controller, model, claims).await {
-                true => {
-                    backoff.succeeded();
-                    RENEW_EVERY
-                }
-                false => backoff.failed(),
-            };
-            let woken = async {
-                tokio::time::sleep(ROUND_AFTER).await;
-                self.wake.notified().await;
-            };
-            let _ = tokio::time::timeout(wait.max(ROUND_AFTER), woken).await;
+            let all = renew_at <= Instant::now();
+            let claims =
+                self.roster(|roster| if all { roster.claims() } else { roster.due_at_once(&claimed) });
+            claimed.extend(claims.iter().map(|claim| claim.unit.clone()));
+            self.roster(|roster| claimed.retain(|unit| roster.holds(unit)));
+            let answered = self.round(&controller, model, claims).await;
+            match (answered, all) {
+                (Answered::All, true) => renew_at = after(RENEW_EVERY),
+                (Answered::All, false) => {}
+                // Whoever waits for an answer waits no longer than the network needs.
+                (Answered::NotAll, _) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
+            }
+            if answered == Answered::All {
+                backoff.succeeded();
+            }
+            self.rest(renew_at, &claimed).await;
         }
     }
 
-    /// One bulk call for all claims; false if the controller is away.
-    async fn round<C: Controller>(&self, controller: &C, model: ModelUuid, claims: Vec<LeaseClaim>) -> bool {
+    /// Waits until claims are due: all at `renew_at`, or some because a frame told of a unit or of an application without
+    /// a leader.
+    async fn rest(&self, renew_at: Instant, claimed: &BTreeSet<UnitName>) {
+        let again_at = after(ROUND_AFTER);
+        let mut until = renew_at;
+        while timeout_at(until, self.wake.notified()).await.is_ok() {
+            let is_new =
+                self.roster(|roster| roster.claims().iter().any(|claim| !claimed.contains(&claim.unit)));
+            if is_new || again_at <= Instant::now() {
+                return;
+            }
+            until = until.min(again_at);
+        }
+    }
+
+    /// Makes these claims in as few bulk calls as there can be.
+    async fn round<C: Controller>(
+        &self,
+        controller: &C,
+        model: ModelUuid,
+        claims: Vec<LeaseClaim>,
+    ) -> Answered {
+        let mut answered = Answered::All;
         for part in claims.chunks(MAX_COMMANDS) {
             let sent_at = BootTime::now();
             let commands = part.iter().cloned().map(RunnerCommand::Claim).collect();
@@ -108,16 +139,31 @@ impl Leases {
                             CommandResult::Ok(answer) => self.answered(&claim.unit, &answer, sent_at),
                             CommandResult::Error(refusal) => {
                                 tracing::debug!(unit = %claim.unit, %refusal, "leadership was refused");
+                                if calls::is_of_the_moment(refusal.code) {
+                                    answered = Answered::NotAll;
+                                }
                             }
                         }
                     }
                 }
                 Err(error) => {
                     tracing::debug!(%model, %error, "leases were not renewed");
-                    return false;
+                    return Answered::NotAll;
                 }
             }
         }
-        true
+        answered
     }
+}
+
+/// Whether each claim of a round has its answer, be it a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    All,
+    NotAll,
+}
+
+fn after(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or(now)
 }

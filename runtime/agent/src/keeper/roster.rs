@@ -96,6 +96,15 @@ impl Roster {
         self.units.contains_key(unit)
     }
 
+    /// The claims that do not wait for the next renewal: for units beside those that were claimed for, and for those of
+    /// applications that nobody leads.
+    pub(crate) fn due_at_once(&self, claimed: &BTreeSet<UnitName>) -> Vec<LeaseClaim> {
+        let mut claims = self.claims();
+        claims
+            .retain(|claim| !claimed.contains(&claim.unit) || !self.leaders.contains_key(&claim.application));
+        claims
+    }
+
     /// For whom leadership is claimed or renewed: every unit that is alive, and one that is dying only if it
     /// leads (U-41).
     pub(crate) fn claims(&self) -> Vec<LeaseClaim> {

@@ -12,7 +12,7 @@ use periapt_model::{
 use super::Lab;
 use crate::{
     LabError,
-    agent::{Disk, Line, Process},
+    agent::{Claims, Disk, Line, Process},
 };
 
 impl Lab {
@@ -102,6 +102,15 @@ impl Lab {
     /// There is no such agent.
     pub fn mend_disk(&mut self, agent: &str) -> Result<(), LabError> {
         self.agent_mut(agent)?.disk = Disk::Works;
+        Ok(())
+    }
+
+    /// Says what becomes of the claims of leadership that an agent's keeper makes from now on.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub fn set_claims(&mut self, agent: &str, claims: Claims) -> Result<(), LabError> {
+        self.agent_mut(agent)?.claims = claims;
         Ok(())
     }
 

@@ -19,6 +19,9 @@ const MAX_ROUNDS: usize = 20_000;
 pub struct Weather {
     /// How often, in a thousand, a commit's answer is lost, so that the commit is sent again.
     pub lost_answers: u16,
+    /// How often, in a thousand, keepers are too slow to claim leadership before a unit's next step. With 1000 they
+    /// claim only once no unit has anything else to do: as late as a claim can be.
+    pub late_claims: u16,
 }
 
 impl Lab {
@@ -48,18 +51,22 @@ impl Lab {
                 acted |= self.operation(&unit)?;
             }
         }
-        // When nothing else is to be done, what waits for a commit to go with is sent.
+        // When nothing else is to be done, what waits for a commit to go with is sent, and the slowest keeper claims.
         if !acted {
             acted = self.flush(None)?;
+        }
+        if !acted && self.weather.late_claims > 0 {
+            acted = self.claim_leadership()?;
         }
         Ok(acted)
     }
 
     /// What controller and keepers have to do now, and all frames.
     pub(super) fn upkeep(&mut self) -> Result<bool, LabError> {
-        let mut acted = false;
+        let late = self.weather.late_claims;
+        let claims_are_late = late > 0 && self.chance.in_thousand(late);
+        let mut acted = !claims_are_late && self.claim_leadership()?;
         for agent in self.agents.values_mut() {
-            acted |= agent.keep_leases(&mut self.controller, self.clock)?;
             acted |= agent.keep_storage(&mut self.controller, self.clock)?;
         }
         acted |= self.controller.work(self.clock)?;
@@ -67,6 +74,15 @@ impl Lab {
             acted |= agent.catch_up(&self.controller)?;
         }
         Ok(acted)
+    }
+
+    /// All keepers claim and renew what is due. Answers whether leadership was won.
+    fn claim_leadership(&mut self) -> Result<bool, LabError> {
+        let mut won = false;
+        for agent in self.agents.values_mut() {
+            won |= agent.keep_leases(&mut self.controller, self.clock)?;
+        }
+        Ok(won)
     }
 
     /// Sends early effects: those that are due by `at`, or all.

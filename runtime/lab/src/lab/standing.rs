@@ -92,8 +92,8 @@ impl Lab {
         for agent in self.agents.values() {
             let claims = leaderless && !agent.has_claimed();
             parts.push(make(&json!(format!(
-                "{:?} {:?} {:?} {:?} {claims}",
-                agent.process, agent.line, agent.stream, agent.disk
+                "{:?} {:?} {:?} {:?} {:?} {claims}",
+                agent.process, agent.line, agent.stream, agent.disk, agent.claims
             ))));
             let view = agent.view();
             let timer_now = agent.timeline.at(self.clock.boot_ms());

@@ -14,7 +14,7 @@ use crate::{Traced, trace::Fate};
 const GUARANTEE_MS: u64 = 30_000;
 
 /// Every breach of the rules of order in a trace:
-/// U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that was
+/// U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that was
 /// lost is made again before anything else.
 pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     let units: BTreeSet<&UnitName> = trace.iter().map(|traced| &traced.unit).collect();
@@ -36,7 +36,7 @@ pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// Install first, nothing after remove; start after config-changed at the first start (U-24); no relation hook
+/// Install first, nothing after remove; who leads before the first config-changed (U-4); start after config-changed at the first start (U-24); no relation hook
 /// after stop (U-23).
 fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let mut breaches = Vec::new();
@@ -49,6 +49,11 @@ fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let at = |event: &Event| hooks.iter().position(|traced| traced.event == *event);
     check("1.8 install comes first", hooks.is_empty() || at(&Event::Install) == Some(0));
     check("1.8 nothing follows remove", at(&Event::Remove).is_none_or(|at| at + 1 == hooks.len()));
+    if let Some(config_changed) = at(&Event::ConfigChanged) {
+        let mut before = hooks.iter().take(config_changed).map(|traced| &traced.event);
+        let told = |event: &Event| matches!(event, Event::LeaderElected | Event::LeaderSettingsChanged);
+        check("U-4 who leads is told before config-changed", before.any(told));
+    }
     if let Some(start) = at(&Event::Start) {
         let before = start.checked_sub(1).and_then(|before| hooks.get(before));
         check("U-24", before.is_some_and(|traced| traced.event == Event::ConfigChanged));

@@ -56,6 +56,8 @@ fn the_order_of_a_life_is_a_law() {
     check("1.8 install is committed once", twice("install"));
     check("1.8 nothing follows remove", swap("stop", "remove"));
     check("U-24", swap("leader-elected", "config-changed"));
+    check("U-4", swap("leader-elected", "config-changed"));
+    check("U-4", lacks("leader-elected"));
     check("U-23", swap("stop", "db-relation-broken"));
 }
 

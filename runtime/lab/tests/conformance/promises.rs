@@ -11,7 +11,7 @@ use periapt_host_api::{
 use periapt_lab::{Fate, Lab, LabError, Traced};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
-use crate::properties::{APPLICATIONS, act, beginning, config, connect, live, perform};
+use crate::properties::{APPLICATIONS, ROUGH, act, beginning, config, connect, live, perform, weather};
 
 fn fail(error: LabError) -> TestCaseError {
     TestCaseError::fail(error.to_string())
@@ -88,7 +88,7 @@ fn wild_runs_have_hooks_that_count() {
     let lives = prop::collection::vec(act(), 20..30);
     let looked_at = (0..8).map(|seed| {
         let acts = lives.new_tree(&mut runner).unwrap().current();
-        check_counts(live(seed, 300, &acts).unwrap().trace()).unwrap()
+        check_counts(live(seed, ROUGH, &acts).unwrap().trace()).unwrap()
     });
     let looked_at: usize = looked_at.sum();
     assert!(looked_at > 80, "only {looked_at} hooks counted");
@@ -117,10 +117,10 @@ proptest! {
     #[test]
     fn a_unit_always_finds_what_it_has_written_last(
         seed: u64,
-        lost_answers in prop_oneof![Just(0_u16), Just(300)],
+        weather in weather(),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let lab = live(seed, lost_answers, &acts)?;
+        let lab = live(seed, weather, &acts)?;
         check_counts(lab.trace())?;
     }
 

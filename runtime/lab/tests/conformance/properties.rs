@@ -9,7 +9,7 @@ use periapt_host_api::{
     command::{Command, Force, RelationSelector, ResolveMode},
     event::Event,
 };
-use periapt_lab::{Action, Charm, Ending, Fate, Hook, Lab, LabError, Weather, laws};
+use periapt_lab::{Action, Charm, Claims, Ending, Fate, Hook, Lab, LabError, Weather, laws};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::{bench::charm, promises::failed};
@@ -92,6 +92,8 @@ pub(crate) enum Act {
     RebootHost(usize),
     CutOff(usize),
     HoldFrames(usize),
+    /// A keeper claims nothing, or hears no answer.
+    SlowKeeper(usize, bool),
     Reconnect(usize),
     RestartController,
 }
@@ -120,6 +122,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => (0..2_usize).prop_map(Act::RebootHost),
         1 => (0..2_usize).prop_map(Act::CutOff),
         1 => (0..2_usize).prop_map(Act::HoldFrames),
+        1 => (0..2_usize, any::<bool>()).prop_map(|(agent, sends)| Act::SlowKeeper(agent, sends)),
         1 => (0..2_usize).prop_map(Act::Reconnect),
         1 => Just(Act::RestartController),
     ]
@@ -297,9 +300,10 @@ fn try_to(lab: &mut Lab, act: &Act) -> Result<(), LabError> {
         Act::RebootHost(agent) => lab.reboot_host(AGENTS[*agent]),
         Act::CutOff(agent) => lab.cut_off(AGENTS[*agent]),
         Act::HoldFrames(agent) => lab.hold_frames(AGENTS[*agent]),
-        Act::Reconnect(agent) => {
-            lab.release_frames(AGENTS[*agent]).and_then(|()| lab.reconnect(AGENTS[*agent]))
+        Act::SlowKeeper(agent, sends) => {
+            lab.set_claims(AGENTS[*agent], if *sends { Claims::Unanswered } else { Claims::Unsent })
         }
+        Act::Reconnect(agent) => reconnect(lab, AGENTS[*agent]),
         Act::RestartController => lab.restart_controller(),
     }
 }
@@ -318,10 +322,15 @@ pub(crate) fn connect(lab: &mut Lab) -> Result<(), LabError> {
     lab.set_weather(Weather::default());
     for agent in AGENTS {
         lab.start_agent(agent)?;
-        lab.reconnect(agent)?;
-        lab.release_frames(agent)?;
+        reconnect(lab, agent)?;
     }
     Ok(())
+}
+
+fn reconnect(lab: &mut Lab, agent: &str) -> Result<(), LabError> {
+    lab.release_frames(agent)?;
+    lab.set_claims(agent, Claims::Answered)?;
+    lab.reconnect(agent)
 }
 
 fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
@@ -334,10 +343,20 @@ fn check_laws(lab: &Lab) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-pub(crate) fn live(seed: u64, lost_answers: u16, acts: &[Act]) -> Result<Lab, TestCaseError> {
+/// How rough the world of a wild run is.
+pub(crate) fn weather() -> impl Strategy<Value = Weather> {
+    let lost_answers = prop_oneof![Just(0_u16), Just(300)];
+    let late_claims = prop_oneof![Just(0_u16), Just(700), Just(1000)];
+    (lost_answers, late_claims).prop_map(|(lost_answers, late_claims)| Weather { lost_answers, late_claims })
+}
+
+/// A world in which some answers are lost, and claims are late more often than not.
+pub(crate) const ROUGH: Weather = Weather { lost_answers: 100, late_claims: 700 };
+
+pub(crate) fn live(seed: u64, weather: Weather, acts: &[Act]) -> Result<Lab, TestCaseError> {
     let fail = |error: LabError| TestCaseError::fail(error.to_string());
     let mut lab = beginning(seed).map_err(fail)?;
-    lab.set_weather(Weather { lost_answers });
+    lab.set_weather(weather);
     for act in acts {
         perform(&mut lab, act).map_err(fail)?;
     }
@@ -355,7 +374,7 @@ fn wild_runs_meet_every_fate_and_every_kind_of_hook() {
     let mut kinds = BTreeSet::new();
     for seed in 0..40 {
         let acts = lives.new_tree(&mut runner).unwrap().current();
-        let lab = live(seed, 100, &acts).unwrap();
+        let lab = live(seed, ROUGH, &acts).unwrap();
         for traced in lab.trace() {
             let refused = traced.fate == Fate::Failed && traced.ending == Some(Ending::Handled);
             fates.insert(if refused { "Refused".to_owned() } else { format!("{:?}", traced.fate) });
@@ -380,10 +399,10 @@ proptest! {
     #[test]
     fn whatever_happens_hooks_keep_their_order_and_every_unit_settles(
         seed: u64,
-        lost_answers in prop_oneof![Just(0_u16), Just(300)],
+        weather in weather(),
         acts in prop::collection::vec(act(), 1..40),
     ) {
-        let lab = live(seed, lost_answers, &acts)?;
+        let lab = live(seed, weather, &acts)?;
         check_laws(&lab)?;
         let unrest = laws::unrest(lab.state().map_err(|error| TestCaseError::fail(error.to_string()))?);
         prop_assert!(unrest.is_empty(), "{}", unrest.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -391,7 +410,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_run(seed: u64, acts in prop::collection::vec(act(), 1..15)) {
-        let (one, other) = (live(seed, 100, &acts)?, live(seed, 100, &acts)?);
+        let (one, other) = (live(seed, ROUGH, &acts)?, live(seed, ROUGH, &acts)?);
         prop_assert_eq!(one.trace(), other.trace());
         prop_assert_eq!(one.root().revision(), other.root().revision());
     }

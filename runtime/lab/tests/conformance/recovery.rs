@@ -219,7 +219,7 @@ fn a_runner_that_dies_between_any_two_steps_changes_nothing() {
 #[test]
 fn an_answer_that_is_lost_changes_nothing() {
     let mut lab = life();
-    lab.set_weather(Weather { lost_answers: 900 });
+    lab.set_weather(Weather { lost_answers: 900, ..Weather::default() });
     lab.run_until_idle().unwrap();
     lab.release("a/1").unwrap();
     lab.run_until_idle().unwrap();

@@ -7,9 +7,9 @@ use periapt_host_api::{
     record::{HookStep, Operation},
     status::{AgentStatus, WorkloadStatus},
 };
-use periapt_lab::{Action, Ending};
+use periapt_lab::{Action, Claims, Ending, Weather, laws};
 
-use crate::bench::{LOCAL, PEERED, REMOTE, START_UP, charm, does, lab, runs, started, workload};
+use crate::bench::{LOCAL, PEERED, REMOTE, START_UP, charm, does, lab, printed, runs, started, workload};
 
 #[test]
 fn a01_hooks_run_in_the_startup_order() {
@@ -182,4 +182,68 @@ fn a12_a_unit_that_is_another_agents_runs_only_there() {
     lab.configure("a", &[("colour", "blue")]).unwrap();
     lab.advance(Duration::from_secs(600)).unwrap();
     assert_eq!(runs(&lab, "a/0").len(), before);
+}
+
+/// What a lone unit with peers runs at first.
+const PEERED_START_UP: [&str; 5] =
+    ["install", "ring-relation-created", "leader-elected", "config-changed", "start"];
+
+#[test]
+fn u4_a_lone_unit_is_elected_before_it_is_configured_after_however_many_steps_it_is_claimed_for() {
+    for steps in 0..40 {
+        let mut lab = lab();
+        lab.set_claims("host", Claims::Unsent).unwrap();
+        lab.deploy("a", &charm(PEERED), 1).unwrap();
+        for _ in 0..steps {
+            lab.micro_step("a/0").unwrap();
+        }
+        lab.set_claims("host", Claims::Answered).unwrap();
+        lab.run_until_idle().unwrap();
+        assert_eq!(runs(&lab, "a/0"), PEERED_START_UP, "claimed for after {steps} steps");
+    }
+}
+
+#[test]
+fn u4_who_leads_is_told_before_config_changed_however_slow_each_keeper_is() {
+    for seed in 0..20 {
+        let mut lab = periapt_lab::Lab::new(seed).unwrap();
+        lab.add_agent("far").unwrap();
+        lab.set_weather(Weather { late_claims: if seed == 0 { 1000 } else { 800 }, ..Weather::default() });
+        lab.deploy("a", &charm(PEERED), 3).unwrap();
+        lab.deploy("b", &charm(REMOTE), 1).unwrap();
+        lab.integrate("a", "b").unwrap();
+        lab.stumble(60).unwrap();
+        lab.run_until_idle().unwrap();
+        assert_eq!(laws::order_broken(lab.trace()), [], "seed {seed}");
+        let told = |unit: &str, hook: &str| lab.hooks_of(unit).iter().filter(|ran| *ran == hook).count();
+        let elected: usize = (0..3).map(|number| told(&format!("a/{number}"), "leader-elected")).sum();
+        let others: usize =
+            (0..3).map(|number| told(&format!("a/{number}"), "leader-settings-changed")).sum();
+        assert_eq!((elected, others), (1, 2), "seed {seed}");
+        assert_eq!((told("b/0", "leader-elected"), told("b/0", "leader-settings-changed")), (1, 0));
+    }
+}
+
+#[test]
+fn u4_a_unit_that_was_granted_leadership_is_elected_though_its_keeper_heard_no_answer() {
+    let mut lab = lab();
+    lab.set_claims("host", Claims::Unanswered).unwrap();
+    lab.deploy("a", &charm(LOCAL), 1).unwrap();
+    lab.script("a/0", "leader-elected", does("is-leader")).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(runs(&lab, "a/0"), START_UP);
+    printed(&lab, "is-leader", "True\n");
+}
+
+#[test]
+fn u41_a_unit_whose_claim_is_never_answered_waits_and_goes_when_it_is_removed() {
+    let mut lab = lab();
+    lab.set_claims("host", Claims::Unsent).unwrap();
+    lab.deploy("a", &charm(PEERED), 1).unwrap();
+    lab.advance(Duration::from_secs(3_600)).unwrap();
+    assert_eq!(runs(&lab, "a/0"), ["install", "ring-relation-created"]);
+    lab.remove_unit("a/0").unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(runs(&lab, "a/0"), ["install", "ring-relation-created", "remove"]);
+    assert!(lab.unit("a/0").is_err());
 }

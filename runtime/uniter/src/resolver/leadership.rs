@@ -19,10 +19,20 @@ pub(super) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
     match (record.leader, leads) {
         (true, false) => Some(resign(subject)),
         (false, true) if subject.at_rest() => Some(accept(subject)),
-        (false, false) if subject.at_rest() && subject.alive() && unheard(subject) => {
-            Some(subject.run(Event::LeaderSettingsChanged, now))
-        }
+        (false, false) if subject.at_rest() && subject.alive() && unheard(subject) => follow(subject, now),
         _ => None,
+    }
+}
+
+/// Tells a unit that it does not lead. It does not while another unit does: an application without a leader has claims
+/// that the controller has not answered yet, this unit's among them. A unit that never started waits for the answer,
+/// because leader-elected or leader-settings-changed precedes its first config-changed (U-4, 1.8); each living unit's
+/// agent claims until somebody leads, and a dying unit does not wait. A started unit goes on with its other hooks.
+fn follow(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
+    match (&subject.application.leader, subject.record().started) {
+        (Some(_), _) => Some(subject.run(Event::LeaderSettingsChanged, now)),
+        (None, false) => Some(Decision::Wait { wake_at: None }),
+        (None, true) => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Leadership as the uniter sees it (`hook-model.md` 1.5, 1.7 rule 8).
 
 use periapt_host_api::{command::ResolveMode, event::Event};
-use periapt_uniter::HookEnd;
+use periapt_uniter::{Decision, HookEnd};
 
 use crate::{World, check};
 
@@ -108,4 +108,46 @@ fn changed_leader_settings_are_one_hook_that_says_what_it_merged() {
     world.end(&run, HookEnd::Handled { status_set: false });
     check(&mut world, &["leader-settings-changed"]);
     check(&mut world, &[]);
+}
+
+#[test]
+fn u4_a_new_unit_waits_until_it_is_known_who_leads() {
+    for (leader, told) in [("a/0", "leader-elected"), ("a/1", "leader-settings-changed")] {
+        let mut world = World::new();
+        world.lead_by_nobody();
+        world.relate(1, "db", Some("b"));
+        let rest = check(&mut world, &["deploy 1", "install", "db-relation-created"]);
+        assert_eq!(rest, Decision::Wait { wake_at: None });
+        // Whatever else comes meanwhile waits, too.
+        world.configure("other");
+        world.want_charm(2, false);
+        world.join(1, "b/0", 1);
+        check(&mut world, &[]);
+        world.lead_by(leader);
+        world.step_until(|world| !world.committed.is_empty() && world.record().started);
+        assert_eq!(world.take_trace()[0], told);
+    }
+}
+
+#[test]
+fn a_dying_unit_waits_for_no_leader() {
+    let mut world = World::new();
+    world.lead_by_nobody();
+    check(&mut world, &["deploy 1", "install"]);
+    world.die();
+    assert_eq!(check(&mut world, &["remove"]), Decision::Stop);
+}
+
+#[test]
+fn a_started_unit_goes_on_while_nobody_leads_and_hears_then_who_does() {
+    for (leader, told) in [("a/0", "leader-elected"), ("a/1", "leader-settings-changed")] {
+        let mut world = World::started();
+        world.lead_by_nobody();
+        world.configure("other");
+        let rest = check(&mut world, &["config-changed"]);
+        assert!(matches!(rest, Decision::Idle { .. }), "{rest:?}");
+        assert!(!world.record().leader, "it resigned");
+        world.lead_by(leader);
+        check(&mut world, &[told]);
+    }
 }

@@ -34,6 +34,8 @@ enum Change {
     Configure(u8),
     Charm(u64, bool),
     Lead(bool),
+    /// The leader's lease lapsed; the next claim is still to be answered.
+    LoseLeader,
     LeaderSettings(u64),
     Reboot(u8),
     Fail(&'static str),
@@ -73,6 +75,7 @@ fn simple_change() -> impl Strategy<Value = Change> {
         2 => (0..3u8).prop_map(Change::Configure),
         1 => (1..4u64, any::<bool>()).prop_map(|(version, force)| Change::Charm(version, force)),
         2 => any::<bool>().prop_map(Change::Lead),
+        1 => Just(Change::LoseLeader),
         1 => (0..4u64).prop_map(Change::LeaderSettings),
         1 => (0..3u8).prop_map(Change::Reboot),
         2 => hook.prop_map(Change::Fail),
@@ -102,7 +105,9 @@ fn apply(world: &mut World, change: Change) {
     if !world.view.units.contains_key(&world.unit) {
         return;
     }
-    let there = |world: &World, id: u32| world.view.relations.contains_key(&RelationId(id));
+    let there = |world: &World, id: u32| {
+        world.view.relations.get(&RelationId(id)).is_some_and(|relation| relation.life != Life::Dead)
+    };
     match change {
         Change::Steps(count) => {
             for _ in 0..count {
@@ -140,10 +145,14 @@ fn apply(world: &mut World, change: Change) {
         }
         Change::EndRelation(id) if there(world, id) => world.relation(id).life = Life::Dying,
         Change::Suspend(id, on) if there(world, id) => world.relation(id).suspended = on,
-        Change::RemoveByForce(id) if there(world, id) => world.remove_by_force(id),
+        // Peers are related for as long as their application is there (G14).
+        Change::RemoveByForce(id) if there(world, id) && (id > 0 || world.me().life != Life::Alive) => {
+            world.remove_by_force(id)
+        }
         Change::Configure(settings) => world.configure(&settings.to_string()),
         Change::Charm(version, force) => world.want_charm(version, force),
         Change::Lead(own) => world.lead_by(if own { "a/0" } else { "a/1" }),
+        Change::LoseLeader => world.lead_by_nobody(),
         Change::LeaderSettings(version) => world.application().leader_settings_version = version,
         Change::Reboot(boot) => world.put_machine(&format!("boot-{boot}"), "addresses-1"),
         Change::Fail(hook) => {
@@ -176,7 +185,7 @@ struct Known {
 /// Checks the events of one unit's life against the rules that charms rely on.
 fn check_order(events: &[Event], gone_skips: &[usize]) {
     let mut relations: BTreeMap<RelationId, Known> = BTreeMap::new();
-    let mut started = false;
+    let (mut started, mut led) = (false, false);
     for (index, event) in events.iter().enumerate() {
         if index > 0 && events[index - 1] == Event::ConfigChanged && !started {
             assert_eq!(
@@ -186,6 +195,8 @@ fn check_order(events: &[Event], gone_skips: &[usize]) {
             );
         }
         started |= *event == Event::Start;
+        led |= matches!(event, Event::LeaderElected | Event::LeaderSettingsChanged);
+        assert!(led || *event != Event::ConfigChanged, "U-4: who leads is told before config-changed");
         if index > 0 {
             assert_ne!(events[index - 1], Event::Remove, "remove is the last");
         }
@@ -265,8 +276,11 @@ proptest! {
         for change in changes {
             apply(&mut world, change);
         }
-        // In the end all is mended, and the unit comes to rest.
+        // In the end all is mended, some claim is answered, and the unit comes to rest.
         world.failing.clear();
+        if world.application().leader.is_none() {
+            world.lead_by("a/1");
+        }
         for _ in 0..3 {
             world.advance(400);
             world.settle();

@@ -1,7 +1,7 @@
 //! A controller that does what the test says, and runners that the test plays.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
     sync::{Arc, Mutex},
@@ -15,9 +15,9 @@ use periapt_host_api::{
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResult, CommandResults},
-    record::UnitRecord,
+    record::{CharmRef, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
-    view::{FrameLine, UnitView, ViewEntity},
+    view::{ApplicationView, FrameLine, Leader, UnitView, ViewEntity},
 };
 use periapt_sandbox::{Options as SandboxOptions, Sandbox};
 use periapt_uniter::Timeline;
@@ -362,6 +362,31 @@ pub(crate) fn unit(name: &str, life: Life) -> ViewEntity {
         early_number: 0,
         workload_status: StatusInfo::new(WorkloadStatus::Unknown, "", since),
         agent_status: StatusInfo::new(AgentStatus::Allocating, "", since),
+    })
+}
+
+/// An application that this unit leads.
+pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
+    ViewEntity::Application(ApplicationView {
+        name: application.parse().unwrap(),
+        life: Life::Alive,
+        charm: CharmRef { digest: CharmDigest::of(b"charm"), modified_version: 0 },
+        force_charm: false,
+        config: BTreeMap::new(),
+        config_hash: String::new(),
+        settings_version: 0,
+        trust_hash: String::new(),
+        trust: false,
+        bindings: Default::default(),
+        bindings_hash: String::new(),
+        leader: Some(Leader { unit: unit.parse().unwrap(), term: LeaderTerm(1) }),
+        leader_settings: BTreeMap::new(),
+        leader_settings_version: 0,
+        update_status_interval: None,
+        status: None,
+        exposed: false,
+        budgets: Default::default(),
+        resources: BTreeMap::new(),
     })
 }
 

@@ -9,7 +9,8 @@ use std::{
 
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{
-    CharmDigest, Incarnation, MachineId, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
+    CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, Refusal, Revision, StoreId, Timestamp,
+    UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::FRAME_LINE_BYTES,
     charm::CharmMeta,
@@ -18,7 +19,7 @@ use periapt_host_api::{
     record::{CharmRef, UnitRecord},
     settings::ModelConfig,
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
-    view::{ApplicationView, CharmView, MachineView, ModelView, UnitView, View},
+    view::{ApplicationView, CharmView, Leader, MachineView, ModelView, UnitView, View},
 };
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
 use periapt_uniter::Timeline;
@@ -390,7 +391,8 @@ fn view(units: &[&str]) -> View {
         settings_version: 0,
         trust_hash: "trust".to_owned(),
         trust: false,
-        leader: None,
+        // A unit of another agent leads.
+        leader: Some(Leader { unit: "app/99".parse().unwrap(), term: LeaderTerm(1) }),
         leader_settings: BTreeMap::new(),
         leader_settings_version: 0,
         bindings: Default::default(),

@@ -1,0 +1,90 @@
+//! When leadership is claimed.
+
+use std::{sync::Arc, time::Duration};
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    agent::{RunnerAnswer, RunnerCommand},
+    status::Life,
+};
+use tokio::time::Instant;
+
+use super::fake::{OpenedWatch, PlayedRunner, Scene, frame, led_by, obliging, unit};
+
+/// For how long a unit is not claimed for again, whatever the frames tell.
+const ROUND: Duration = Duration::from_millis(100);
+
+async fn attached(scene: &mut Scene) -> (PlayedRunner, OpenedWatch) {
+    let mut runner = scene.runner().await;
+    runner.attaches().await;
+    let watch = scene.watch().await;
+    (runner, watch)
+}
+
+/// For whom the next claims are.
+async fn claimed(scene: &mut Scene) -> Vec<String> {
+    let claims = scene.claims().await;
+    claims
+        .iter()
+        .map(|command| match command {
+            RunnerCommand::Claim(claim) => claim.unit.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_unit_is_claimed_for_at_once_however_short_ago_the_last_claims_were() {
+    let mut scene = Scene::new();
+    let (_runner, watch) = attached(&mut scene).await;
+    for number in 0..5_u64 {
+        let name = format!("app{number}/0");
+        let from = (number > 0).then_some(number);
+        let told_at = Instant::now();
+        watch.frames.send(Ok(frame(from, number + 1, vec![unit(&name, Life::Alive)]))).await.unwrap();
+        assert!(claimed(&mut scene).await.contains(&name));
+        assert!(told_at.elapsed() < ROUND, "{name} waited for {:?}", told_at.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_controller_cannot_answer_now_is_claimed_again_soon() {
+    let mut scene = Scene::new();
+    scene.controller.answers(Arc::new(|commands| {
+        let claims = commands.iter().any(|command| matches!(command, RunnerCommand::Claim(_)));
+        match claims {
+            true => Ok(vec![Err(Refusal::new(ErrorCode::TooManyRequests, "later"))]),
+            false => obliging(commands),
+        }
+    }));
+    let (_runner, watch) = attached(&mut scene).await;
+    watch.frames.send(Ok(frame(None, 1, vec![unit("app/0", Life::Alive)]))).await.unwrap();
+    assert_eq!(claimed(&mut scene).await, ["app/0"]);
+    let refused_at = Instant::now();
+    assert_eq!(claimed(&mut scene).await, ["app/0"]);
+    assert!(refused_at.elapsed() <= Duration::from_secs(2), "{:?}", refused_at.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whom_somebody_else_leads_is_not_claimed_for_before_the_next_renewal() {
+    let mut scene = Scene::new();
+    scene.controller.answers(Arc::new(|commands| {
+        let answers = obliging(commands)?.into_iter().map(|answer| {
+            answer.map(|answer| match answer {
+                RunnerAnswer::Granted { .. } => RunnerAnswer::Held { holder: "app/9".parse().unwrap() },
+                other => other,
+            })
+        });
+        Ok(answers.collect())
+    }));
+    let (_runner, watch) = attached(&mut scene).await;
+    let puts = vec![led_by("app", "app/9"), unit("app/0", Life::Alive)];
+    watch.frames.send(Ok(frame(None, 1, puts))).await.unwrap();
+    assert_eq!(claimed(&mut scene).await, ["app/0"]);
+    // A unit of another application is no reason to claim for this one again.
+    let first = Instant::now();
+    watch.frames.send(Ok(frame(Some(1), 2, vec![unit("web/0", Life::Alive)]))).await.unwrap();
+    assert_eq!(claimed(&mut scene).await, ["web/0"]);
+    assert_eq!(claimed(&mut scene).await, ["app/0", "web/0"]);
+    assert!(first.elapsed() > Duration::from_secs(10), "{:?}", first.elapsed());
+}
