@@ -136,6 +136,18 @@ pub struct StorageDirective {
     pub count: Option<u32>,
 }
 
+impl StorageDirective {
+    /// How many instances a new unit gets of a storage of which its charm demands `least`: as many as are said. Who
+    /// says a size alone means one, as in Juju, or what the charm demands if that is more.
+    pub fn count_for_new_unit(&self, least: u32) -> u32 {
+        match (self.count, self.size) {
+            (Some(count), _) => count,
+            (None, Some(_)) => least.max(1),
+            (None, None) => least,
+        }
+    }
+}
+
 /// Directives by the charm's storages.
 pub type StorageDirectives = BTreeMap<StorageName, StorageDirective>;
 
@@ -272,6 +284,14 @@ mod tests {
         ] {
             assert!(check(text).unwrap_err().contains(part), "{text}: {:?}", check(text));
         }
+    }
+
+    #[test]
+    fn a_size_alone_means_one_instance_and_a_pool_alone_what_the_charm_demands() {
+        let count = |text: &str, least| text.parse::<StorageDirective>().unwrap().count_for_new_unit(least);
+        assert_eq!([count("2M", 0), count("2M", 1), count("2M", 3)], [1, 1, 3]);
+        assert_eq!([count("rootfs,2M", 0), count("rootfs", 0), count("rootfs", 2)], [1, 0, 2]);
+        assert_eq!([count("2", 0), count("2,2M", 0), count("rootfs,1", 0), count("1,2M", 3)], [2, 2, 1, 1]);
     }
 
     #[test]

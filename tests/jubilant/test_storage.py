@@ -23,6 +23,14 @@ def test_storage_is_in_the_status(juju: Juju, charm):
     juju.remove_application('backup', destroy_storage=True)
 
 
+def test_a_size_alone_is_one_instance_of_storage_that_a_charm_can_do_without(juju: Juju, charm):
+    juju.deploy(charm('probe'), 'sized', storage={'scratch': '2M'})
+    status = juju.wait(lambda status: jubilant.all_agents_idle(status, 'sized') and bool(status.apps['sized'].units))
+    held = status.storage.storage.values()
+    assert ['sized/0' in (storage.attachments.units if storage.attachments else {}) for storage in held].count(True) == 1
+    juju.remove_application('sized', destroy_storage=True)
+
+
 def test_resources_come_with_deploying_and_refreshing(juju: Juju, charm, tmp_path):
     (tmp_path / 'one.txt').write_text('first')
     (tmp_path / 'two.txt').write_text('second')

@@ -52,7 +52,7 @@ impl<'a> Wanted<'a> {
             meta,
             pool: directive.pool.clone().unwrap_or_else(|| DEFAULT_POOL.to_owned()),
             size: directive.size.unwrap_or_else(|| meta.default_size()),
-            count: directive.count.unwrap_or(meta.count.min),
+            count: directive.count_for_new_unit(meta.count.min),
         }
     }
 }
@@ -90,8 +90,10 @@ pub(crate) fn check(
                 format!("minimum storage size is {least}, {size} specified"),
             );
         }
-        let Some(count) = directive.count else { continue };
-        let count = count.saturating_add(present(name));
+        if directive.count.is_none() && directive.size.is_none() {
+            continue;
+        }
+        let count = directive.count_for_new_unit(storage.count.min).saturating_add(present(name));
         if count < storage.count.min {
             let least = storage.count.min;
             return wrong(ErrorCode::BadRequest, format!("{least} instances required, {count} specified"));

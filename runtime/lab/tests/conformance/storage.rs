@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use periapt_host_api::{
     ModelUuid, StorageId,
-    command::{Command, ControllerCommand, Force, Placement, ResolveMode},
+    command::{Command, ControllerCommand, Deploy, Force, Placement, ResolveMode},
     storage::{StorageEnd, UnitStorage},
 };
 use periapt_lab::{Action, Charm, Fate, Lab, LabError, laws};
@@ -113,6 +113,38 @@ fn l06_storage_that_is_added_later_holds_nothing_up() {
     lab.mend_disk("host").unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(runs(&lab, "a/0")[FIRST.len() + 1..], ["logs-storage-attached", "logs-storage-attached"]);
+}
+
+#[test]
+fn a_size_alone_makes_one_instance_of_storage_that_the_charm_can_do_without() {
+    for (directive, expected) in [
+        ("logs=100M", &["data/0 attached", "logs/1 attached"][..]),
+        ("logs=rootfs,100M", &["data/0 attached", "logs/1 attached"]),
+        ("logs=rootfs", &["data/0 attached"]),
+        ("logs=2", &["data/0 attached", "logs/1 attached", "logs/2 attached"]),
+        ("data=2G", &["data/0 attached"]),
+    ] {
+        let mut lab = lab();
+        let (name, text) = directive.split_once('=').unwrap();
+        let charm = charm(STORED);
+        lab.deploy("without-units", &charm, 0).unwrap();
+        let deploy = Deploy {
+            charm: charm.digest(),
+            application: Some("a".parse().unwrap()),
+            units: 1,
+            config: Default::default(),
+            placement: Vec::new(),
+            storage: [(name.parse().unwrap(), text.parse().unwrap())].into(),
+            trust: false,
+            bindings: Default::default(),
+            resources: Default::default(),
+            attach_storage: Vec::new(),
+            constraints: Default::default(),
+        };
+        lab.command(&Command::Deploy(deploy)).unwrap();
+        lab.run_until_idle().unwrap();
+        assert_eq!(shown(&lab), expected, "{directive}");
+    }
 }
 
 #[test]
