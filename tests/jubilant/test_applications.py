@@ -151,6 +151,8 @@ def test_a_subordinate_stands_with_its_principal(juju: Juju, charm):
     assert name == 'shipper/0' and unit.leader
     assert status.apps['mysql'].units['mysql/0'].subordinates[name] == unit
     assert status.apps['shipper'].relations['host'][0].scope == 'container'
+    [related] = status.apps['mysql'].relations['juju-info']
+    assert (related.related_app, related.interface, related.scope) == ('shipper', 'juju-info', 'container')
     juju.remove_application('shipper')
     juju.wait(lambda status: 'shipper' not in status.apps)
 

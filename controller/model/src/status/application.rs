@@ -10,7 +10,6 @@ use periapt_host_api::{
 
 use super::{charm_url, group, life_text, shown_application_status, shown_statuses, text};
 use crate::{
-    command::endpoints::JUJU_INFO,
     entity::{Application, Relation, Unit},
     life,
     root::{ModelState, Root},
@@ -59,13 +58,13 @@ fn shown_relations<'a>(
     relations.filter(|relation: &&Relation| relation.life != Life::Dead)
 }
 
-/// Each endpoint's other ends; a charm does not declare its implicit one, and it is left out.
+/// Each endpoint's other ends, those of the implicit `juju-info` too.
 fn relations<'a>(
     state: &'a ModelState,
     application: &'a Application,
 ) -> impl Iterator<Item = (String, RelatedApplication)> + 'a {
     shown_relations(state, application).filter_map(|relation| {
-        let own = relation.end_of(&application.name).filter(|end| end.name.as_str() != JUJU_INFO)?;
+        let own = relation.end_of(&application.name)?;
         let other = relation.other_end(&application.name)?;
         let scope = match relation.scope {
             Scope::Global => "global",

@@ -119,6 +119,24 @@ fn subordinates_stand_under_their_principals() {
     assert_eq!(kinds, ["peer", "subordinate"]);
 }
 
+#[test]
+fn a_principal_shows_its_relations_over_juju_info() {
+    let mut world = World::new();
+    world.deploy_db("db", 1);
+    world.deploy_logging("logging");
+    world.integrate("db", "logging").unwrap();
+    let status = world.status();
+    let [related] = status.applications["db"].relations["juju-info"].as_slice() else {
+        panic!("{:?}", status.applications["db"].relations)
+    };
+    assert_eq!(
+        (related.related_application.as_str(), related.interface.as_str(), related.scope.as_str()),
+        ("logging", "juju-info", "container")
+    );
+    let [relation] = status.relations.as_slice() else { panic!("{:?}", status.relations) };
+    assert_eq!((relation.provider.as_str(), relation.requirer.as_str()), ("db:juju-info", "logging:info"));
+}
+
 /// ST-3: the same again is no line of history, and the newest line shows when it was said last.
 #[test]
 fn the_same_status_again_moves_only_the_time_of_the_newest_line() {
