@@ -43,6 +43,7 @@ pub mod state;
 pub mod status;
 pub mod storage;
 pub mod usage;
+pub mod version;
 pub mod view;
 pub mod yaml;
 
@@ -57,3 +58,4 @@ pub use name::{
 };
 pub use problem::{ErrorCode, Refusal};
 pub use storage::StorageId;
+pub use version::JUJU_VERSION;

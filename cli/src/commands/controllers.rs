@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use futures_util::future::join_all;
+use periapt_host_api::JUJU_VERSION;
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -56,7 +57,7 @@ struct Row {
     cloud: &'static str,
     region: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent_version: Option<String>,
+    agent_version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model_count: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +65,8 @@ struct Row {
     /// `available`, `read-only` or `down`.
     status: &'static str,
     url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    periapt_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +113,7 @@ async fn row(entry: ControllerEntry) -> Row {
         ca_cert: "",
         cloud: OWN,
         region: REGION,
-        agent_version: info.as_ref().map(|info| info.version.clone()),
+        agent_version: info.as_ref().map(|_| JUJU_VERSION),
         // Juju says nothing of what there is none of.
         model_count: models.filter(|count| *count > 0),
         machine_count: machines.filter(|count| *count > 0),
@@ -120,6 +123,7 @@ async fn row(entry: ControllerEntry) -> Row {
             Some(_) => "read-only",
         },
         url: entry.url,
+        periapt_version: info.as_ref().map(|info| info.version.clone()),
         engine: info.map(|info| info.engine),
         controller_process: entry.local.as_ref().map(|local| local.controller.pid),
         agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),
@@ -131,7 +135,7 @@ pub(crate) fn server(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, server)| server).trim_end_matches('/')
 }
 
-/// Juju's columns, then what this client has found out: whether it answers, and where.
+/// Juju's columns, then what this client has found out: whether it answers, its own version, and where it is.
 fn table(listing: &Listing) -> Text {
     let mut table = Table::new([
         "Controller",
@@ -144,6 +148,7 @@ fn table(listing: &Listing) -> Text {
         "HA",
         "Version",
         "Status",
+        "Periapt",
         "Address",
     ])
     .right(5)
@@ -163,8 +168,9 @@ fn table(listing: &Listing) -> Text {
             or_dash(row.machine_count.map(|count| count.to_string())).into(),
             // It is one process.
             "-".into(),
-            row.agent_version.as_deref().unwrap_or("(unknown)").into(),
+            row.agent_version.unwrap_or("(unknown)").into(),
             (row.status, tone).into(),
+            or_dash(row.periapt_version.clone()).into(),
             (&row.url).into(),
         ]);
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use periapt_host_api::JUJU_VERSION;
 use serde::Serialize;
 
 use crate::{
@@ -14,13 +15,15 @@ use crate::{
     output::{Sink, to_json, to_yaml},
 };
 
-/// Print this program's version
+/// Print the version of Juju that this program is compatible with
 ///
-/// As Juju writes versions: the number, the system and the architecture.
+/// As Juju writes versions: the number, the system and the architecture. Clients and scripts decide by it what they can
+/// do, and charms are told the same in JUJU_VERSION. With --all this program's own version follows, which `periapt --version`
+/// prints, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  periapt version\n  periapt version --all --format json")]
 pub(crate) struct Version {
-    /// Also the engine's that hooks run in
+    /// Also this program's own version, and that of the engine that hooks run in
     #[arg(long)]
     all: bool,
     /// Output format
@@ -43,15 +46,21 @@ enum Format {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 struct All {
     version: String,
+    periapt_version: &'static str,
     engine: &'static str,
 }
 
 impl Version {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
         let version = full();
-        let all = || All { version: version.clone(), engine: periapt_sandbox::engine_version() };
+        let all = || All {
+            version: version.clone(),
+            periapt_version: env!("CARGO_PKG_VERSION"),
+            engine: periapt_sandbox::engine_version(),
+        };
         let text = match (self.all, self.format) {
             (true, Format::Json) => to_json(&all())?,
             (true, Format::Yaml | Format::Smart) => to_yaml(&all())?,
@@ -63,12 +72,12 @@ impl Version {
     }
 }
 
-/// `NUMBER-SYSTEM-ARCHITECTURE`, such as `0.1.0-linux-amd64`: clients of Juju's take it apart.
+/// `NUMBER-SYSTEM-ARCHITECTURE`, such as `3.6.26-linux-amd64`: clients of Juju's take it apart.
 fn full() -> String {
     let architecture = match ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
     };
-    format!("{}-{OS}-{architecture}", env!("CARGO_PKG_VERSION"))
+    format!("{JUJU_VERSION}-{OS}-{architecture}")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    CharmDigest, ModelUuid, Timestamp,
+    CharmDigest, JUJU_VERSION, ModelUuid, Timestamp,
     agent::Register,
     status::{
         AgentStatus, ControllerStatus, FullStatus, Life, MachineStatus, ModelStatus, NetworkInterface,
@@ -48,7 +48,7 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
         (application.name.to_string(), application::status(root, state, application, context.now))
     });
     Some(FullStatus {
-        model: self::model(root, state, context),
+        model: self::model(root, state),
         machines: machines.collect(),
         applications: applications.collect(),
         remote_applications: offer::consumed(root, state, context.now),
@@ -61,13 +61,14 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
         storage: Some(storage::combined(state)),
         controller: ControllerStatus {
             timestamp: context.now,
+            periapt_version: context.version.clone(),
             engine: context.engine.clone(),
             problems: context.problems.clone(),
         },
     })
 }
 
-fn model(root: &Root, state: &ModelState, context: &StatusContext) -> ModelStatus {
+fn model(root: &Root, state: &ModelState) -> ModelStatus {
     let model = state.model();
     let current = match model.life {
         Life::Alive => "available",
@@ -79,7 +80,7 @@ fn model(root: &Root, state: &ModelState, context: &StatusContext) -> ModelStatu
         controller: root.controller().map(|controller| controller.name.clone()).unwrap_or_default(),
         cloud: "periapt".to_owned(),
         region: "default".to_owned(),
-        version: context.version.clone(),
+        version: JUJU_VERSION.to_owned(),
         model_status: StatusText {
             current: current.to_owned(),
             message: windup::waits_for(state).join(", "),
@@ -103,7 +104,7 @@ fn machine(root: &Root, state: &ModelState, machine: &Machine, context: &StatusC
             current: current.to_owned(),
             message: message.to_owned(),
             since: Some(since),
-            version: host.map(|host| host.version.clone()).unwrap_or_default(),
+            version: host.map(|_| JUJU_VERSION.to_owned()).unwrap_or_default(),
         },
         hostname: host.map(|host| host.hostname.clone()).unwrap_or_default(),
         dns_name: addresses.first().cloned().unwrap_or_default(),

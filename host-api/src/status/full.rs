@@ -50,7 +50,7 @@ pub struct ModelStatus {
     /// Always `default`, the one that there is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
-    /// The controller's version.
+    /// The release of Juju whose behaviour it has.
     pub version: String,
     /// Life, as a status.
     pub model_status: StatusText,
@@ -68,7 +68,7 @@ pub struct StatusText {
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// The agent's version, on agent statuses.
+    /// The release of Juju whose behaviour the agent has, on agent statuses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
 }
@@ -303,6 +303,9 @@ pub struct OfferStatus {
 pub struct ControllerStatus {
     /// The controller's clock.
     pub timestamp: Timestamp,
+    /// The controller's own version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub periapt_version: String,
     /// The engine's version, for operators who follow security fixes.
     pub engine: String,
     /// What is wrong with the controller itself, such as a store that cannot be written.

@@ -1,13 +1,9 @@
 //! The variables that a hook sees (`hook-model.md` 4.2). There is no socket, no tools directory and no proxy in a
 //! sandbox, so the variables about them are absent or empty.
 
-use periapt_host_api::{event::Event, storage::StorageKind};
+use periapt_host_api::{JUJU_VERSION, event::Event, storage::StorageKind};
 
 use crate::HookContext;
-
-/// The release of Juju whose behaviour charms find here. They compare it to learn what their tools can do, so
-/// Periapt's own version would mislead them.
-pub const JUJU_VERSION: &str = "3.6.26";
 
 /// Where the charm's own files lie.
 const CHARM_DIR: &str = "/charm";

@@ -40,7 +40,6 @@ mod tools;
 pub use actions::ActionGathered;
 pub use bags::{Bag, OwnBag};
 pub use context::{Gathered, HookContext, HookInputs};
-pub use environment::JUJU_VERSION;
 pub use error::CallError;
 pub use events::{Later, When};
 pub use exec::ExecFailure;

@@ -1,7 +1,7 @@
 //! What `models` prints: Juju's fields and columns.
 
 use periapt_host_api::{
-    Timestamp,
+    JUJU_VERSION, Timestamp,
     command::{ControllerInfo, ModelSummary},
     status::Life,
 };
@@ -53,11 +53,12 @@ struct Row {
     status: Status,
     access: &'static str,
     last_connection: &'static str,
-    agent_version: String,
+    agent_version: &'static str,
     created_at: Timestamp,
     applications: u32,
     units: u32,
     machines: u32,
+    periapt_version: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,11 +126,12 @@ impl Row {
             status: Status { current, since: model.life_since },
             access: "admin",
             last_connection: NOT_RECORDED,
-            agent_version: info.version.clone(),
+            agent_version: JUJU_VERSION,
             created_at: model.created_at,
             applications: model.applications,
             units: model.units,
             machines: model.machines,
+            periapt_version: info.version.clone(),
         }
     }
 }

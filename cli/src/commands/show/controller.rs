@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use periapt_host_api::JUJU_VERSION;
 use serde::Serialize;
 
 use crate::{
@@ -50,10 +51,11 @@ struct Details {
     api_endpoints: [String; 1],
     cloud: &'static str,
     region: &'static str,
-    agent_version: String,
+    agent_version: &'static str,
     /// There is none as long as there is no TLS; Juju's clients want the field.
     ca_cert: &'static str,
     url: String,
+    periapt_version: String,
     engine: String,
     writable: bool,
 }
@@ -102,9 +104,10 @@ impl ShowController {
                     api_endpoints: [server(&controller.entry.url).to_owned()],
                     cloud: OWN,
                     region: REGION,
-                    agent_version: info.version,
+                    agent_version: JUJU_VERSION,
                     ca_cert: "",
                     url: controller.entry.url,
+                    periapt_version: info.version,
                     engine: info.engine,
                     writable: info.writable,
                 },

@@ -53,7 +53,10 @@ struct Shown {
     users: BTreeMap<String, ShownUser>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     machines: BTreeMap<String, ShownMachine>,
+    secret_backends: BTreeMap<&'static str, ShownBackend>,
     agent_version: String,
+    supported_features: [ShownFeature; 1],
+    periapt_version: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +83,21 @@ struct ShownMachine {
     cores: u32,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownBackend {
+    num_secrets: usize,
+    status: &'static str,
+}
+
+/// What charms may assume.
+#[derive(Debug, Serialize)]
+struct ShownFeature {
+    name: &'static str,
+    description: &'static str,
+    version: String,
+}
+
 impl ShowModel {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let mut named: Vec<ModelArg> =
@@ -92,9 +110,11 @@ impl ShowModel {
             let model = context.model(&named)?;
             let client = model.client();
             let summary = client.model(&model.selector).await?;
-            let status = client.status(&summary.uuid.into()).await?;
-            let one =
-                self::shown(model.controller.name.to_string(), &client.controller().await?, summary, status);
+            let selector = summary.uuid.into();
+            let status = client.status(&selector).await?;
+            let secrets = client.secrets(&selector).await?.len();
+            let (name, controller) = (model.controller.name.to_string(), client.controller().await?);
+            let one = self::shown(name, controller, summary, status, secrets);
             shown.insert(one.short_name.clone(), one);
         }
         self.output.or_yaml().print(context.color, &shown, |_| String::new())
@@ -103,9 +123,10 @@ impl ShowModel {
 
 fn shown(
     controller_name: String,
-    controller: &ControllerInfo,
+    controller: ControllerInfo,
     model: ModelSummary,
     status: FullStatus,
+    secrets: usize,
 ) -> Shown {
     let owner = model.owner.to_string();
     let machine = |(number, machine): (String, MachineStatus)| {
@@ -132,7 +153,15 @@ fn shown(
         users: [(owner.clone(), user)].into(),
         owner,
         machines: status.machines.into_iter().map(machine).collect(),
+        // The one backend that there is, under Juju's name for it.
+        secret_backends: [("internal", ShownBackend { num_secrets: secrets, status: "active" })].into(),
+        supported_features: [ShownFeature {
+            name: "juju",
+            description: "the version of Juju used by the model",
+            version: status.model.version.clone(),
+        }],
         agent_version: status.model.version,
+        periapt_version: controller.version,
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn settled() -> FullStatus {
             controller: "local".into(),
             cloud: "periapt".into(),
             region: "default".into(),
-            version: "0.1.0".into(),
+            version: "3.6.26".into(),
             model_status: text("available", ""),
         },
         machines: ["0", "1", "2", "10"].map(|number| (number.to_owned(), machine())).into(),
@@ -120,6 +120,7 @@ pub(crate) fn settled() -> FullStatus {
             waits_for: Vec::new(),
         }],
         controller: ControllerStatus {
+            periapt_version: "0.1.0".into(),
             timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
             engine: "wasmtime 48".into(),
             problems: Vec::new(),

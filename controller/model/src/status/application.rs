@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    Timestamp,
+    JUJU_VERSION, Timestamp,
     relation::Scope,
     status::{ApplicationStatus, Life, RelatedApplication, UnitStatus},
 };
@@ -101,7 +101,7 @@ fn unit(root: &Root, state: &ModelState, unit: &Unit, now: Timestamp) -> UnitSta
     let host = state.agent_of(unit).and_then(|agent| root.agent(agent)).map(|agent| &agent.host);
     let address = host.and_then(|host| host.addresses.first().cloned()).unwrap_or_default();
     let mut juju_status = text(agent);
-    juju_status.version = host.map(|host| host.version.clone()).unwrap_or_default();
+    juju_status.version = host.map(|_| JUJU_VERSION.to_owned()).unwrap_or_default();
     let upgrading_from = running.filter(|_| running != wanted);
     let subordinates = state.subordinates_of(&unit.name);
     UnitStatus {

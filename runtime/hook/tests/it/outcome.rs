@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_hook::{CharmStatus, ContextError, HookContext, JUJU_VERSION};
+use periapt_hook::{CharmStatus, ContextError, HookContext};
 use periapt_host_api::{commit::EarlyEffect, event::Event, journal::RecordedCalls, status::WorkloadStatus};
 
 use crate::world::{CONTEXT_ID, DB, World, at, changed, db, departed, now, ready, unit};
@@ -29,7 +29,7 @@ fn a_hook_sees_its_own_variables() {
         ("JUJU_MACHINE_ID", "4"),
         ("JUJU_AVAILABILITY_ZONE", "z1"),
         ("JUJU_API_ADDRESSES", "10.0.0.1:17070 10.0.0.2:17070"),
-        ("JUJU_VERSION", JUJU_VERSION),
+        ("JUJU_VERSION", periapt_host_api::JUJU_VERSION),
         ("JUJU_CHARM_NO_PROXY", ""),
         ("JUJU_RELATION", "db"),
         ("JUJU_RELATION_ID", "db:1"),

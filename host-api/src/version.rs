@@ -1,0 +1,5 @@
+//! Which Juju this is compatible with.
+
+/// The release of Juju whose behaviour charms and clients find here. Both compare it to learn what they can do, so
+/// Periapt's own version would mislead them.
+pub const JUJU_VERSION: &str = "3.6.26";
