@@ -130,6 +130,11 @@ impl BudgetKey {
         self.rule().default
     }
 
+    /// The most that it can be set to.
+    pub fn most(self) -> u64 {
+        self.rule().most
+    }
+
     /// Reads a value; an error says what would be right.
     pub fn parse(self, text: &str) -> Result<u64, BudgetError> {
         let rule = self.rule();

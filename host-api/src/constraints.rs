@@ -1,19 +1,24 @@
 //! Constraints: which agents units may be placed on, and the memory of their hooks, in Juju's words.
 //!
-//! `arch` is taken and asks nothing, as a component runs on any. A sandbox has no disks or instance types to choose from; keys that ask for these are refused with what there is
-//! instead. Cores are those of the agent's host, which all that runs there shares.
+//! `arch` is taken and asks nothing, as a component runs on any. A sandbox has no disks or instance types to choose
+//! from: keys that ask for these are kept and have no effect. Cores are those of the agent's host, which all that runs
+//! there shares.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod kept;
 #[cfg(test)]
 mod tests;
+
+pub use kept::{KeptConstraint, KeptConstraints};
 
 use crate::{
     budget::{BudgetKey, BudgetSettings},
     name::TagName,
+    storage::parse_size,
 };
 
 /// The most tags or zones that constraints name, and the most tags that an agent has.
@@ -31,6 +36,9 @@ pub struct Constraints {
     pub mem: Option<u64>,
     /// On which agents units are placed.
     pub agents: AgentConstraints,
+    /// What is kept and has no effect.
+    #[serde(skip_serializing_if = "KeptConstraints::is_empty")]
+    pub kept: KeptConstraints,
 }
 
 /// On which agents units are placed.
@@ -88,23 +96,8 @@ pub enum ConstraintsError {
     },
 }
 
-/// Juju's other keys.
-const NOT_HERE: &[(&[&str], &str)] = &[
-    (
-        &["cpu-power"],
-        "a hook runs on one core at a time; `config hook-cpu-budget` says how much of it it may use",
-    ),
-    (
-        &["root-disk", "root-disk-source"],
-        "files that last are storage; `deploy --storage` says how large it is",
-    ),
-    (
-        &["container", "image-id", "instance-role", "instance-type", "virt-type"],
-        "units run in sandboxes of agents; tags= and zones= say of which",
-    ),
-    (&["spaces"], "endpoints are bound to spaces; `deploy --bind` says which"),
-    (&["allocate-public-ip"], "an agent has the addresses that its host has"),
-];
+/// Juju's key that is about something that is here, and asks for what would not be done.
+const NOT_HERE: (&str, &str) = ("spaces", "endpoints are bound to spaces; `deploy --bind` says which");
 
 impl Constraints {
     /// Whether nothing is asked.
@@ -133,27 +126,55 @@ impl Constraints {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), ConstraintsError> {
         match key {
-            "mem" => self.mem = memory(value)?,
+            "mem" => {
+                let asked = memory(value)?;
+                let most = BudgetKey::HookMemoryLimit.most();
+                self.mem = asked.map(|bytes| bytes.min(most));
+                self.kept.mem = asked.filter(|bytes| *bytes > most);
+            }
             // Juju's older name is still written.
             "cores" | "cpu-cores" => self.agents.cores = Some(cores(value)?),
             "tags" => self.agents.tags = Some(value.parse()?),
             "zones" => self.agents.zones = Some(zones(value)?),
             "arch" => architecture(value)?,
-            key => {
-                let named = |(keys, _): &&(&[&str], &str)| keys.contains(&key);
-                let key = key.chars().take(64).collect();
-                return Err(match NOT_HERE.iter().find(named) {
-                    Some((_, because)) => ConstraintsError::NotHere { key, because },
-                    None => ConstraintsError::Unknown(key),
-                });
-            }
+            key => match KeptConstraint::named(key) {
+                // As with the others, nothing asks nothing.
+                Some(_) if value.is_empty() => {}
+                Some(kept) => drop(self.kept.others.insert(kept, kept.read(value)?)),
+                None => {
+                    let short = key.chars().take(64).collect();
+                    return Err(match NOT_HERE {
+                        (name, because) if name == key => ConstraintsError::NotHere { key: short, because },
+                        _ => ConstraintsError::Unknown(short),
+                    });
+                }
+            },
         }
         Ok(())
     }
 
-    /// These with the memory that budgets give.
-    pub fn of(agents: &AgentConstraints, budgets: &BudgetSettings) -> Self {
-        Self { mem: budgets.get(BudgetKey::HookMemoryLimit), agents: agents.clone() }
+    /// These with the memory that budgets give. More than that was asked as long as they give all that there is.
+    pub fn of(agents: &AgentConstraints, kept: &KeptConstraints, budgets: &BudgetSettings) -> Self {
+        let mem = budgets.get(BudgetKey::HookMemoryLimit);
+        let is_most = mem == Some(BudgetKey::HookMemoryLimit.most());
+        let kept = KeptConstraints { mem: kept.mem.filter(|_| is_most), others: kept.others.clone() };
+        Self { mem, agents: agents.clone(), kept }
+    }
+
+    /// The bytes of memory that are asked, whether or not a hook may have so many.
+    pub fn asked_mem(&self) -> Option<u64> {
+        self.kept.mem.or(self.mem)
+    }
+
+    /// What of these has no effect, each with the reason, for people.
+    pub fn without_effect(&self) -> Vec<String> {
+        let most = BudgetKey::HookMemoryLimit;
+        let mem = self.kept.mem.map(|bytes| {
+            format!("{} (a hook has at most {} of memory)", show_mem(bytes), most.show(most.most()))
+        });
+        let others = self.kept.others.iter();
+        let others = others.map(|(key, value)| format!("{}={value} ({})", key.as_str(), key.because()));
+        mem.into_iter().chain(others).collect()
     }
 
     /// Refuses what would have been refused as text: constraints also come as values.
@@ -162,8 +183,17 @@ impl Constraints {
     /// [`ConstraintsError`]
     pub fn check(&self) -> Result<(), ConstraintsError> {
         if let Some(bytes) = self.mem {
-            memory(&BudgetKey::HookMemoryLimit.show(bytes))?;
+            let wrong = |error: crate::budget::BudgetError| ConstraintsError::Value {
+                key: "mem",
+                reason: error.to_string(),
+            };
+            BudgetKey::HookMemoryLimit.parse(&BudgetKey::HookMemoryLimit.show(bytes)).map_err(wrong)?;
         }
+        if let Some(bytes) = self.kept.mem.filter(|_| self.mem != Some(BudgetKey::HookMemoryLimit.most())) {
+            let reason = format!("{bytes} bytes are asked, and hooks are given others");
+            return Err(ConstraintsError::Value { key: "mem", reason });
+        }
+        self.kept.check()?;
         let Tags { with, without } = self.agents.tags.clone().unwrap_or_default();
         checked_tags(with, without)?;
         let zones = self.agents.zones.iter().flatten().map(String::as_str);
@@ -210,16 +240,31 @@ fn architecture(text: &str) -> Result<(), ConstraintsError> {
     Err(ConstraintsError::Value { key: "arch", reason })
 }
 
-/// A size of memory: as the setting, and as Juju's, where a bare number is in mebibytes.
+/// A size of memory, in bytes: as the setting (`512K`), and as Juju's, where a bare number is in mebibytes. Nothing asks
+/// nothing, and so does 0.
 fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
-    if text.is_empty() {
+    let wrong = |reason: String| ConstraintsError::Value { key: "mem", reason };
+    if text.trim_end_matches(['K', 'M', 'G', 'T', 'P']).bytes().all(|byte| byte == b'0') && !is_unit(text) {
         return Ok(None);
     }
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
-    let text = if bare { format!("{text}M") } else { text.to_owned() };
-    let wrong =
-        |error: crate::budget::BudgetError| ConstraintsError::Value { key: "mem", reason: error.to_string() };
-    BudgetKey::HookMemoryLimit.parse(&text).map(Some).map_err(wrong)
+    match text.ends_with('K') {
+        true => BudgetKey::HookMemoryLimit.parse(text).map_err(|error| wrong(error.to_string())),
+        false => parse_size(text).map(|size| size << 20).map_err(|error| wrong(error.to_string())),
+    }
+    .map(Some)
+}
+
+/// Whether a text is a unit without a number.
+fn is_unit(text: &str) -> bool {
+    matches!(text, "K" | "M" | "G" | "T" | "P")
+}
+
+/// In mebibytes, as Juju writes it, where it can be.
+fn show_mem(bytes: u64) -> String {
+    match bytes % (1 << 20) {
+        0 => format!("mem={}M", bytes >> 20),
+        _ => format!("mem={}", BudgetKey::HookMemoryLimit.show(bytes)),
+    }
 }
 
 /// A number; nothing asks nothing.
@@ -296,16 +341,13 @@ impl fmt::Display for Tags {
     }
 }
 
-/// `mem=512M tags=ssd,^slow zones=a,b`, as [`Constraints::parse`] reads it.
+/// `mem=512M tags=ssd,^slow zones=a,b root-disk=8192M`, as [`Constraints::parse`] reads it.
 impl fmt::Display for Constraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // In mebibytes, as Juju writes it, where it can be.
-        let mem = self.mem.map(|bytes| match bytes % (1 << 20) {
-            0 => format!("mem={}M", bytes >> 20),
-            _ => format!("mem={}", BudgetKey::HookMemoryLimit.show(bytes)),
-        });
-        let agents = Some(self.agents.to_string()).filter(|text| !text.is_empty());
-        f.write_str(&mem.into_iter().chain(agents).collect::<Vec<_>>().join(" "))
+        let mem = self.asked_mem().map(show_mem);
+        let parts = [mem, Some(self.agents.to_string()), Some(self.kept.to_string())];
+        let parts = parts.into_iter().flatten().filter(|text| !text.is_empty());
+        f.write_str(&parts.collect::<Vec<_>>().join(" "))
     }
 }
 

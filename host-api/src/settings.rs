@@ -5,9 +5,11 @@ use std::{collections::BTreeMap, fmt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod kept;
 mod key;
 mod model;
 
+pub use kept::{KeptKey, KeptSettings};
 pub use key::{MAX_SUBNETS, SettingKey, SettingValueError, UnknownSetting};
 pub use model::{FirewallMode, ModelConfig, ModelSettings, UnknownFirewallMode};
 

@@ -32,7 +32,10 @@ def test_a_model_is_added_without_being_switched_to_and_destroyed(controller: st
     assert error.value.returncode == 1
     assert 'already exists' in error.value.stderr
 
-    second.destroy_model('second', destroy_storage=True, timeout=60.5)
+    with pytest.raises(jubilant.CLIError) as error:
+        second.destroy_model('second', timeout=60.5)
+    assert error.value.returncode == 2 and error.value.stderr.startswith('ERROR --timeout can only be used with --force')
+    second.destroy_model('second', destroy_storage=True, force=True, timeout=60.5)
     assert second.model is None
     juju.destroy_model(f'{controller}:first', force=True)
     assert juju.model is None
@@ -89,9 +92,12 @@ def test_constraints_are_read_and_set(juju: Juju):
     assert not juju.model_constraints()
     juju.model_constraints({'mem': '1G', 'cores': 4})
     assert juju.model_constraints() == {'mem': 1024, 'cores': 4}
+    asked = {'mem': '8G', 'root-disk': '20G', 'instance-type': 'm5.large', 'allocate-public-ip': True}
+    juju.model_constraints(asked)
+    assert juju.model_constraints() == asked | {'mem': 8192, 'root-disk': 20480}
     with pytest.raises(jubilant.CLIError) as error:
-        juju.model_constraints({'instance-type': 'm5.large'})
-    assert 'instance-type' in error.value.stderr
+        juju.model_constraints({'spaces': 'dmz'})
+    assert 'spaces' in error.value.stderr
     juju.cli('set-model-constraints')
     assert not juju.model_constraints()
 
@@ -106,6 +112,9 @@ def test_a_model_is_shown_by_each_of_its_names(juju: Juju, controller: str, char
     assert uuid.UUID(info.model_uuid) != uuid.UUID(info.controller_uuid)
     assert info.users['admin'].access == 'admin' and info.agent_version == juju.status().model.version
     assert [machine.cores > 0 for machine in info.machines.values()] == [True]
+    [feature] = info.supported_features
+    assert (feature.name, feature.version) == ('juju', info.agent_version)
+    assert {name: (it.status, it.num_secrets) for name, it in info.secret_backends.items()} == {'internal': ('active', 0)}
     for name in (juju.model, f'admin/{juju.model}', f'{controller}:admin/{juju.model}', f'{controller}:{juju.model}'):
         assert juju.show_model(name).model_uuid == info.model_uuid
         assert Juju(model=name).show_model().model_uuid == info.model_uuid
@@ -141,6 +150,10 @@ def test_a_second_controller_is_bootstrapped_beside_the_first(controller: str):
 def test_the_version_is_taken_apart(juju: Juju):
     version = juju.version()
     assert str(version) == juju.cli('version', include_model=False).strip()
-    assert version.tuple >= (0, 1, 0)
+    assert version.tuple >= (3, 6)
     assert version.release == 'linux'
-    assert juju.status().model.version == '.'.join(map(str, version.tuple))
+    number = '.'.join(map(str, version.tuple))
+    assert juju.status().model.version == number == juju.show_model().agent_version
+    told = json.loads(juju.cli('version', '--all', '--format', 'json', include_model=False))
+    own = json.loads(juju.cli('status', '--format', 'json'))['controller']['periapt-version']
+    assert told['periapt-version'] == own and own not in (number, '')

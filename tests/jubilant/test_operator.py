@@ -39,7 +39,7 @@ def test_what_was_packed_is_told_to_programs(binary, charm, tmp_path):
 
 @pytest.mark.juju_setup
 def test_build_and_deploy(juju: Juju, charm):
-    juju.model_config({'logging-config': '<root>=INFO;unit=DEBUG', 'update-status-hook-interval': '1m'})
+    juju.model_config({'logging-config': '<root>=INFO;unit=DEBUG', 'update-status-hook-interval': '10s'})
     juju.deploy(
         charm('mysql'),
         app=APP,
@@ -52,6 +52,8 @@ def test_build_and_deploy(juju: Juju, charm):
     )
     juju.deploy(charm('wordpress'), app='blog', base='ubuntu@22.04', force=True, bind='alpha')
     juju.integrate(f'{APP}:db', 'blog:db')
+    config = juju.model_config()
+    assert config['logging-config'] == '<root>=INFO;unit=DEBUG' and config['update-status-hook-interval'] == '10s'
     status = juju.wait(
         lambda status: jubilant.all_active(status, APP, 'blog') and jubilant.all_agents_idle(status),
         error=lambda status: jubilant.any_error(status, APP, 'blog'),

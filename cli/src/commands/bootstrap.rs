@@ -46,6 +46,9 @@ pub(crate) struct Bootstrap {
     /// A setting KEY=VALUE of all its models, or a YAML file of settings, as model-defaults sets them; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     model_default: Vec<String>,
+    /// Taken for Juju's sake, with a word: a controller has no settings, and no model of its own
+    #[arg(long, hide = true, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
     /// Taken for Juju's sake: there are no checks to pass over
     #[arg(long, hide = true)]
     force: bool,
@@ -81,12 +84,20 @@ enum Switch {
 impl Bootstrap {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let name = &self.name()?;
-        let defaults = settings::of_effect(context, settings::from_options(&self.model_default, None)?);
+        let defaults = settings::from_options(&self.model_default, None)?;
+        let config = settings::from_options(&self.config, None)?;
         // What would be refused is told before there is a controller without it.
         let mut checked = ModelSettings::default();
         for (key, text) in &defaults {
             let key: SettingKey = key.parse().map_err(with_source)?;
             checked.set(key, Some(text)).map_err(with_source)?;
+        }
+        settings::tell_of_kept(context, defaults.keys());
+        for key in config.keys() {
+            context.say(format_args!(
+                "--config {key} has no effect: a controller has no settings, and no model of its own; \
+                 --model-default sets what holds in all its models"
+            ));
         }
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {

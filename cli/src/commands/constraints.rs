@@ -1,14 +1,9 @@
 //! `constraints`, `set-constraints`, `model-constraints`, `set-model-constraints`: where units are placed.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
-use periapt_host_api::{
-    ApplicationName,
-    command::Command,
-    constraints::{Constraints as Asked, Tags},
-};
-use serde::Serialize;
+use periapt_host_api::{ApplicationName, command::Command, constraints::Constraints as Asked};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::{
     context::{Context, ModelArg},
@@ -31,7 +26,8 @@ pub(crate) struct Constraints {
 /// Say on which agents an application's new units are placed, and the memory of its hooks
 ///
 /// mem is the setting hook-memory-limit; tags are those that agents run with (^TAG: not with it), zones their
-/// availability zones. What is not named is not asked for any more; units that are placed stay where they are.
+/// availability zones. What is not named is not asked for any more; units that are placed stay where they are. What
+/// Juju's constraints ask of machines (root-disk, virt-type, more memory than a hook may have) is kept and has no effect.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,7 +79,11 @@ impl SetConstraints {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let constraints = read(&self.constraints)?;
         let model = context.model(&self.model)?;
-        model.command(Command::SetConstraints { application: self.application, constraints }).await.map(drop)
+        let command =
+            Command::SetConstraints { application: self.application, constraints: constraints.clone() };
+        model.command(command).await?;
+        tell_of_kept(context, &constraints);
+        Ok(())
     }
 }
 
@@ -98,36 +98,50 @@ impl SetModelConstraints {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let constraints = read(&self.constraints)?;
         let model = context.model(&self.model)?;
-        model.command(Command::SetModelConstraints { constraints }).await.map(drop)
+        model.command(Command::SetModelConstraints { constraints: constraints.clone() }).await?;
+        tell_of_kept(context, &constraints);
+        Ok(())
     }
 }
 
-/// As Juju shows them: in a line, or with mebibytes and lists.
-#[derive(Debug, Serialize)]
-pub(crate) struct Shown {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cores: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mem: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tags: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zones: Option<BTreeSet<String>>,
+/// As Juju shows them: in a line, or by key with mebibytes and lists; what is kept and has no effect comes last.
+#[derive(Debug)]
+pub(crate) struct Shown(Vec<(&'static str, Value)>);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
 }
 
 impl Shown {
     pub(crate) fn of(constraints: &Asked) -> Self {
-        Self {
-            cores: constraints.agents.cores,
-            mem: constraints.mem.map(|bytes| bytes.div_ceil(1 << 20)),
-            tags: constraints.agents.tags.as_ref().map(Tags::to_texts),
-            zones: constraints.agents.zones.clone(),
-        }
+        let agents = &constraints.agents;
+        let known = [
+            ("cores", agents.cores.map(Value::from)),
+            ("mem", constraints.asked_mem().map(|bytes| bytes.div_ceil(1 << 20).into())),
+            ("tags", agents.tags.as_ref().map(|tags| tags.to_texts().into())),
+            ("zones", agents.zones.as_ref().map(|zones| zones.iter().cloned().collect())),
+        ];
+        let known = known.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let kept = constraints.kept.others.iter().map(|(key, value)| (key.as_str(), key.show(value)));
+        Self(known.chain(kept).collect())
     }
 }
 
 fn show(context: &Context, output: &OutputArgs, constraints: &Asked) -> Result<()> {
     output.print(context.color, &Shown::of(constraints), |_| format!("{constraints}\n"))
+}
+
+/// Tells a person, in one line, which constraints are kept and have no effect, and why.
+pub(crate) fn tell_of_kept(context: &Context, constraints: &Asked) {
+    let told = constraints.without_effect();
+    if !told.is_empty() {
+        context.say(format_args!(
+            "constraints that no sandbox can meet are kept, and have no effect: {}",
+            told.join(", ")
+        ));
+    }
 }
 
 /// Reads constraints as they are written on a command line.

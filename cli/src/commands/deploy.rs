@@ -100,22 +100,16 @@ impl Deploy {
         for (key, text) in &config {
             meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
         }
-        let files = resources::given(&self.resource)?;
-        for (name, file) in &files {
-            let declared = meta.resources.get(name);
-            let declared =
-                declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
-            declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
-        }
+        let files = resources::given(meta, &self.resource)?;
+        let constraints = constraints::read(&self.constraints)?;
+        let storage = storage::directives(self.storage)?;
+        let bindings = spaces::bindings(&self.bind)?;
         let digest = charm.upload(model.client()).await?;
         for file in files.values() {
             file.upload(model.client()).await?;
         }
-        context.say(format_args!(
-            "Deploying \"{name}\" from local charm \"{}\", digest {}",
-            meta.name,
-            digest.short()
-        ));
+        let told =
+            format!("Deploying \"{name}\" from local charm \"{}\", digest {}", meta.name, digest.short());
         let units = self.num_units.unwrap_or(if meta.subordinate { 0 } else { 1 });
         let command = DeployCommand {
             charm: digest,
@@ -123,17 +117,20 @@ impl Deploy {
             units,
             config,
             placement: self.to,
-            storage: storage::directives(self.storage)?,
+            storage,
             trust: self.trust,
-            bindings: spaces::bindings(&self.bind)?,
+            bindings,
             resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
             attach_storage: self.attach_storage,
-            constraints: constraints::read(&self.constraints)?,
+            constraints: constraints.clone(),
         };
         let units: Vec<_> = match model.command(Command::Deploy(command)).await? {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
             other => return Err(Failure::unexpected(&other)),
         };
+        // Only now: what is told has happened.
+        context.say(told);
+        constraints::tell_of_kept(context, &constraints);
         if !units.is_empty() {
             context.say(format_args!("Added {}", units.join(", ")));
         }

@@ -101,9 +101,11 @@ impl AddModel {
         if let Some(name) = &self.credential {
             credentials::require_for_model(context, &controller, self.cloud.as_deref(), name).await?;
         }
-        let config = settings::of_effect(context, settings::from_options(&self.config, None)?);
+        let config = settings::from_options(&self.config, None)?;
+        let kept: Vec<_> = config.keys().cloned().collect();
         let command = ControllerCommand::AddModel { name: self.name.clone(), config };
         let answer = controller.client.controller_command(command).await?;
+        settings::tell_of_kept(context, &kept);
         if !self.no_switch {
             let selected = controller.select(&context.data, Some(self.name.clone()));
             selected

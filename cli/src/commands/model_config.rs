@@ -6,6 +6,7 @@ use clap::Args;
 use periapt_host_api::{
     api::{ModelConfigDetails, ModelSettingDetails, ModelSettingSource},
     command::Command,
+    settings::SettingKey,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -47,16 +48,14 @@ impl ModelConfig {
         let mut set = self.file.read()?;
         set.extend(pairs);
         let given = !set.is_empty() || !self.reset.is_empty();
-        let set = settings::of_effect(context, set);
-        let reset = settings::keys_of_effect(context, self.reset);
         let model = context.model(&self.model)?;
         if given {
             if !keys.is_empty() {
                 return Err(Failure::new("showing and setting cannot be mixed in one call"));
             }
-            if !set.is_empty() || !reset.is_empty() {
-                model.command(Command::SetModelConfig { set, reset }).await?;
-            }
+            let kept: Vec<_> = set.keys().cloned().collect();
+            model.command(Command::SetModelConfig { set, reset: self.reset }).await?;
+            settings::tell_of_kept(context, &kept);
             return Ok(());
         }
         let shown = model.client().model_config(&model.selector).await?;
@@ -66,8 +65,11 @@ impl ModelConfig {
             }
             [] => self.output.print(context.color, &shown, table),
             [key] => {
-                let attribute = shown.0.get(key).ok_or_else(|| no_setting(key))?;
-                let text = settings::plain(&attribute.value);
+                let value = match shown.0.get(key) {
+                    Some(attribute) => attribute.value.clone(),
+                    None => default_of_kept(key)?,
+                };
+                let text = settings::plain(&value);
                 Sink::new(self.output.output.as_deref(), context.color)?
                     .write(Text::value(format!("{text}\n")))
             }
@@ -76,8 +78,16 @@ impl ModelConfig {
     }
 }
 
+/// The default of a setting that is listed only where it was set.
+pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
+    match key.parse() {
+        Ok(SettingKey::Kept(kept)) => Ok(kept.default_value()),
+        _ => Err(no_setting(key)),
+    }
+}
+
 /// There is no such key.
-pub(crate) fn no_setting(key: &str) -> Failure {
+fn no_setting(key: &str) -> Failure {
     Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
 }
 
@@ -141,6 +151,7 @@ mod tests {
              hook-memory-limit            default     256M\n\
              hook-timeout                 model       90s\n\
              hook-tmp-limit               default     64M\n\
+             logging-config               default     <root>=INFO\n\
              max-action-results-age       default     336h\n\
              max-action-results-size      default     5G\n\
              max-status-history-age       default     336h\n\

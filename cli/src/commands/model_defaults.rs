@@ -1,9 +1,12 @@
 //! `model-defaults`: settings of all models of a controller.
 
 use clap::Args;
-use periapt_host_api::{api::ModelDefaults as Defaults, command::ControllerCommand};
+use periapt_host_api::{
+    api::{ModelDefault, ModelDefaults as Defaults},
+    command::ControllerCommand,
+};
 
-use super::{model_config::no_setting, settings};
+use super::{model_config::default_of_kept, settings};
 use crate::{
     context::{Context, ControllerArg},
     error::{Failure, Result},
@@ -42,20 +45,23 @@ impl ModelDefaults {
         let mut set = self.file.read()?;
         set.extend(pairs);
         let given = !set.is_empty() || !self.reset.is_empty();
-        let set = settings::of_effect(context, set);
-        let reset = settings::keys_of_effect(context, self.reset);
         let controller = context.controller(self.controller.controller.as_ref())?;
         if given {
             if !keys.is_empty() {
                 return Err(Failure::new("showing and setting cannot be mixed in one call"));
             }
-            let command = ControllerCommand::SetModelDefaults { set, reset };
+            let kept: Vec<_> = set.keys().cloned().collect();
+            let command = ControllerCommand::SetModelDefaults { set, reset: self.reset };
             controller.client.controller_command(command).await?;
+            settings::tell_of_kept(context, &kept);
             return Ok(());
         }
         let mut defaults = controller.client.model_defaults().await?;
-        if let Some(unknown) = keys.iter().find(|key| !defaults.0.contains_key(*key)) {
-            return Err(no_setting(unknown));
+        for key in &keys {
+            if !defaults.0.contains_key(key) {
+                let default = default_of_kept(key)?;
+                defaults.0.insert(key.clone(), ModelDefault { default, controller: None });
+            }
         }
         if !keys.is_empty() {
             defaults.0.retain(|key, _| keys.contains(key));

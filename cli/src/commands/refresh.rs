@@ -8,7 +8,6 @@ use clap::Args;
 use periapt_client::ClientError;
 use periapt_host_api::{
     ApplicationName, ErrorCode, ResourceName, StorageName,
-    charm::CharmMeta,
     command::{Command, RefreshWith},
     imports::Grant,
     refresh::RefreshPlan,
@@ -91,12 +90,12 @@ impl Refresh {
         let model = context.model(&self.model)?;
         say_of_base(context, self.base.as_deref());
         let bindings = spaces::bindings(&self.bind)?;
+        // There may be no such application: whatever else is wrong, that is told.
+        let before = model.client().application(&model.selector, &self.application).await?;
         let path = self.path.as_ref().ok_or_else(no_path)?;
         let charm = Charm::read(path)?;
-        let files = resources::given(&self.resource)?;
-        let with = self.with(&charm.inspected.meta, &files)?;
-        // Before the archive is on its way: there may be no such application.
-        let before = model.client().application(&model.selector, &self.application).await?;
+        let files = resources::given(&charm.inspected.meta, &self.resource)?;
+        let with = self.with(&files)?;
         let digest = charm.upload(model.client()).await?;
         let (force, same) = (self.force || self.force_units, before.charm_digest == digest);
         match same {
@@ -146,15 +145,9 @@ impl Refresh {
         Ok(())
     }
 
-    /// What is changed with the charm. What the controller would refuse is told before the archive is on its way.
-    fn with(&self, meta: &CharmMeta, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
+    /// What is changed with the charm.
+    fn with(&self, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
         let config = settings::from_options(&self.config, Some(self.application.as_str()))?;
-        for (name, file) in files {
-            let declared = meta.resources.get(name);
-            let declared =
-                declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
-            declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
-        }
         Ok(RefreshWith {
             config,
             storage: storage::directives(self.storage.clone())?,

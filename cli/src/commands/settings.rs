@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use periapt_host_api::settings::{KeptKey, SettingKey};
 use serde_json::Value;
 
 use crate::{
@@ -36,56 +37,40 @@ impl FileArgs {
     }
 }
 
-/// Settings of Juju's models that mean nothing here, each with why. Tests of charms set them, and need them for nothing.
-const OF_NO_EFFECT: &[(&[&str], &str)] = &[
-    (&["logging-config"], "all that charms log is kept, and `debug-log --level` chooses"),
-    (
-        &[
-            "agent-metadata-url",
-            "agent-stream",
-            "apt-mirror",
-            "cloudinit-userdata",
-            "container-image-stream",
-            "default-base",
-            "default-series",
-            "enable-os-refresh-update",
-            "enable-os-upgrade",
-            "image-metadata-url",
-            "image-stream",
-            "lxd-snap-channel",
-            "num-container-provision-workers",
-            "num-provision-workers",
-            "provisioner-harvest-mode",
-        ],
-        "no machines are made, and nothing is installed on them",
-    ),
-    (
-        &["charmhub-url", "development", "disable-telemetry", "test-mode", "transmit-vendor-metrics"],
-        "no store is asked, and nobody is told of a model",
-    ),
-];
-
-/// These without those that are taken for Juju's sake, of which it is told that they count for nothing.
-pub(crate) fn of_effect(
-    context: &Context,
-    mut settings: BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
-    settings.retain(|key, _| counts(context, key));
-    settings
-}
-
-/// The keys among these that are kept, and so can be reset.
-pub(crate) fn keys_of_effect(context: &Context, mut keys: Vec<String>) -> Vec<String> {
-    keys.retain(|key| counts(context, key));
-    keys
-}
-
-fn counts(context: &Context, key: &str) -> bool {
-    let named = OF_NO_EFFECT.iter().find(|(keys, _)| keys.contains(&key));
-    if let Some((_, because)) = named {
-        context.say(format_args!("setting {key} counts for nothing: {because}"));
+/// Tells which of these settings are kept and have no effect, and why.
+pub(crate) fn tell_of_kept<'a>(context: &Context, keys: impl IntoIterator<Item = &'a String>) {
+    for key in keys {
+        if let Ok(SettingKey::Kept(kept)) = key.parse() {
+            context.say(format_args!("setting {key} is kept, and has no effect: {}", because(kept)));
+        }
     }
-    named.is_none()
+}
+
+/// Why a setting of Juju's models has no effect. Tests of charms set them, and need them for nothing.
+fn because(key: KeptKey) -> &'static str {
+    match key {
+        KeptKey::LoggingConfig => "all that charms log is kept, and `debug-log --level` chooses",
+        KeptKey::CharmhubUrl
+        | KeptKey::Development
+        | KeptKey::DisableTelemetry
+        | KeptKey::TestMode
+        | KeptKey::TransmitVendorMetrics => "no store is asked, and nobody is told of a model",
+        KeptKey::AgentMetadataUrl
+        | KeptKey::AgentStream
+        | KeptKey::AptMirror
+        | KeptKey::CloudinitUserdata
+        | KeptKey::ContainerImageStream
+        | KeptKey::DefaultBase
+        | KeptKey::DefaultSeries
+        | KeptKey::EnableOsRefreshUpdate
+        | KeptKey::EnableOsUpgrade
+        | KeptKey::ImageMetadataUrl
+        | KeptKey::ImageStream
+        | KeptKey::LxdSnapChannel
+        | KeptKey::NumContainerProvisionWorkers
+        | KeptKey::NumProvisionWorkers
+        | KeptKey::ProvisionerHarvestMode => "no machines are made, and nothing is installed on them",
+    }
 }
 
 /// Settings by key, or as `model-config` and `model-defaults` print them: what is a default there is not set.
@@ -229,8 +214,6 @@ fn value_of(value: &str) -> Result<String> {
 mod tests {
     use std::fs;
 
-    use periapt_host_api::settings::SettingKey;
-
     use super::*;
 
     fn read(yaml: &str, application: Option<&str>) -> Result<BTreeMap<String, String>> {
@@ -269,14 +252,6 @@ mod tests {
             expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
         );
         assert!(read("blog: {port: 80}").is_err());
-    }
-
-    #[test]
-    fn what_is_taken_for_jujus_sake_is_no_setting_of_a_model_here() {
-        let here = SettingKey::all();
-        for (keys, _) in OF_NO_EFFECT {
-            assert!(keys.iter().all(|key| here.iter().all(|it| it.as_str() != *key)), "{keys:?}");
-        }
     }
 
     #[test]

@@ -51,12 +51,6 @@ pub(super) const OPTIONS: &[OptionReason] = &[
         instead: "`periapt version` says which",
     },
     OptionReason {
-        verbs: &["bootstrap"],
-        options: &["--config"],
-        because: "a controller has no settings, and no model of its own that could have some",
-        instead: "leave it out",
-    },
-    OptionReason {
         verbs: &["deploy"],
         options: &["--series"],
         because: "all charms run on one base, wasi@0.2, whatever the host is",

@@ -1,6 +1,10 @@
 //! A model's configuration as it is shown, and how a model is named.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     ModelName, ModelUuid, NameError, UserName,
-    settings::{ModelConfig, ModelSettings, SettingKey},
+    settings::{ModelSettings, SettingKey},
 };
 
 /// Which model a path names: by its number for ever, or by the name that its owner gave it.
@@ -93,18 +97,22 @@ pub enum ModelSettingSource {
 impl ModelConfigDetails {
     /// What holds in a model with these settings, of a controller with those.
     pub fn of(model: &ModelSettings, controller: &ModelSettings) -> Self {
-        let holds = ModelSettings::from(model.config(controller));
         let details = |key: SettingKey| {
-            let source = match (model.show(key), controller.show(key)) {
-                (Some(_), _) => ModelSettingSource::Model,
-                (None, Some(_)) => ModelSettingSource::Controller,
-                (None, None) => ModelSettingSource::Default,
+            let (value, source) = match (model.show(key), controller.show(key)) {
+                (Some(value), _) => (value, ModelSettingSource::Model),
+                (None, Some(value)) => (value, ModelSettingSource::Controller),
+                (None, None) => (key.default_value(), ModelSettingSource::Default),
             };
-            let value = holds.show(key).unwrap_or_default();
             (key.to_string(), ModelSettingDetails { value, source })
         };
-        Self(SettingKey::all().into_iter().map(details).collect())
+        Self(listed([model, controller]).into_iter().map(details).collect())
     }
+}
+
+/// The keys of a listing: those that each has, and of those that are only kept what somebody set.
+fn listed<const N: usize>(settings: [&ModelSettings; N]) -> BTreeSet<SettingKey> {
+    let kept = settings.into_iter().flat_map(|settings| settings.kept.keys().copied().map(SettingKey::Kept));
+    SettingKey::all().into_iter().chain(kept).collect()
 }
 
 /// What holds in models that do not set it themselves, by key.
@@ -129,12 +137,11 @@ pub struct ModelDefault {
 impl ModelDefaults {
     /// Those of a controller with these settings.
     pub fn of(controller: &ModelSettings) -> Self {
-        let plain = ModelSettings::from(ModelConfig::default());
         let default = |key: SettingKey| {
-            let default = plain.show(key).unwrap_or_default();
+            let default = key.default_value();
             (key.to_string(), ModelDefault { default, controller: controller.show(key) })
         };
-        Self(SettingKey::all().into_iter().map(default).collect())
+        Self(listed([controller]).into_iter().map(default).collect())
     }
 }
 
@@ -176,5 +183,27 @@ mod tests {
             ModelDefault { default: "instance".into(), controller: Some("none".into()) }
         );
         assert_eq!(of("max-status-history-age"), ModelDefault { default: "336h".into(), controller: None });
+    }
+
+    #[test]
+    fn what_has_no_effect_is_listed_once_it_is_set_and_logging_config_always() {
+        let (mut model, mut controller) = (ModelSettings::default(), ModelSettings::default());
+        let of = |model: &ModelSettings, controller: &ModelSettings, key: &str| {
+            let shown = ModelConfigDetails::of(model, controller).0;
+            shown.get(key).map(|it| (it.value.clone(), it.source))
+        };
+        let default = Some(("<root>=INFO".into(), ModelSettingSource::Default));
+        assert_eq!(of(&model, &controller, "logging-config"), default);
+        assert_eq!(of(&model, &controller, "test-mode"), None);
+        let key = |text: &str| text.parse::<SettingKey>().unwrap();
+        controller.set(key("test-mode"), Some("t")).unwrap();
+        model.set(key("logging-config"), Some("unit=DEBUG")).unwrap();
+        let logging = Some(("unit=DEBUG".into(), ModelSettingSource::Model));
+        assert_eq!(of(&model, &controller, "logging-config"), logging);
+        let controllers = Some((true.into(), ModelSettingSource::Controller));
+        assert_eq!(of(&model, &controller, "test-mode"), controllers);
+        assert!(ModelDefaults::of(&controller).0.contains_key("test-mode"));
+        model.set(key("logging-config"), None).unwrap();
+        assert_eq!(of(&model, &controller, "logging-config"), default);
     }
 }

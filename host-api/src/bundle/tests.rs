@@ -440,7 +440,10 @@ fn details_that_cannot_be_are_refused_by_name() {
         ("storage: {files: [1]}", "storage files: [1] is no directive"),
         ("storage: {files: '0'}", "storage files: cannot parse count"),
         ("bindings: {db: No_Space}", "binding \"db\": "),
-        ("constraints: cpu-power=4", "constraint \"cpu-power\" is not here, because a hook runs on one core"),
+        (
+            "constraints: spaces=dmz",
+            "constraint \"spaces\" is not here, because endpoints are bound to spaces",
+        ),
     ] {
         let error = refused(&web(body));
         assert!(error.contains(expected), "{body}: {error}");

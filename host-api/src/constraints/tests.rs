@@ -13,6 +13,13 @@ fn constraints_are_written_as_they_are_read() {
         ("mem=1G tags=ssd,^slow,fast zones=b,a", "mem=1024M tags=fast,ssd,^slow zones=a,b"),
         ("cpu-cores=4 tags=ssd", "cores=4 tags=ssd"),
         ("mem= cores= tags= zones=", "cores= tags= zones="),
+        ("mem=0 root-disk= virt-type=", ""),
+        ("mem=8G", "mem=8192M"),
+        ("mem=1.5G cores=4", "mem=1536M cores=4"),
+        (
+            "root-disk=20G virt-type=virtual-machine mem=2T zones=a allocate-public-ip=true cpu-power=100",
+            "mem=2097152M zones=a allocate-public-ip=true cpu-power=100 root-disk=20480M virt-type=virtual-machine",
+        ),
     ] {
         let constraints = read(text).unwrap();
         assert_eq!(constraints.to_string(), written, "{text}");
@@ -26,10 +33,15 @@ fn what_is_no_constraint_is_told_why() {
     for (text, expected) in [
         ("mem", "malformed constraint \"mem\""),
         ("mem=1G mem=2G", "bad \"mem\" constraint: already set"),
-        ("mem=2G", "hook-memory-limit expected a size from 1M to 1G, got \"2G\""),
-        ("cpu-power=4", "constraint \"cpu-power\" is not here, because a hook runs on one core"),
+        ("mem=much", "bad \"mem\" constraint: \"much\" is no size"),
+        ("mem=-1", "bad \"mem\" constraint: \"-1\" is no size"),
+        ("mem=G", "bad \"mem\" constraint: \"G\" is no size"),
+        ("mem=1K", "hook-memory-limit expected a size from 1M to 1G, got \"1K\""),
+        ("spaces=dmz", "constraint \"spaces\" is not here, because endpoints are bound to spaces"),
+        ("cpu-power=much", "bad \"cpu-power\" constraint: \"much\" is no number"),
+        ("root-disk=20Q", "bad \"root-disk\" constraint: \"20Q\" is no size"),
+        ("allocate-public-ip=perhaps", "\"perhaps\" is neither true nor false"),
         ("cores=many", "bad \"cores\" constraint: \"many\" is no number of cores"),
-        ("instance-type=m5", "is not here, because units run in sandboxes"),
         ("colour=red", "unknown constraint \"colour\"; known are cores, mem, tags and zones"),
         ("tags=a,^a", "a is wanted, and not wanted"),
         ("tags=a/b", "bad \"tags\" constraint: "),
@@ -41,7 +53,16 @@ fn what_is_no_constraint_is_told_why() {
     assert!(read(&format!("tags={}", many.join(","))).is_err());
     assert!(read(&format!("zones={}", many.join(","))).is_err());
     let odd = AgentConstraints { zones: Some(["a b".to_owned()].into()), ..AgentConstraints::default() };
-    assert!(Constraints { mem: None, agents: odd }.check().is_err());
+    assert!(Constraints { agents: odd, ..Constraints::default() }.check().is_err());
+    let kept = KeptConstraints { mem: Some(8 << 30), ..KeptConstraints::default() };
+    assert!(
+        Constraints { kept, ..Constraints::default() }.check().is_err(),
+        "more than is given, and nothing given"
+    );
+    let others = [(KeptConstraint::ImageId, "a b".to_owned())].into();
+    let kept = KeptConstraints { mem: None, others };
+    assert!(Constraints { kept, ..Constraints::default() }.check().is_err());
+    assert!(read(&format!("image-id={}", "x".repeat(300))).is_err());
     assert!(Constraints { mem: Some(1), ..Constraints::default() }.check().is_err());
 }
 
@@ -79,4 +100,38 @@ fn an_architecture_is_checked_and_asks_nothing() {
         Constraints::parse(["arch=amd64 arch=arm64"]),
         Err(ConstraintsError::Twice("arch".to_owned()))
     );
+}
+
+#[test]
+fn what_no_sandbox_meets_is_kept_with_the_reason_and_hooks_get_what_there_is() {
+    let asked = read("mem=8G instance-type=m5.large tags=ssd").unwrap();
+    assert_eq!((asked.mem, asked.asked_mem()), (Some(1 << 30), Some(8 << 30)));
+    let told = asked.without_effect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("mem=8192M (a hook has at most 1G"), "{told:?}");
+    assert!(told[1].starts_with("instance-type=m5.large (units run in sandboxes"), "{told:?}");
+    assert!(read("mem=512M tags=ssd zones=a cores=2 arch=amd64").unwrap().without_effect().is_empty());
+    // What an application shows is what it was asked, until its hooks are given less.
+    let shown = |limit: u64| {
+        let budgets = BudgetSettings([(BudgetKey::HookMemoryLimit, limit)].into());
+        Constraints::of(&asked.agents, &asked.kept, &budgets).to_string()
+    };
+    assert_eq!(shown(1 << 30), "mem=8192M tags=ssd instance-type=m5.large");
+    assert_eq!(shown(64 << 20), "mem=64M tags=ssd instance-type=m5.large");
+}
+
+#[test]
+fn what_an_older_client_sends_is_read() {
+    let older = serde_json::json!({"mem": 1 << 29, "agents": {"cores": 2}});
+    let read: Constraints = serde_json::from_value(older.clone()).unwrap();
+    assert_eq!(read.to_string(), "mem=512M cores=2");
+    assert_eq!(serde_json::to_value(read).unwrap(), older);
+}
+
+#[test]
+fn each_key_that_is_kept_is_stored_under_its_name() {
+    for key in KeptConstraint::ALL {
+        assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
+        assert_eq!(KeptConstraint::named(key.as_str()), Some(key));
+    }
 }

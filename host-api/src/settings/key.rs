@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ModelSettings, OptionValue, seconds};
+use super::{KeptKey, ModelConfig, ModelSettings, OptionValue, seconds};
 use crate::{
     budget::{BudgetKey, in_units},
     charm::OptionType,
+    duration::milliseconds,
     network::Subnet,
 };
 
@@ -41,6 +42,8 @@ pub enum SettingKey {
     UpdateStatusHookInterval,
     /// What a hook may use.
     Budget(BudgetKey),
+    /// A setting of Juju's models that is kept, and has no effect.
+    Kept(KeptKey),
 }
 
 /// A text that is no key.
@@ -60,7 +63,7 @@ pub struct SettingValueError {
 }
 
 impl SettingKey {
-    /// All of them, by name.
+    /// Those that every listing has, by name: all with an effect, and `logging-config`.
     pub fn all() -> Vec<Self> {
         let mut all = vec![
             Self::AutomaticallyRetryHooks,
@@ -72,6 +75,7 @@ impl SettingKey {
             Self::MaxStatusHistorySize,
             Self::StorageDefaultMaxSize,
             Self::UpdateStatusHookInterval,
+            Self::Kept(KeptKey::LoggingConfig),
         ];
         all.extend(BudgetKey::ALL.map(Self::Budget));
         all.sort_by_key(|key| key.as_str());
@@ -91,6 +95,15 @@ impl SettingKey {
             Self::StorageDefaultMaxSize => "storage-default-max-size",
             Self::UpdateStatusHookInterval => "update-status-hook-interval",
             Self::Budget(key) => key.as_str(),
+            Self::Kept(key) => key.as_str(),
+        }
+    }
+
+    /// What holds where nobody set it, as JSON shows it.
+    pub fn default_value(self) -> Value {
+        match self {
+            Self::Kept(key) => key.default_value(),
+            key => ModelSettings::from(ModelConfig::default()).show(key).unwrap_or_default(),
         }
     }
 
@@ -106,7 +119,8 @@ impl SettingKey {
             Self::MaxActionResultsSize | Self::MaxStatusHistorySize | Self::StorageDefaultMaxSize => {
                 "a size in M, G or T, such as 5G"
             }
-            Self::UpdateStatusHookInterval => "0 (off) or a duration from 1m to 60m",
+            Self::UpdateStatusHookInterval => "0 (off) or a duration, such as 10s, 5m or 1h30m",
+            Self::Kept(key) => return key.expected(),
             Self::Budget(key) => return key.expected(),
         };
         expected.to_owned()
@@ -135,6 +149,17 @@ impl ModelSettings {
                 Some(text) => self.budgets.set(key, text).is_ok(),
                 None => {
                     self.budgets.reset(key);
+                    true
+                }
+            },
+            SettingKey::Kept(key) => match text.map(|text| key.read(text)) {
+                Some(Some(text)) => {
+                    self.kept.insert(key, text);
+                    true
+                }
+                Some(None) => false,
+                None => {
+                    self.kept.remove(&key);
                     true
                 }
             },
@@ -167,6 +192,7 @@ impl ModelSettings {
             SettingKey::StorageDefaultMaxSize => size(self.storage_default_max_size),
             SettingKey::UpdateStatusHookInterval => time(self.update_status_hook_interval),
             SettingKey::Budget(key) => self.budgets.get(key).map(|value| key.show(value).into()),
+            SettingKey::Kept(key) => self.kept.get(&key).map(|text| key.show(text)),
         }
     }
 }
@@ -193,8 +219,14 @@ fn age(text: &str) -> Option<u32> {
     seconds(text).filter(|seconds| *seconds >= 3600)
 }
 
+/// Any duration, as in Juju, whose suites fast-forward with `10s`. Timers count whole seconds: a part of one is one.
 fn interval(text: &str) -> Option<u32> {
-    seconds(text).filter(|seconds| *seconds == 0 || (60..=3600).contains(seconds))
+    if text == "0" {
+        return Some(0);
+    }
+    let seconds = u32::try_from(u64::try_from(milliseconds(text)?).ok()?.div_ceil(1_000)).ok()?;
+    let is_zero = !text.contains(|digit| ('1'..='9').contains(&digit));
+    Some(if is_zero { 0 } else { seconds.max(1) })
 }
 
 /// Nothing, or subnets with commas between them.
@@ -230,7 +262,8 @@ impl FromStr for SettingKey {
     type Err = UnknownSetting;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let unknown = || UnknownSetting { key: text.chars().take(200).collect() };
-        Self::all().into_iter().find(|key| key.as_str() == text).ok_or_else(unknown)
+        let kept = KeptKey::ALL.into_iter().map(Self::Kept);
+        Self::all().into_iter().chain(kept).find(|key| key.as_str() == text).ok_or_else(unknown)
     }
 }
 
@@ -250,7 +283,7 @@ impl From<SettingKey> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{FirewallMode, ModelConfig};
+    use crate::settings::FirewallMode;
 
     fn check(key: &str, text: &str, expected: Result<&str, &str>) {
         let key: SettingKey = key.parse().unwrap();
@@ -281,6 +314,16 @@ mod tests {
             ("update-status-hook-interval", "0", "0"),
             ("update-status-hook-interval", "90s", "90s"),
             ("update-status-hook-interval", "1h", "1h"),
+            ("update-status-hook-interval", "10s", "10s"),
+            ("update-status-hook-interval", "1m30s", "90s"),
+            ("update-status-hook-interval", "48h", "48h"),
+            ("update-status-hook-interval", "0s", "0"),
+            ("update-status-hook-interval", "500ms", "1s"),
+            ("update-status-hook-interval", "0.1ms", "1s"),
+            ("logging-config", "<root>=INFO;unit=DEBUG", "<root>=INFO;unit=DEBUG"),
+            ("test-mode", "True", "true"),
+            ("num-provision-workers", "4", "4"),
+            ("image-stream", "daily", "daily"),
         ] {
             check(key, text, Ok(shown));
             check(key, shown, Ok(shown));
@@ -301,8 +344,19 @@ mod tests {
             ("max-action-results-age", "59m", "expected a duration of at least 1h, such as 336h"),
             ("max-status-history-size", "0M", "expected a size in M, G or T, such as 5G"),
             ("max-status-history-size", "9999999T", "expected a size in M, G or T, such as 5G"),
-            ("update-status-hook-interval", "61m", "expected 0 (off) or a duration from 1m to 60m"),
-            ("update-status-hook-interval", "99999999999h", "expected 0 (off) or a duration from 1m to 60m"),
+            ("update-status-hook-interval", "5", "expected 0 (off) or a duration, such as 10s, 5m or 1h30m"),
+            (
+                "update-status-hook-interval",
+                "-5s",
+                "expected 0 (off) or a duration, such as 10s, 5m or 1h30m",
+            ),
+            (
+                "update-status-hook-interval",
+                "99999999999h",
+                "expected 0 (off) or a duration, such as 10s, 5m or 1h30m",
+            ),
+            ("test-mode", "maybe", "expected true or false"),
+            ("num-provision-workers", "many", "expected a number"),
         ] {
             check(key, text, Err(&format!("{key} {error}, got {text:?}")));
         }
@@ -341,7 +395,12 @@ mod tests {
         let mut one_by_one = ModelSettings::default();
         for key in SettingKey::all() {
             assert_eq!(serde_json::to_value(key).unwrap(), key.as_str());
-            let text = match all.show(key).unwrap() {
+            // Of what has no effect a configuration says nothing.
+            let Some(shown) = all.show(key) else {
+                assert!(matches!(key, SettingKey::Kept(_)), "{key}");
+                continue;
+            };
+            let text = match shown {
                 Value::String(text) => text,
                 other => other.to_string(),
             };

@@ -1,10 +1,11 @@
 //! A model's configuration: what of it is set, and what the engine reads (`hook-model.md` 7.9).
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::KeptSettings;
 use crate::{
     budget::{BudgetKey, BudgetSettings},
     network::Subnet,
@@ -59,7 +60,7 @@ impl FromStr for FirewallMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ModelConfig {
-    /// Seconds between update-status hooks, before jitter; 0 is off, else 60 to 3,600.
+    /// Seconds between update-status hooks, before jitter; 0 is off.
     pub update_status_hook_interval: u32,
     /// Whether a failed hook is run again by itself.
     pub automatically_retry_hooks: bool,
@@ -105,7 +106,7 @@ impl Default for ModelConfig {
 /// It is stored as a part of a [`ModelConfig`]: a model that was stored as a whole one is a model that sets all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-#[expect(missing_docs, reason = "the fields of `ModelConfig`")]
+#[expect(missing_docs, reason = "the fields of `ModelConfig`, but for the last")]
 pub struct ModelSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_status_hook_interval: Option<u32>,
@@ -127,6 +128,9 @@ pub struct ModelSettings {
     pub storage_default_max_size: Option<u32>,
     #[serde(skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
+    /// What is kept and has no effect: it is part of no configuration.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: KeptSettings,
 }
 
 impl ModelSettings {
@@ -188,6 +192,7 @@ impl From<ModelConfig> for ModelSettings {
             max_status_history_size: Some(config.max_status_history_size),
             storage_default_max_size: Some(config.storage_default_max_size),
             budgets: BudgetSettings(BudgetKey::ALL.map(|key| (key, config.budgets.value(key))).into()),
+            kept: KeptSettings::default(),
         }
     }
 }

@@ -6,9 +6,10 @@ use periapt_tests::Installation;
 fn constraints_say_where_units_go_and_a_unit_that_found_no_place_says_why() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     for (constraint, expected) in [
-        ("cpu-power=4", "constraint \"cpu-power\" is not here, because a hook runs on one core"),
+        ("cpu-power=much", "bad \"cpu-power\" constraint: \"much\" is no number"),
+        ("spaces=dmz", "constraint \"spaces\" is not here, because endpoints are bound to spaces"),
         ("colour=red", "unknown constraint \"colour\"; known are cores, mem, tags and zones"),
-        ("mem=2T", "hook-memory-limit expected a size from 1M to 1G"),
+        ("mem=much", "\"much\" is no size"),
     ] {
         let error = periapt.refused(["set-model-constraints", constraint])?;
         assert!(error.contains(expected), "{error}");
@@ -38,5 +39,44 @@ fn constraints_say_where_units_go_and_a_unit_that_found_no_place_says_why() -> a
         let unit = &status["applications"]["mysql"]["units"]["mysql/1"]["juju-status"];
         unit["message"].as_str().is_some_and(|text| text.ends_with("meets the constraints zones=north"))
     })?;
+    Ok(())
+}
+
+#[test]
+fn constraints_that_no_sandbox_meets_are_taken_with_a_word_and_shown() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    periapt_tests::packed("mysql", periapt.path())?;
+    let asked = "mem=8G root-disk=20G virt-type=virtual-machine";
+    let done = periapt.run(["deploy", "mysql.charm", "--constraints", asked])?;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let told: Vec<_> = done.stderr.lines().filter(|line| line.contains("have no effect")).collect();
+    let [told] = told.as_slice() else { anyhow::bail!("not told in one line: {done:?}") };
+    for part in ["mem=8192M (a hook has at most 1G", "root-disk=20480M (files that last are storage"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let shown = "mem=8192M root-disk=20480M virt-type=virtual-machine\n";
+    assert_eq!(periapt.ok(["constraints", "mysql"])?, shown);
+    let listed = serde_json::json!({"mem": 8192, "root-disk": 20480, "virt-type": "virtual-machine"});
+    assert_eq!(periapt.json(["constraints", "mysql"])?, listed);
+    assert_eq!(periapt.json(["show-application", "mysql"])?["mysql"]["constraints"], listed);
+    assert_eq!(periapt.ok(["config", "mysql", "hook-memory-limit"])?, "1G\n");
+    let bundle = periapt.ok(["export-bundle"])?;
+    assert!(bundle.contains(shown.trim_end()), "{bundle}");
+
+    for verb in [&["set-constraints", "mysql"][..], &["set-model-constraints"]] {
+        let done = periapt.run(verb.iter().chain(&["instance-type=m5.large"]))?;
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stderr.contains("instance-type=m5.large (units run in sandboxes"), "{done:?}");
+    }
+    assert_eq!(periapt.ok(["model-constraints"])?, "instance-type=m5.large\n");
+    let met = periapt.run(["set-constraints", "mysql", "mem=512M", "cores=1"])?;
+    assert_eq!((met.code, met.stderr.as_str()), (Some(0), ""));
+
+    // What was deployed is deployed again as it was exported, and nothing differs.
+    std::fs::write(periapt.path().join("exported.yaml"), periapt.ok(["export-bundle"])?)?;
+    let again = periapt.run(["deploy", "./exported.yaml"])?;
+    assert!(again.stderr.contains("No changes to apply"), "{again:?}");
     Ok(())
 }

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::model;
 use crate::{
-    commands::{charm::Charm, resources::ResourceFile, status::Follow},
+    commands::{charm::Charm, constraints, resources::ResourceFile, status::Follow},
     context::{Context, Model},
     error::{Explain as _, Failure, Result, with_source},
     input,
@@ -108,6 +108,9 @@ pub(crate) async fn deploy(
     let mut executor = Executor { model, units: units.collect() };
     for step in steps {
         context.say(format_args!("- {step}"));
+        if let Step::Deploy { constraints, .. } | Step::Constrain { constraints, .. } = &step {
+            constraints::tell_of_kept(context, constraints);
+        }
         executor.run(step).await?;
     }
     context.say("Deploy of bundle completed.");

@@ -8,7 +8,7 @@ use periapt_host_api::{
     command::{Answer, Command},
 };
 
-use super::file::{ResourceFile, argument};
+use super::file::{ResourceFile, argument, takes_files};
 use crate::{
     context::{Context, ModelArg},
     error::{Explain as _, Failure, Result},
@@ -37,10 +37,14 @@ impl AttachResource {
         let model = context.model(&self.model)?;
         let (application, (name, path)) = (self.application, self.resource);
         let declared = model.client().resources(&model.selector, &application).await?;
+        let declared = declared.iter().find(|declared| declared.name == name);
+        if let Some(declared) = declared {
+            takes_files(&declared.meta, &name)?;
+        }
         let file = ResourceFile::read(&path).explain(|| format!("resource \"{name}\""))?;
         let upload = file.upload_of();
         // What the controller would refuse is told before the content is on its way.
-        if let Some(declared) = declared.iter().find(|declared| declared.name == name) {
+        if let Some(declared) = declared {
             declared.meta.admits(&name, upload.filename.as_deref()).map_err(Failure::new)?;
             file.upload(model.client()).await?;
         }

@@ -12,6 +12,7 @@ use futures_util::stream;
 use periapt_client::Client;
 use periapt_host_api::{
     CharmDigest, ResourceName,
+    charm::{CharmMeta, ResourceMeta},
     resource::{MAX_RESOURCE_BYTES, ResourceUpload},
 };
 use sha2::{Digest as _, Sha256};
@@ -121,11 +122,26 @@ pub(crate) fn argument(text: &str) -> std::result::Result<(ResourceName, PathBuf
     Ok((ResourceName::new(name).map_err(|error| error.to_string())?, path.into()))
 }
 
-/// The files of all resources that were given, each once.
-pub(crate) fn given(arguments: &[(ResourceName, PathBuf)]) -> Result<BTreeMap<ResourceName, ResourceFile>> {
+/// Refuses content for what is no file: an image's name must not be taken for a path.
+pub(crate) fn takes_files(declared: &ResourceMeta, name: &ResourceName) -> Result<()> {
+    declared.admits(name, None).map_err(|text| {
+        Failure::new(text).with_hint("leave it out: a charm is deployed without the images that it declares")
+    })
+}
+
+/// The files of all resources that were given, each once. What the controller would refuse is told before anything is
+/// on its way.
+pub(crate) fn given(
+    meta: &CharmMeta,
+    arguments: &[(ResourceName, PathBuf)],
+) -> Result<BTreeMap<ResourceName, ResourceFile>> {
     let mut files = BTreeMap::new();
     for (name, path) in arguments {
+        let declared = meta.resources.get(name);
+        let declared = declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
+        takes_files(declared, name)?;
         let file = ResourceFile::read(path).explain(|| format!("resource \"{name}\""))?;
+        declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
         if files.insert(name.clone(), file).is_some() {
             return Err(Failure::new(format!("resource \"{name}\" is given twice")));
         }

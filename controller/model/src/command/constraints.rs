@@ -22,6 +22,7 @@ pub(crate) fn set(
     check(constraints, application.subordinate)
         .map_err(|refusal| refusal.about(format!("application {name}")))?;
     application.constraints = constraints.agents.clone();
+    application.kept_constraints = constraints.kept.clone();
     set_memory(&mut application.budgets, constraints.mem);
     tx.put(application);
     Ok(Answer::Done)
@@ -31,6 +32,7 @@ pub(crate) fn set_model(tx: &mut Transaction<'_>, constraints: &Constraints) -> 
     let mut model = tx.state.model().clone();
     check(constraints, false)?;
     model.constraints = constraints.agents.clone();
+    model.kept_constraints = constraints.kept.clone();
     set_memory(&mut model.settings.budgets, constraints.mem);
     tx.put(model);
     Ok(Answer::Done)

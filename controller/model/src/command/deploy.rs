@@ -86,6 +86,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
         settings_version: 0,
         config: settings,
         constraints: deploy.constraints.agents.clone(),
+        kept_constraints: deploy.constraints.kept.clone(),
         storage: deploy.storage.clone(),
         resources,
         budgets,

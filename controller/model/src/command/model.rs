@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, ModelName, ModelUuid, Refusal,
     command::{Answer, Caller, Force},
-    constraints::AgentConstraints,
+    constraints::{AgentConstraints, KeptConstraints},
     network::Spaces,
     settings::ModelSettings,
     status::Life,
@@ -47,6 +47,7 @@ pub(crate) fn add(
         life: Life::Alive,
         settings: config::change_model(&ModelSettings::default(), settings, &[])?,
         constraints: AgentConstraints::default(),
+        kept_constraints: KeptConstraints::default(),
         storage_end: None,
         removed_usage: Usage::default(),
         spaces: Spaces::default(),

@@ -6,7 +6,7 @@ use periapt_host_api::{
     ApplicationName, LeaderTerm, ResourceName, Timestamp,
     budget::BudgetSettings,
     command::Exposure,
-    constraints::AgentConstraints,
+    constraints::{AgentConstraints, KeptConstraints},
     network::Bindings,
     record::CharmRef,
     relation::Settings,
@@ -50,6 +50,9 @@ pub struct Application {
     /// On which agents its new units are placed; for the rest the model's constraints say it.
     #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
     pub constraints: AgentConstraints,
+    /// Constraints that no sandbox can meet: shown, and of no effect.
+    #[serde(default, skip_serializing_if = "KeptConstraints::is_empty")]
+    pub kept_constraints: KeptConstraints,
     /// What storage its units get, where it is other than the charm declares.
     #[serde(default)]
     pub storage: StorageDirectives,

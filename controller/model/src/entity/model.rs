@@ -1,8 +1,14 @@
 //! Models.
 
 use periapt_host_api::{
-    ModelName, ModelUuid, Timestamp, UserName, constraints::AgentConstraints, network::Spaces,
-    settings::ModelSettings, ssh_key::SshKey, status::Life, storage::StorageEnd, usage::Usage,
+    ModelName, ModelUuid, Timestamp, UserName,
+    constraints::{AgentConstraints, KeptConstraints},
+    network::Spaces,
+    settings::ModelSettings,
+    ssh_key::SshKey,
+    status::Life,
+    storage::StorageEnd,
+    usage::Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +31,9 @@ pub struct Model {
     /// On which agents units are placed of applications that do not say it themselves.
     #[serde(default, skip_serializing_if = "AgentConstraints::is_empty")]
     pub constraints: AgentConstraints,
+    /// Constraints that no sandbox can meet: shown, and of no effect.
+    #[serde(default, skip_serializing_if = "KeptConstraints::is_empty")]
+    pub kept_constraints: KeptConstraints,
     /// What becomes of its storage when it is destroyed.
     #[serde(default)]
     pub storage_end: Option<StorageEnd>,

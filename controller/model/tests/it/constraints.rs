@@ -87,6 +87,28 @@ fn mem_is_the_bound_of_hooks_under_jujus_name() {
 }
 
 #[test]
+fn constraints_that_no_sandbox_meets_are_kept_and_place_nothing() {
+    let mut world = world();
+    let charm = world.upload(DB);
+    let Command::Deploy(deploy) = deploy_command(charm, "db", 1) else { panic!("a deploy is one") };
+    let constraints = asked("mem=8G root-disk=20G virt-type=virtual-machine");
+    world.run(Command::Deploy(Deploy { constraints: constraints.clone(), ..deploy })).unwrap();
+    world.settle();
+    assert!(world.unit("db/0").machine.is_some(), "they keep no unit from its place");
+    let shown = |world: &World| {
+        let application = world.application("db");
+        Constraints::of(&application.constraints, &application.kept_constraints, &application.budgets)
+    };
+    assert_eq!(shown(&world), constraints);
+    assert_eq!(world.application("db").budgets.get(BudgetKey::HookMemoryLimit), Some(1 << 30));
+    constrain(&mut world, "instance-type=m5.large").unwrap();
+    assert_eq!(shown(&world).to_string(), "instance-type=m5.large", "all others are asked no more");
+    world.run(Command::SetModelConstraints { constraints: constraints.clone() }).unwrap();
+    let model = world.state().model();
+    assert_eq!(model.kept_constraints, constraints.kept);
+}
+
+#[test]
 fn constraints_that_cannot_be_are_refused() {
     let mut world = world();
     world.deploy_db("db", 0);

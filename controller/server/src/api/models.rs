@@ -191,7 +191,7 @@ pub(crate) async fn constraints(
 ) -> Answer<Json<Constraints>> {
     let (_, state) = readable(&engine, &who, &model)?;
     let model = state.model();
-    Ok(Json(Constraints::of(&model.constraints, &model.settings.budgets)))
+    Ok(Json(Constraints::of(&model.constraints, &model.kept_constraints, &model.settings.budgets)))
 }
 
 pub(crate) async fn usage(

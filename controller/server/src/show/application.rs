@@ -39,7 +39,11 @@ pub(crate) fn application(
         exposed: application.exposed,
         trust: application.trust,
         update_status_hook_interval: application.update_status_interval,
-        constraints: Constraints::of(&application.constraints, &application.budgets),
+        constraints: Constraints::of(
+            &application.constraints,
+            &application.kept_constraints,
+            &application.budgets,
+        ),
         storage: application.storage.clone(),
         bindings: application.bindings.clone(),
         exposures: application.exposures.clone(),

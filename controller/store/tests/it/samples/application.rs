@@ -20,6 +20,7 @@ pub(crate) fn applications() -> Named<Application> {
     let resources = resources.map(|(name, attached)| (parse(name), attached)).into();
     let with_resources = Application { resources, ..just_deployed() };
     let configured = Application { settings_version: 6, ..just_deployed() };
+    let asking = Application { kept_constraints: infrastructure::kept_constraints(), ..just_deployed() };
     let constrained = Application { constraints: infrastructure::constraints(), ..just_deployed() };
     vec![
         ("full", full()),
@@ -28,6 +29,7 @@ pub(crate) fn applications() -> Named<Application> {
         ("with-resources", with_resources),
         ("configured-often", configured),
         ("with-constraints", constrained),
+        ("with-kept-constraints", asking),
     ]
 }
 
@@ -40,6 +42,7 @@ fn full() -> Application {
         subordinate: false,
         config: charm::values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         constraints: Default::default(),
+        kept_constraints: Default::default(),
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".into(),
@@ -91,6 +94,7 @@ fn just_deployed() -> Application {
         subordinate: true,
         config: [].into(),
         constraints: Default::default(),
+        kept_constraints: Default::default(),
         budgets: Default::default(),
         removed_usage: Default::default(),
         config_hash: String::new(),

@@ -6,8 +6,8 @@ use periapt_host_api::{
     agent::Register,
     budget::{BudgetKey, BudgetSettings},
     cloud::Kept,
-    constraints::{AgentConstraints, Tags},
-    settings::{FirewallMode, ModelConfig, ModelSettings},
+    constraints::{AgentConstraints, KeptConstraint, KeptConstraints, Tags},
+    settings::{FirewallMode, KeptKey, KeptSettings, ModelConfig, ModelSettings},
     status::Life,
     storage::StorageEnd,
     usage::Usage,
@@ -83,6 +83,7 @@ pub(crate) fn models() -> Named<Model> {
         life,
         settings: before_inheritance(),
         constraints: AgentConstraints::default(),
+        kept_constraints: KeptConstraints::default(),
         storage_end: Some(StorageEnd::Release),
         removed_usage: Usage::default(),
         spaces: Spaces([(parse("internal"), [parse("10.0.0.0/24"), parse("fd00::/64")].into())].into()),
@@ -97,6 +98,8 @@ pub(crate) fn models() -> Named<Model> {
         ("with-budgets-and-usage", Model { settings: with_budgets, removed_usage: usage(), ..alive() }),
         ("with-ssh-keys", Model { ssh_keys: vec![parse("ssh-ed25519 AAAAC3Nz jane@host")], ..alive() }),
         ("with-constraints", Model { constraints: constraints(), ..alive() }),
+        ("with-kept-constraints", Model { kept_constraints: kept_constraints(), ..alive() }),
+        ("with-kept-settings", Model { settings: kept_settings(), ..alive() }),
         ("with-settings", Model { settings: settings(), ..alive() }),
         ("with-nothing-set", Model { settings: ModelSettings::default(), ..alive() }),
     ]);
@@ -106,6 +109,26 @@ pub(crate) fn models() -> Named<Model> {
 pub(crate) fn constraints() -> AgentConstraints {
     let tags = Tags { with: [parse("ssd")].into(), without: [parse("slow")].into() };
     AgentConstraints { cores: Some(4), tags: Some(tags), zones: Some(["zone-1".to_owned()].into()) }
+}
+
+/// Each key.
+pub(crate) fn kept_constraints() -> KeptConstraints {
+    let others = KeptConstraint::ALL.map(|key| {
+        let value = match key {
+            KeptConstraint::AllocatePublicIp => "true",
+            KeptConstraint::CpuPower => "100",
+            KeptConstraint::RootDisk => "20480M",
+            _ => "some-name",
+        };
+        (key, value.to_owned())
+    });
+    KeptConstraints { mem: Some(8 << 30), others: others.into() }
+}
+
+/// Each key that has no effect.
+fn kept_settings() -> ModelSettings {
+    let kept = KeptKey::ALL.map(|key| (key, key.as_str().to_owned()));
+    ModelSettings { kept: kept.into(), ..ModelSettings::default() }
 }
 
 /// As a model was stored whose whole configuration was.
@@ -121,6 +144,7 @@ fn before_inheritance() -> ModelSettings {
         max_status_history_size: Some(1024),
         storage_default_max_size: Some(512),
         budgets: BudgetSettings::default(),
+        kept: KeptSettings::default(),
     }
 }
 
