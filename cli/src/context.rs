@@ -16,6 +16,7 @@ use crate::{
     data::{ClientData, ControllerEntry, ControllerName, DataDir},
     error::{Failure, Result},
     output::{ColorChoice, note},
+    program::spelled,
 };
 
 pub(crate) use environment::Environment;
@@ -97,7 +98,7 @@ impl Context {
     /// Tells a person what happened, unless they want to hear nothing.
     pub(crate) fn say(&self, text: impl fmt::Display) {
         if !self.quiet {
-            note(text);
+            note(spelled(&text.to_string()));
         }
     }
 

@@ -5,6 +5,8 @@ use std::{fmt, io};
 use periapt_client::ClientError;
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
+use crate::{misuse, program::spelled};
+
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -25,6 +27,8 @@ pub(crate) enum Failure {
         /// The signal's number.
         signal: u8,
     },
+    /// The command line makes no sense, though each of its options does.
+    Misused(String),
     /// Whoever read the output has gone (`periapt status | head`): nobody is left to be told.
     OutputClosed,
 }
@@ -33,6 +37,11 @@ impl Failure {
     /// A failure that needs no hint.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Failed { message: message.into(), hint: None }
+    }
+
+    /// Options that do not go together.
+    pub(crate) fn misused(message: impl Into<String>) -> Self {
+        Self::Misused(message.into())
     }
 
     /// The controller answered a command as another one.
@@ -53,6 +62,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { .. } => 1,
+            Self::Misused(_) => misuse::CODE,
             // As a shell tells it of a process that the signal itself has ended.
             Self::Interrupted { signal, .. } => signal.saturating_add(128),
             Self::OutputClosed => 0,
@@ -76,9 +86,11 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { message, hint: None } => f.write_str(message),
-            Self::Failed { message, hint: Some(hint) } => write!(f, "{message}\nhint: {hint}"),
-            Self::Interrupted { message, .. } => f.write_str(message),
+            Self::Failed { message, hint: None } | Self::Misused(message) => f.write_str(&spelled(message)),
+            Self::Failed { message, hint: Some(hint) } => {
+                write!(f, "{}\nhint: {}", spelled(message), spelled(hint))
+            }
+            Self::Interrupted { message, .. } => f.write_str(&spelled(message)),
             Self::OutputClosed => f.write_str("the output was closed"),
         }
     }
@@ -100,7 +112,7 @@ impl From<ClientError> for Failure {
         let message = match &error {
             ClientError::Refused(refusal) => match &refusal.subject {
                 // The subject is said once, whether or not the message names it.
-                Some(subject) if !refusal.message.contains(subject.as_str()) => {
+                Some(subject) if !names(&refusal.message, subject) => {
                     format!("{subject}: {}", refusal.message)
                 }
                 _ => refusal.message.clone(),
@@ -115,6 +127,11 @@ impl From<periapt_host_api::Refusal> for Failure {
     fn from(refusal: periapt_host_api::Refusal) -> Self {
         ClientError::Refused(refusal).into()
     }
+}
+
+/// Whether a message names a subject, such as `unit mysql/0`: as it is, or with the name in quotes.
+fn names(message: &str, subject: &str) -> bool {
+    message.replace('"', "").contains(&subject.replace('"', ""))
 }
 
 /// What helps for a whole kind of refusal; the message itself says the rest.
@@ -184,6 +201,8 @@ mod tests {
         assert_eq!(Failure::from(refusal).to_string(), "unit mysql/7: no such unit");
         let refusal = Refusal::not_found("unit mysql/7 does not exist").about("unit mysql/7");
         assert_eq!(Failure::from(refusal).to_string(), "unit mysql/7 does not exist");
+        let refusal = Refusal::not_found("application \"shop\" not found").about("application shop");
+        assert_eq!(Failure::from(refusal).to_string(), "application \"shop\" not found");
     }
 
     #[test]

@@ -9,9 +9,9 @@
 
 use std::{any::TypeId, ffi::OsStr, path::PathBuf};
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, builder::StyledStr};
 
-use crate::{args::Cli, output::escaped};
+use crate::{args::Cli, output::escaped, program};
 
 /// What flags are in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +44,30 @@ pub(crate) fn read<T: AsRef<OsStr>>(words: &[T]) -> Result<Cli, clap::Error> {
 }
 
 fn command(flags: Flags) -> Command {
-    with_rules(Cli::command().args_override_self(true), flags)
+    let command = with_rules(Cli::command().args_override_self(true), flags);
+    match program::name() {
+        program::OWN => command,
+        name => with_name(command.bin_name(name)),
+    }
 }
 
 fn with_rules(command: Command, flags: Flags) -> Command {
     command.mut_args(|argument| with_rule(argument, flags)).mut_subcommands(|below| with_rules(below, flags))
+}
+
+/// The same, with help in which commands begin with the name by which the program was called.
+fn with_name(mut command: Command) -> Command {
+    let spelled = |text: &StyledStr| program::spelled(&text.to_string()).into_owned();
+    if let Some(text) = command.get_about().map(spelled) {
+        command = command.about(text);
+    }
+    if let Some(text) = command.get_long_about().map(spelled) {
+        command = command.long_about(text);
+    }
+    if let Some(text) = command.get_after_help().map(spelled) {
+        command = command.after_help(text);
+    }
+    command.mut_subcommands(with_name)
 }
 
 fn with_rule(argument: Arg, flags: Flags) -> Arg {

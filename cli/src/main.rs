@@ -12,9 +12,11 @@ mod help;
 mod input;
 mod local;
 mod logging;
+mod misuse;
 mod not_here;
 mod output;
 mod process;
+mod program;
 mod prompt;
 mod service;
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
         return code.into();
     }
+    program::called_by(std::env::args_os().next().as_deref());
     match complete::answered() {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => {}
@@ -44,8 +47,10 @@ fn main() -> ExitCode {
         Err(error) => {
             let arguments: Vec<String> =
                 words.iter().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-            let Some(failure) = not_here::answer(&error, &arguments) else { return misused(&error) };
-            return failed(&failure);
+            return match not_here::answer(&error, &arguments) {
+                Some(failure) => failed(&failure),
+                None => misuse::answer(&error).unwrap_or_else(|failure| failed(&failure)),
+            };
         }
     };
     logging::start(&cli);
@@ -65,19 +70,10 @@ fn main() -> ExitCode {
 }
 
 fn failed(failure: &Failure) -> ExitCode {
-    match failure {
-        Failure::OutputClosed => return ExitCode::SUCCESS,
-        Failure::Failed { .. } | Failure::Interrupted { .. } => note(format_args!("ERROR {failure}")),
+    if !matches!(failure, Failure::OutputClosed) {
+        note(format_args!("ERROR {failure}"));
     }
     failure.exit_code().into()
-}
-
-/// A command line that asks for help, or makes no sense.
-fn misused(error: &clap::Error) -> ExitCode {
-    match output::usage(error) {
-        Ok(()) => u8::try_from(error.exit_code()).unwrap_or(2).into(),
-        Err(failure) => failed(&failure),
-    }
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -169,7 +169,7 @@ def test_what_is_deployed_wrongly_is_refused(juju: Juju, charm, tmp_path):
         (charm('mysql'), {'app': 'two', 'constraints': {'arch': 'z80'}}, 'z80'),
         (charm('mysql'), {'app': 'two', 'to': '42'}, '42'),
         (charm('mysql'), {'app': 'two', 'attach_storage': 'data/7'}, 'data/7'),
-        (charm('mysql'), {'app': 'two', 'resources': {'image': './x'}}, 'x'),
+        (charm('mysql'), {'app': 'two', 'resources': {'image': './x'}}, 'image'),
     ]:
         with pytest.raises(jubilant.CLIError) as error:
             juju.deploy(name, **arguments)

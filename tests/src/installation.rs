@@ -95,13 +95,20 @@ impl Installation {
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Done> {
-        let Output { status, stdout, stderr } =
-            self.command(arguments).output().context("running periapt")?;
-        Ok(Done {
-            code: status.code(),
-            stdout: String::from_utf8(stdout).context("standard output")?,
-            stderr: String::from_utf8(stderr).context("standard error")?,
-        })
+        done(self.command(arguments).output().context("running periapt")?)
+    }
+
+    /// Runs a command to its end by a link to the binary, which is made if it is not there.
+    pub fn run_as(
+        &self,
+        name: &str,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> anyhow::Result<Done> {
+        let link = self.path().join(name);
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(&self.binary, &link).context("making a link")?;
+        }
+        done(self.program(&link).args(arguments).output().with_context(|| format!("running {name}"))?)
     }
 
     /// Runs a command that must succeed; answers its output.
@@ -236,6 +243,15 @@ impl Drop for Installation {
 /// A word as a shell reads it.
 fn quoted(word: &OsStr) -> String {
     format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"))
+}
+
+fn done(output: Output) -> anyhow::Result<Done> {
+    let Output { status, stdout, stderr } = output;
+    Ok(Done {
+        code: status.code(),
+        stdout: String::from_utf8(stdout).context("standard output")?,
+        stderr: String::from_utf8(stderr).context("standard error")?,
+    })
 }
 
 /// A process that is killed when it is dropped.

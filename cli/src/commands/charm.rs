@@ -1,7 +1,7 @@
 //! A charm on its way from this machine to a controller.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -31,10 +31,7 @@ pub(crate) struct Charm {
 impl Charm {
     /// Reads an archive; or a charm's directory, packed here if it holds its component, else the one archive in it.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path).map_err(|error| {
-            Failure::new(format!("{}: {error}", path.display()))
-                .with_hint("name a charm's directory or a .charm file on this machine, such as ./mysql")
-        })?;
+        let metadata = fs::metadata(path).map_err(|error| nothing_at(path, &error))?;
         if !metadata.is_dir() {
             return Self::read_archive(path, metadata.len());
         }
@@ -81,6 +78,21 @@ impl Charm {
         let uploaded = client.upload_charm_stream(&digest, pieces).await;
         progress.finish();
         Ok(uploaded?.digest)
+    }
+}
+
+/// There is no charm. A bare name is one that a store would know.
+fn nothing_at(path: &Path, error: &io::Error) -> Failure {
+    let text = path.display().to_string();
+    let name = text.strip_prefix("ch:").unwrap_or(&text);
+    let is_name = !name.contains(['/', '.']) && error.kind() == io::ErrorKind::NotFound;
+    match is_name {
+        true => Failure::new(format!(
+            "no charm or bundle lies at {text:?}: charms come from paths, and from no store that knows them by name"
+        ))
+        .with_hint(format!("`periapt pack` makes a charm; name its file or its directory, such as ./{name}.charm")),
+        false => Failure::new(format!("{text}: {error}"))
+            .with_hint("name a charm's directory or a .charm file on this machine, such as ./mysql"),
     }
 }
 
@@ -135,5 +147,14 @@ mod tests {
     fn a_path_that_leads_nowhere_is_told() {
         let text = refused(Path::new("/nonexistent/mysql"));
         assert!(text.starts_with("/nonexistent/mysql: "), "{text}");
+    }
+
+    #[test]
+    fn a_name_that_a_store_would_know_is_told_where_charms_come_from() {
+        for name in ["no-such-postgresql", "ch:no-such-postgresql"] {
+            let text = refused(Path::new(name));
+            assert!(text.contains("charms come from paths"), "{text}");
+            assert!(text.contains("such as ./no-such-postgresql.charm"), "{text}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     error::{Explain as _, Result},
     output::{Sink, Text},
+    program::{OWN, name},
 };
 
 /// Print what makes a shell complete commands, options, and the names of what there is
@@ -43,7 +44,7 @@ impl Completion {
         let program = std::env::current_exe().explain(|| "this program's own path".to_owned())?;
         let mut text = Vec::new();
         shell
-            .write_registration(VARIABLE, "periapt", "periapt", &program.to_string_lossy(), &mut text)
+            .write_registration(VARIABLE, OWN, name(), &program.to_string_lossy(), &mut text)
             .explain(|| "cannot write the script".to_owned())?;
         Sink::new(None, context.color)?.write(Text::value(String::from_utf8_lossy(&text)))
     }

@@ -7,7 +7,10 @@ use periapt_client::Client;
 use periapt_host_api::command::{ControllerCommand, Force, ModelSummary};
 use tokio::time::Instant;
 
-use super::removal::StorageEndArgs;
+use super::{
+    model::GIVES_UP_AFTER,
+    removal::{StorageEndArgs, wait_of},
+};
 use crate::{
     context::{Context, Controller},
     data::{ClientData, ControllerName},
@@ -35,9 +38,9 @@ pub(crate) struct DestroyController {
     /// With --force: do not wait at all
     #[arg(long, requires = "force")]
     no_wait: bool,
-    /// How long its models may take to end
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
-    model_timeout: Duration,
+    /// With --force: how long each step of their end may take
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "no_wait")]
+    model_timeout: Option<Duration>,
     #[command(flatten)]
     storage: StorageEndArgs,
     #[command(flatten)]
@@ -58,6 +61,11 @@ pub(crate) struct KillController {
 
 impl DestroyController {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        if self.model_timeout.is_some() && !self.force {
+            return Err(Failure::misused(
+                "--model-timeout can only be used with --force: without it no step is cut short",
+            ));
+        }
         let controller = context.controller(Some(&self.name))?;
         self.prompt.confirm(&format!(
             "This command will destroy the controller \"{}\" and all its data.",
@@ -89,7 +97,11 @@ impl DestroyController {
                 .with_hint("--destroy-all-models destroys them, too"));
         }
         context.say(format_args!("Destroying models: {names}"));
-        let force = self.force.then(|| if self.no_wait { Force { max_wait: 0 } } else { Force::default() });
+        let force = self.force.then(|| match self.model_timeout {
+            Some(wait) => wait_of(wait),
+            None if self.no_wait => Force { max_wait: 0 },
+            None => Force::default(),
+        });
         let storage = self.storage.end();
         let destroy =
             |model: &ModelSummary| ControllerCommand::DestroyModel { model: model.uuid, force, storage };
@@ -97,7 +109,8 @@ impl DestroyController {
         for result in client.controller_commands(commands).await?.results {
             Result::from(result)?;
         }
-        super::model::gone(client, None, Instant::now() + self.model_timeout).await
+        let patience = GIVES_UP_AFTER + Duration::from_secs(force.map_or(0, |force| force.max_wait.into()));
+        super::model::gone(client, None, Instant::now() + patience).await
     }
 }
 

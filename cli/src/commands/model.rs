@@ -27,6 +27,9 @@ use crate::{
     prompt::PromptArg,
 };
 
+/// How long a command waits for models to be gone, beside what was said of each step.
+pub(crate) const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
+
 /// Make a model, and make it the current one
 #[derive(Debug, Args)]
 #[command(
@@ -74,7 +77,8 @@ pub(crate) struct Models {
 
 /// Destroy a model with all that is in it
 ///
-/// Units run their stop and remove hooks. The command returns when the model is gone.
+/// Units run their stop and remove hooks. The command returns when the model is gone, and gives up waiting after ten
+/// minutes; the model goes on winding up.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
 pub(crate) struct DestroyModel {
@@ -83,9 +87,9 @@ pub(crate) struct DestroyModel {
     model: ModelRef,
     #[command(flatten)]
     force: ForceArgs,
-    /// How long to wait until the model is gone
-    #[arg(short, long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
-    timeout: Duration,
+    /// With --force: how long each step may take, as --max-wait says it
+    #[arg(short, long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["max_wait", "no_wait"])]
+    timeout: Option<Duration>,
     #[command(flatten)]
     storage: StorageEndArgs,
     #[command(flatten)]
@@ -155,6 +159,9 @@ impl Models {
 
 impl DestroyModel {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let force = self.force.within(self.timeout).ok_or_else(|| {
+            Failure::misused("--timeout can only be used with --force: without it no step is cut short")
+        })?;
         let named = ModelArg { model: Some(self.model) };
         let model = context.model(&named)?;
         let client = model.client();
@@ -165,7 +172,6 @@ impl DestroyModel {
              machine(s).",
             summary.applications, summary.units, summary.machines
         ))?;
-        let force = self.force.force();
         client
             .controller_command(ControllerCommand::DestroyModel {
                 model: uuid,
@@ -177,7 +183,8 @@ impl DestroyModel {
         if model.controller.entry.current_model.as_ref() == Some(name) {
             model.controller.select(&context.data, None)?;
         }
-        gone(client, Some(uuid), Instant::now() + self.timeout).await?;
+        let patience = GIVES_UP_AFTER + Duration::from_secs(force.map_or(0, |force| force.max_wait.into()));
+        gone(client, Some(uuid), Instant::now() + patience).await?;
         context.say(format_args!("Model \"{name}\" is destroyed"));
         Ok(())
     }

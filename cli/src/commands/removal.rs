@@ -25,14 +25,28 @@ pub(crate) struct ForceArgs {
 }
 
 impl ForceArgs {
+    /// The same with a time for each step that another option says; none, if that is said without force.
+    pub(crate) fn within(&self, step: Option<Duration>) -> Option<Option<Force>> {
+        match (step, self.force) {
+            (None, _) => Some(self.force()),
+            (Some(_), false) => None,
+            (Some(wait), true) => Some(Some(wait_of(wait))),
+        }
+    }
+
     /// As the controller is told.
     pub(crate) fn force(&self) -> Option<Force> {
         self.force.then(|| match self.max_wait {
             _ if self.no_wait => Force { max_wait: 0 },
-            Some(wait) => Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) },
+            Some(wait) => wait_of(wait),
             None => Force::default(),
         })
     }
+}
+
+/// Force after a time.
+pub(crate) fn wait_of(wait: Duration) -> Force {
+    Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) }
 }
 
 /// Whether to remove anything.

@@ -39,7 +39,8 @@ fn begins_with(
 fn run(directory: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     let cache = tempfile::tempdir()?;
     let mut command = Command::new(program);
-    let output = command.args(arguments).current_dir(directory).env("npm_config_cache", cache.path()).output()?;
+    let output =
+        command.args(arguments).current_dir(directory).env("npm_config_cache", cache.path()).output()?;
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{program} {arguments:?}: {said}");

@@ -33,6 +33,7 @@ mod storage;
 mod terminals;
 mod trying;
 mod watching;
+mod words;
 
 use anyhow::Context as _;
 use serde_json::Value;

@@ -17,9 +17,40 @@ fn a_command_line_that_makes_no_sense_ends_with_code_2() -> anyhow::Result<()> {
     ] {
         let done = periapt.run(&arguments)?;
         assert_eq!(done.code, Some(2), "{arguments:?}: {done:?}");
-        assert!(done.stderr.starts_with("error: "), "{arguments:?}: {done:?}");
+        assert!(done.stderr.starts_with("ERROR "), "{arguments:?}: {done:?}");
         assert_eq!(done.stdout, "", "{arguments:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn options_that_juju_does_not_take_together_are_refused() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    for (arguments, expected) in [
+        (
+            vec!["destroy-model", "test", "--no-prompt", "--timeout", "60s"],
+            "ERROR --timeout can only be used with --force",
+        ),
+        (
+            vec!["destroy-controller", "local", "--destroy-all-models", "--model-timeout=60s"],
+            "ERROR --model-timeout can only be used with --force",
+        ),
+        (
+            vec!["show-secret", "pw", "--reveal", "--revisions"],
+            "ERROR specify either --revisions or --reveal but not both",
+        ),
+        (
+            vec!["show-secret", "pw", "--revision", "1", "--revisions"],
+            "ERROR specify either --revisions or --revision but not both",
+        ),
+    ] {
+        let done = periapt.run(&arguments)?;
+        assert_eq!(done.code, Some(2), "{arguments:?}: {done:?}");
+        assert!(done.stderr.starts_with(expected), "{arguments:?}: {done:?}");
+    }
+    // A flag that is said to be off is not there.
+    let done = periapt.run(["show-secret", "pw", "--reveal=false", "--revisions"])?;
+    assert!(done.stderr.contains("there is no controller yet"), "{done:?}");
     Ok(())
 }
 

@@ -44,8 +44,13 @@ const FIELDS: &[(&str, &str, &str)] = &[
         "/test",
         "name:text short-name:text model-uuid:text model-type:text controller-uuid:text controller-name:text \
          is-controller:truth owner:text cloud:text region:text type:text life:text status:map users:map \
-         machines:map agent-version:text",
+         machines:map secret-backends:map agent-version:text supported-features:list periapt-version:text",
     ),
+    ("show-model", "/test/secret-backends/internal", "num-secrets:number status:text"),
+    ("show-model", "/test/supported-features/0", "name:text description:text version:text"),
+    ("version --all", "", "version:text periapt-version:text engine:text"),
+    ("model-config", "/logging-config", "Value=value:text Source=source:text"),
+    ("status", "/controller", "timestamp:text periapt-version:text engine:text"),
     ("show-model", "/test/users/admin", "display-name:text access:text last-connection:text"),
     ("operations", "/1", "summary:text status:text action:map timing:map tasks:map"),
     ("show-operation 1", "/timing", "enqueued:text started:text completed:text"),
@@ -141,9 +146,14 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ),
     ("secrets", "/SECRET", "revision:number owner:text name:text created:text updated:text"),
     (
-        "show-secret pw --reveal --revisions",
+        "show-secret pw --reveal",
         "/SECRET",
-        "revision:number owner:text name:text created:text updated:text content:map checksum:text revisions:list",
+        "revision:number owner:text name:text created:text updated:text content:map checksum:text",
+    ),
+    (
+        "show-secret pw --revisions",
+        "/SECRET",
+        "revision:number owner:text name:text created:text updated:text revisions:list",
     ),
     (
         "show-secret pw --revisions",

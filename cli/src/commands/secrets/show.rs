@@ -43,9 +43,9 @@ pub(crate) struct ShowSecret {
     #[arg(long)]
     reveal: bool,
     /// Show the content of this revision
-    #[arg(short, long, conflicts_with = "revisions")]
+    #[arg(short, long)]
     revision: Option<SecretRevision>,
-    /// List all its revisions
+    /// List all its revisions, without content
     #[arg(long)]
     revisions: bool,
     /// Output format
@@ -60,6 +60,12 @@ pub(crate) struct ShowSecret {
 
 impl ShowSecret {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        for (given, option) in [(self.reveal, "--reveal"), (self.revision.is_some(), "--revision")] {
+            if self.revisions && given {
+                let text = format!("specify either --revisions or {option} but not both");
+                return Err(Failure::misused(text));
+            }
+        }
         let model = context.model(&self.model)?;
         let query = SecretQuery { reveal: self.reveal, revision: self.revision };
         let found = model.client().secret(&model.selector, &self.secret, &query).await?;

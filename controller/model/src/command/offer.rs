@@ -35,7 +35,7 @@ pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &Wanted<'_>) -> Result<Ans
     let name = wanted.name.unwrap_or(wanted.application);
     let cannot = |code, reason: String| {
         Refusal::new(code, format!("cannot offer application {:?}: {reason}", wanted.application.as_str()))
-            .about(format!("offer {name}"))
+            .about(format!("application {}", wanted.application))
     };
     if application.life != Life::Alive {
         return Err(cannot(ErrorCode::NotAlive, "application is not alive".to_owned()));
@@ -49,7 +49,8 @@ pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &Wanted<'_>) -> Result<Ans
         let found = all.iter().find(|(end, _)| end.name == *endpoint);
         let Some((end, scope)) = found else {
             let names: Vec<&str> = meta.endpoints.keys().map(EndpointName::as_str).collect();
-            let text = format!("it has no endpoint {:?}; it has {}", endpoint.as_str(), names.join(", "));
+            let text =
+                format!("it has no endpoint {:?}; its endpoints are {}", endpoint.as_str(), names.join(", "));
             return Err(cannot(ErrorCode::NotFound, text));
         };
         if end.role == Role::Peer || *scope != Scope::Global {

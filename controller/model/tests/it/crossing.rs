@@ -74,7 +74,12 @@ fn what_cannot_be_offered_is_refused_by_name() {
     world.deploy_app("app", 0);
     world.deploy_logging("logging");
     for (application, endpoints, code, text) in [
-        ("app", &["nothing"][..], ErrorCode::NotFound, "it has no endpoint \"nothing\"; it has db"),
+        (
+            "app",
+            &["nothing"][..],
+            ErrorCode::NotFound,
+            "it has no endpoint \"nothing\"; its endpoints are db",
+        ),
         ("app", &["ring"], ErrorCode::BadRequest, "endpoint ring is only for units of this model"),
         ("logging", &["sink"], ErrorCode::BadRequest, "endpoint sink is only for units of this model"),
         ("app", &[], ErrorCode::BadRequest, "name at least one endpoint"),

@@ -1,0 +1,53 @@
+//! What is said to a command line that makes no sense.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+use crate::{
+    error::Result,
+    output::{note, usage},
+};
+
+/// The exit code: Juju's, and the parser's own.
+pub(crate) const CODE: u8 = 2;
+
+/// Answers a command line that was not read: with help or a version if one was wanted, else with an error as all others
+/// are, `ERROR` first.
+///
+/// # Errors
+/// Help that cannot be written.
+pub(crate) fn answer(error: &clap::Error) -> Result<ExitCode> {
+    let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if is_help {
+        usage(error)?;
+        return Ok(u8::try_from(error.exit_code()).unwrap_or(CODE).into());
+    }
+    note(text(error));
+    Ok(CODE.into())
+}
+
+fn text(error: &clap::Error) -> String {
+    let rendered = error.render().to_string();
+    let said = rendered.strip_prefix("error: ").unwrap_or(&rendered).trim_end();
+    format!("ERROR {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar;
+
+    #[test]
+    fn what_the_parser_refuses_is_an_error_as_all_others_are() {
+        for (line, expected) in [
+            (&["no-such-command"][..], "ERROR unrecognized subcommand 'no-such-command'"),
+            (&["deploy"], "ERROR the following required arguments were not provided"),
+            (&["status", "--no-such-option"], "ERROR unexpected argument '--no-such-option' found"),
+            (&["add-unit", "a", "-n", "0"], "ERROR invalid value '0' for '--num-units <COUNT>'"),
+        ] {
+            let error = grammar::read(&[&["periapt"], line].concat()).map(drop).unwrap_err();
+            assert!(text(&error).starts_with(expected), "{}", text(&error));
+        }
+    }
+}
