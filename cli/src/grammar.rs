@@ -67,7 +67,12 @@ fn with_name(mut command: Command) -> Command {
     if let Some(text) = command.get_after_help().map(spelled) {
         command = command.after_help(text);
     }
-    command.mut_subcommands(with_name)
+    let named = |argument: Arg| {
+        let (short, long) = (argument.get_help().map(spelled), argument.get_long_help().map(spelled));
+        let argument = short.into_iter().fold(argument, Arg::help);
+        long.into_iter().fold(argument, Arg::long_help)
+    };
+    command.mut_args(named).mut_subcommands(with_name)
 }
 
 fn with_rule(argument: Arg, flags: Flags) -> Arg {

@@ -92,13 +92,6 @@ impl Bootstrap {
             let key: SettingKey = key.parse().map_err(with_source)?;
             checked.set(key, Some(text)).map_err(with_source)?;
         }
-        settings::tell_of_kept(context, defaults.keys());
-        for key in config.keys() {
-            context.say(format_args!(
-                "--config {key} has no effect: a controller has no settings, and no model of its own; \
-                 --model-default sets what holds in all its models"
-            ));
-        }
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
             Some(entry) => Err(already_there(name, entry)),
@@ -135,6 +128,7 @@ impl Bootstrap {
                 return Err(failure.and_undoing(undone));
             }
         };
+        let kept: Vec<_> = defaults.keys().cloned().collect();
         tokio::select! {
             biased;
             signal = interrupts.next() => {
@@ -143,6 +137,13 @@ impl Bootstrap {
             }
             completed = self.complete(context, name, &entry, defaults) => completed,
         }?;
+        settings::tell_of_kept(context, &kept);
+        for key in config.keys() {
+            context.say(format_args!(
+                "--config {key} has no effect: a controller has no settings, and no model of its own; \
+                 --model-default sets what holds in all its models"
+            ));
+        }
         context.say(format_args!("Controller at {}", entry.url));
         if let Some(agent) = entry.local.as_ref().and_then(|local| local.agent.as_ref()) {
             context.say(format_args!("Agent \"{}\" is ready", agent.name));

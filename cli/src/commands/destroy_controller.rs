@@ -39,7 +39,7 @@ pub(crate) struct DestroyController {
     #[arg(long, requires = "force")]
     no_wait: bool,
     /// With --force: how long each step of their end may take
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "no_wait")]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     model_timeout: Option<Duration>,
     #[command(flatten)]
     storage: StorageEndArgs,
@@ -96,10 +96,9 @@ impl DestroyController {
             return Err(Failure::new(format!("controller {} has models: {names}", self.name))
                 .with_hint("--destroy-all-models destroys them, too"));
         }
-        context.say(format_args!("Destroying models: {names}"));
         let force = self.force.then(|| match self.model_timeout {
+            _ if self.no_wait => Force { max_wait: 0 },
             Some(wait) => wait_of(wait),
-            None if self.no_wait => Force { max_wait: 0 },
             None => Force::default(),
         });
         let storage = self.storage.end();
@@ -109,6 +108,7 @@ impl DestroyController {
         for result in client.controller_commands(commands).await?.results {
             Result::from(result)?;
         }
+        context.say(format_args!("Destroying models: {names}"));
         let patience = GIVES_UP_AFTER + Duration::from_secs(force.map_or(0, |force| force.max_wait.into()));
         super::model::gone(client, None, Instant::now() + patience).await
     }

@@ -88,7 +88,7 @@ pub(crate) struct DestroyModel {
     #[command(flatten)]
     force: ForceArgs,
     /// With --force: how long each step may take, as --max-wait says it
-    #[arg(short, long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["max_wait", "no_wait"])]
+    #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
     #[command(flatten)]
     storage: StorageEndArgs,
@@ -159,9 +159,12 @@ impl Models {
 
 impl DestroyModel {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let force = self.force.within(self.timeout).ok_or_else(|| {
-            Failure::misused("--timeout can only be used with --force: without it no step is cut short")
-        })?;
+        let force = self.force.within(self.timeout);
+        if self.timeout.is_some() && force.is_none() {
+            return Err(Failure::misused(
+                "--timeout can only be used with --force: without it no step is cut short",
+            ));
+        }
         let named = ModelArg { model: Some(self.model) };
         let model = context.model(&named)?;
         let client = model.client();

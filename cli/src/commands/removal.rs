@@ -25,18 +25,14 @@ pub(crate) struct ForceArgs {
 }
 
 impl ForceArgs {
-    /// The same with a time for each step that another option says; none, if that is said without force.
-    pub(crate) fn within(&self, step: Option<Duration>) -> Option<Option<Force>> {
-        match (step, self.force) {
-            (None, _) => Some(self.force()),
-            (Some(_), false) => None,
-            (Some(wait), true) => Some(Some(wait_of(wait))),
-        }
-    }
-
     /// As the controller is told.
     pub(crate) fn force(&self) -> Option<Force> {
-        self.force.then(|| match self.max_wait {
+        self.within(None)
+    }
+
+    /// The same with a time for each step that another option says, where these say none.
+    pub(crate) fn within(&self, step: Option<Duration>) -> Option<Force> {
+        self.force.then(|| match self.max_wait.or(step) {
             _ if self.no_wait => Force { max_wait: 0 },
             Some(wait) => wait_of(wait),
             None => Force::default(),

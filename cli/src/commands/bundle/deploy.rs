@@ -13,6 +13,7 @@ use periapt_host_api::{
     ApplicationName, CharmDigest, MachineId, ResourceName, UnitName,
     bundle::{BY_DIGEST, Bundle, BundleCharm, Model as BundleModel, Step, UnitPlace, plan},
     command::{Answer, Command, Deploy, Placement, RefreshWith},
+    constraints::Constraints,
     resource::ResourceUpload,
 };
 use tokio::time::timeout;
@@ -108,10 +109,12 @@ pub(crate) async fn deploy(
     let mut executor = Executor { model, units: units.collect() };
     for step in steps {
         context.say(format_args!("- {step}"));
-        if let Step::Deploy { constraints, .. } | Step::Constrain { constraints, .. } = &step {
-            constraints::tell_of_kept(context, constraints);
-        }
+        let asked = match &step {
+            Step::Deploy { constraints, .. } | Step::Constrain { constraints, .. } => constraints.clone(),
+            _ => Constraints::default(),
+        };
         executor.run(step).await?;
+        constraints::tell_of_kept(context, &asked);
     }
     context.say("Deploy of bundle completed.");
     Ok(())
