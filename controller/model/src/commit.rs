@@ -92,8 +92,8 @@ fn require_incarnation(
 
 /// One commit of one unit (`design.md` section 3, item 6).
 fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> Result<RunnerAnswer, Refusal> {
-    // A unit that its last commit removed is unknown when that is sent again, as one of another agent is. Its runner
-    // finds it gone from its view.
+    // A last commit that is sent again is refused, as a commit of another agent's unit is: the first one removed
+    // the unit. Its runner finds it gone from the view.
     let mut unit = own_unit(tx, agent, &commit.unit)?;
     let mark = CommitMark { seq: commit.seq, digest: hash::of_value(commit) };
     if unit.last_commit.as_ref() == Some(&mark) {

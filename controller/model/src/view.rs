@@ -176,8 +176,7 @@ impl<'a> Sight<'a> {
         match self.relation.scope {
             Scope::Global => self.remote.contains(unit.application()),
             // counterparts live on one machine, so they are own units; one that is gone is known only to
-            // the unit that was told of it. (Its bag tells whose counterpart it was, if a release wrote it that
-            // knows of that.)
+            // the unit that was told of it.
             Scope::Container => self.own.state.unit(unit).is_none() && self.was_told_of(unit),
         }
     }

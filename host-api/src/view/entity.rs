@@ -252,8 +252,8 @@ pub struct BagView {
     pub settings: Settings,
     /// Differs when the content does; 0: never written.
     pub version: u64,
-    /// In a relation of container scope, the principal whose container the bag's unit lives in, or lived in;
-    /// none of any other bag, and of one that an earlier release wrote.
+    /// In a relation of container scope, the principal whose container the bag's unit lives or lived in;
+    /// none for any other bag, and for one that an earlier release wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<UnitName>,
 }

@@ -34,8 +34,8 @@ pub(crate) fn next(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> {
         .or_else(|| sights.iter().find_map(|sight| next::hook(sight)).map(|event| subject.run(event, now)))
 }
 
-/// Whether a relation was removed. One that was removed by force stays in the view, dead, for as long as the record of a
-/// unit that sees it names it.
+/// Whether a relation was removed. One that was removed by force stays in the view, dead, for as long as the record of
+/// a unit names it.
 pub(crate) fn is_gone(view: Option<&RelationView>) -> bool {
     view.is_none_or(|view| view.life == Life::Dead)
 }

@@ -182,9 +182,9 @@ pub struct Bag {
     pub settings: Settings,
     /// Rises with each change of content; 0: never written.
     pub version: u64,
-    /// In a relation of container scope, the principal whose container the bag's unit lives in: itself, or the one that it
-    /// is a subordinate of. It tells who may read the bag of a unit that is gone. None of any other bag, and
-    /// of one that an earlier release wrote.
+    /// In a relation of container scope, the principal whose container the bag's unit lives in: the unit itself, or the
+    /// one that it is a subordinate of. It tells who may read the bag of a unit that is gone. None for any
+    /// other bag, and for one that an earlier release wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<UnitName>,
 }

@@ -60,8 +60,8 @@ fn a_terminated_unit_is_gone_with_all_that_was_its_own() {
     assert_eq!(world.state().members(&peers).count(), 1);
     assert!(world.application("app").leader.is_none());
     assert!(world.bag(peers, "app/0").is_some(), "R-15: former members stay readable");
-    // Its answer may have been lost. Sent again, it changes nothing, and is told what the commit of another agent's unit
-    // is told.
+    // Its answer may have been lost. Sent again, it changes nothing, and is answered as the commit of another agent's
+    // unit is.
     let revision = world.root.revision();
     let again = world.runner_call("a1", RunnerCommand::Commit(Box::new(last))).unwrap_err();
     assert_eq!(again.code, ErrorCode::PermissionDenied);

@@ -29,8 +29,8 @@ use crate::{backoff::Backoff, clock::BootTime, protocol::Grant};
 /// lost before one lapses.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
 
-/// The least time between two claims for one unit. The first claim for a unit waits for nothing: its first hooks wait for
-/// the answer.
+/// The least time between two claims for one unit. The first claim is sent at once: the unit's first hooks wait for
+/// its answer.
 const ROUND_AFTER: Duration = Duration::from_millis(100);
 
 /// What is known of one model's leaderships.
@@ -96,7 +96,7 @@ impl Leases {
             match (answered, all) {
                 (Answered::All, true) => renew_at = after(RENEW_EVERY),
                 (Answered::All, false) => {}
-                // Whoever waits for an answer waits no longer than the network needs.
+                // Units wait for the answers, so all claims are made again as soon as the controller may be back.
                 (Answered::NotAll, _) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
             }
             if answered == Answered::All {
@@ -106,8 +106,8 @@ impl Leases {
         }
     }
 
-    /// Waits until claims are due: all at `renew_at`, or some because a frame told of a unit or of an application without
-    /// a leader.
+    /// Waits until claims are due: all at `renew_at`, or some because a frame told of a new unit or of an application
+    /// without a leader.
     async fn rest(&self, renew_at: Instant, claimed: &BTreeSet<UnitName>) {
         let again_at = after(ROUND_AFTER);
         let mut until = renew_at;
@@ -134,6 +134,9 @@ impl Leases {
             let commands = part.iter().cloned().map(RunnerCommand::Claim).collect();
             match controller.commands(model, commands).await {
                 Ok(results) => {
+                    if results.results.len() < part.len() {
+                        answered = Answered::NotAll;
+                    }
                     for (claim, result) in part.iter().zip(results.results) {
                         match result {
                             CommandResult::Ok(answer) => self.answered(&claim.unit, &answer, sent_at),

@@ -96,7 +96,7 @@ impl Roster {
         self.units.contains_key(unit)
     }
 
-    /// The claims that do not wait for the next renewal: for units beside those that were claimed for, and for those of
+    /// The claims that do not wait for the next renewal: for units that are not among `claimed`, and for units of
     /// applications that nobody leads.
     pub(crate) fn due_at_once(&self, claimed: &BTreeSet<UnitName>) -> Vec<LeaseClaim> {
         let mut claims = self.claims();

@@ -14,8 +14,8 @@ use crate::{Traced, trace::Fate};
 const GUARANTEE_MS: u64 = 30_000;
 
 /// Every breach of the rules of order in a trace:
-/// U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that was
-/// lost is made again before anything else.
+/// U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that
+/// was lost is made again before anything else.
 pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     let units: BTreeSet<&UnitName> = trace.iter().map(|traced| &traced.unit).collect();
     let mut breaches: Vec<Breach> = units
@@ -36,8 +36,8 @@ pub fn order_broken(trace: &[Traced]) -> Vec<Breach> {
     breaches
 }
 
-/// Install first, nothing after remove; who leads before the first config-changed (U-4); start after config-changed at the first start (U-24); no relation hook
-/// after stop (U-23).
+/// Install first, nothing after remove; who leads before the first config-changed (U-4); start after config-changed at
+/// the first start (U-24); no relation hook after stop (U-23).
 fn life(unit: &UnitName, hooks: &[&Traced]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let names: Vec<String> = hooks.iter().map(ToString::to_string).collect();
