@@ -106,33 +106,43 @@ impl Bootstrap {
         let mut begun = None;
         let started = tokio::select! {
             biased;
-            signal = interrupts.next() => Err(Failure::Interrupted { message: "bootstrap was interrupted, and undone".to_owned(), signal }),
+            signal = interrupts.next() => {
+                let message = "bootstrap was interrupted, and undone".to_owned();
+                Err(Failure::Interrupted { message, signal })
+            }
             started = self.start(name, &mut starting, &mut begun) => started,
         };
-        let entry = match (started, begun) {
-            (Ok(()), Some(begun)) => self.record(
-                context,
-                name,
-                starting,
-                begun,
-                if self.no_switch { Switch::No } else { Switch::Here },
-            )?,
-            (Ok(()), None) => return Err(Failure::new("the controller ended at once")),
-            (Err(failure), begun) if self.keep_broken => {
-                return Err(self.keep(context, name, starting, begun, failure)?);
+        let switch = if self.no_switch { Switch::No } else { Switch::Here };
+        let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
+        let entry = match recorded {
+            Ok(entry) => {
+                let done = starting.done();
+                release(begun);
+                done?;
+                entry
             }
-            (Err(failure), begun) => {
-                // It is ended below, and not by its leash alone: nothing is left when this process ends.
-                let undone = starting.undo().await;
-                drop(begun);
-                return Err(failure.and_undoing(undone));
+            Err(failure) if self.keep_broken => {
+                // As far as it has come: what has not answered ends with this process.
+                let kept = write_down(context, name, begun.as_ref(), Switch::No);
+                starting.done()?;
+                if kept.is_err() {
+                    return Err(failure);
+                }
+                release(begun);
+                return Err(
+                    failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it"))
+                );
             }
+            // What was started is ended here, and not by its leash alone: nothing is left when this process ends.
+            Err(failure) => return Err(failure.and_undoing(starting.undo().await)),
         };
         let kept: Vec<_> = defaults.keys().cloned().collect();
         tokio::select! {
             biased;
             signal = interrupts.next() => {
-                let message = format!("bootstrap was interrupted: controller \"{name}\" is there, without all that was asked for");
+                let message = format!(
+                    "bootstrap was interrupted: controller \"{name}\" is there, without all that was asked for"
+                );
                 Err(Failure::Interrupted { message, signal })
             }
             completed = self.complete(context, name, &entry, defaults) => completed,
@@ -196,45 +206,6 @@ impl Bootstrap {
         alive(&url, &name).await
     }
 
-    /// Writes down where they are. From then on they outlive this process.
-    fn record(
-        &self,
-        context: &Context,
-        name: &ControllerName,
-        starting: Starting,
-        begun: Begun,
-        switch: Switch,
-    ) -> Result<ControllerEntry> {
-        let entry = ControllerEntry { local: Some(begun.local), ..begun.entry };
-        ClientData::update(&context.data, |known| {
-            known.controllers.insert(name.clone(), entry.clone());
-            if switch == Switch::Here {
-                known.current_controller = Some(name.clone());
-            }
-            Ok(())
-        })?;
-        starting.done()?;
-        begun.leashes.into_iter().for_each(Leash::release);
-        Ok(entry)
-    }
-
-    /// Leaves what there is, under the controller's name if it has come so far.
-    fn keep(
-        &self,
-        context: &Context,
-        name: &ControllerName,
-        starting: Starting,
-        begun: Option<Begun>,
-        failure: Failure,
-    ) -> Result<Failure> {
-        let Some(begun) = begun else {
-            starting.done()?;
-            return Ok(failure);
-        };
-        self.record(context, name, starting, begun, Switch::No)?;
-        Ok(failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it")))
-    }
-
     /// Gives the new controller its settings and its first model.
     async fn complete(
         &self,
@@ -254,6 +225,30 @@ impl Bootstrap {
         }
         Ok(())
     }
+}
+
+/// Writes down where the controller is, and what runs.
+fn write_down(
+    context: &Context,
+    name: &ControllerName,
+    begun: Option<&Begun>,
+    switch: Switch,
+) -> Result<ControllerEntry> {
+    let begun = begun.ok_or_else(|| Failure::new("the controller has not answered"))?;
+    let entry = ControllerEntry { local: Some(begun.local.clone()), ..begun.entry.clone() };
+    ClientData::update(&context.data, |known| {
+        known.controllers.insert(name.clone(), entry.clone());
+        if switch == Switch::Here {
+            known.current_controller = Some(name.clone());
+        }
+        Ok(())
+    })?;
+    Ok(entry)
+}
+
+/// Lets what is written down outlive this process.
+fn release(begun: Option<Begun>) {
+    begun.into_iter().flat_map(|begun| begun.leashes).for_each(Leash::release);
 }
 
 fn already_there(name: &ControllerName, entry: &ControllerEntry) -> Failure {

@@ -149,3 +149,17 @@ fn what_a_broken_bootstrap_keeps_is_known_and_removed_by_a_verb() -> anyhow::Res
     ensure!(periapt.processes()?.is_empty() && !place.exists());
     Ok(())
 }
+
+#[test]
+fn a_controller_that_cannot_be_written_down_is_ended() -> anyhow::Result<()> {
+    let periapt = Installation::empty()?;
+    // In the place of the file that becomes the client's.
+    let blocked = periapt.path().join("data/client.json.new");
+    fs::create_dir_all(&blocked)?;
+    let error = periapt.refused(["bootstrap", "local", "--agent-name", "first"])?;
+    ensure!(error.contains("cannot write ") && error.contains("client.json"), "{error}");
+    ensure!(periapt.processes()?.is_empty(), "a process is left");
+    ensure!(!exists(&periapt, ""), "its directory is left");
+    fs::remove_dir(blocked)?;
+    periapt.ok(["bootstrap", "local", "--agent-name", "first"]).map(drop)
+}
