@@ -36,6 +36,15 @@ pub enum FileError {
     /// It is a directory.
     #[error("is a directory")]
     Directory,
+    /// A part of the path is no directory.
+    #[error("not a directory")]
+    NotDirectory,
+    /// Something is there already.
+    #[error("file exists")]
+    Exists,
+    /// The directory holds something.
+    #[error("directory not empty")]
+    NotEmpty,
     /// The hook may not do that there.
     #[error("permission denied")]
     Denied,
@@ -48,7 +57,7 @@ pub enum FileError {
     /// The hook's files have reached their bound.
     #[error("no space left on device")]
     NoSpace,
-    /// There are no files at all: tools that are run from outside have no hook's sandbox around them.
+    /// There are no files at all: nobody has put a sandbox around the hook.
     #[error("there are no files outside of a hook's sandbox")]
     NoFiles,
     /// Anything else.

@@ -16,9 +16,11 @@ mod resources;
 mod stored;
 mod stream;
 mod tree;
+mod unit;
 mod whole;
 
 pub(crate) use charm::CharmFiles;
 pub use disk::{Bounds, Filesystem, FilesystemError, StorageMount, Used, spare_bytes};
 pub(crate) use handle::{Files, Shows};
 pub(crate) use host::{FilesView, link};
+pub use unit::{UnitFile, UnitFiles};

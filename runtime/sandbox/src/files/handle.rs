@@ -98,12 +98,17 @@ impl Files {
         Self { shows, ..self }
     }
 
+    /// Whether there is a place for resources.
+    pub(super) fn has_resources(&self) -> bool {
+        self.shows == Shows::Resources
+    }
+
     /// The directories that a hook finds open: number and path.
     pub(super) fn preopened(&mut self) -> Result<Vec<(u32, String)>, ErrorCode> {
         let charm = self.open(Handle::Directory { mount: Mount::Charm, id: ROOT })?;
         let tmp = self.open(Handle::Directory { mount: Mount::Tmp, id: ROOT })?;
         let mut directories = vec![(charm, "/charm".to_owned()), (tmp, "/tmp".to_owned())];
-        if self.shows == Shows::Resources {
+        if self.has_resources() {
             let resources = self.open(Handle::Directory { mount: Mount::Resources, id: ROOT })?;
             directories.push((resources, RESOURCES.to_owned()));
         }

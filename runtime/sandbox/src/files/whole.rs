@@ -2,6 +2,7 @@
 //! a tool reaches nothing that its hook does not reach.
 
 use periapt_hook::{FileError, FileRequest};
+use periapt_host_api::resource::RESOURCES;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
@@ -13,8 +14,8 @@ use super::{
 use std::sync::Arc;
 
 /// Where relative paths begin: the directory that hooks start in.
-const CHARM: &str = "/charm";
-const TMP: &str = "/tmp";
+pub(super) const CHARM: &str = "/charm";
+pub(super) const TMP: &str = "/tmp";
 
 impl Files {
     /// Does what a tool asks for; answers a file's content, or nothing for one that was written.
@@ -36,7 +37,7 @@ impl Files {
     }
 
     /// Opens a file for as long as something is done with it.
-    fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         path: &str,
         how: OpenFlags,
@@ -57,9 +58,22 @@ impl Files {
         done
     }
 
+    /// Does something with a path, from the directory that it leads into.
+    pub(super) fn within(
+        &mut self,
+        path: &str,
+        what: impl FnOnce(&mut Self, u32, &str) -> Result<(), ErrorCode>,
+    ) -> Result<(), ErrorCode> {
+        let (root, rest) = self.root_of(path)?;
+        let root = self.open(root)?;
+        let done = what(self, root, rest);
+        self.close(root);
+        done
+    }
+
     /// The directory that a hook finds open and that a path leads into, and the rest of the path. Of nested ones it is
     /// the innermost.
-    fn root_of<'p>(&self, path: &'p str) -> Result<(Handle, &'p str), ErrorCode> {
+    pub(super) fn root_of<'p>(&self, path: &'p str) -> Result<(Handle, &'p str), ErrorCode> {
         if !path.starts_with('/') {
             return Ok((Handle::Directory { mount: Mount::Charm, id: ROOT }, path));
         }
@@ -71,13 +85,14 @@ impl Files {
         if let Some((mount, rest)) = mounts.min_by_key(|(_, rest)| rest.len()) {
             return Ok((Handle::Stored(Arc::new(disk::Directory::root(mount)?)), rest));
         }
-        let memory = [(CHARM, Mount::Charm), (TMP, Mount::Tmp)];
-        let found = memory.into_iter().find_map(|(location, mount)| Some((mount, beneath(location)?)));
+        let resources = self.has_resources().then_some((RESOURCES, Mount::Resources));
+        let mut memory = [(CHARM, Mount::Charm), (TMP, Mount::Tmp)].into_iter().chain(resources);
+        let found = memory.find_map(|(location, mount)| Some((mount, beneath(location)?)));
         let (mount, rest) = found.ok_or(ErrorCode::NoEntry)?;
         Ok((Handle::Directory { mount, id: ROOT }, rest))
     }
 
-    fn read_whole(&self, file: u32, at_most: usize) -> Result<Vec<u8>, ErrorCode> {
+    pub(super) fn read_whole(&self, file: u32, at_most: usize) -> Result<Vec<u8>, ErrorCode> {
         let source = self.readable(file)?;
         let mut content = Vec::new();
         loop {
@@ -92,13 +107,13 @@ impl Files {
         }
     }
 
-    fn write_whole(&self, file: u32, content: &[u8]) -> Result<(), ErrorCode> {
+    pub(super) fn write_whole(&self, file: u32, content: &[u8]) -> Result<(), ErrorCode> {
         let now = self.now();
         self.writable(file)?.write(0, content, now)
     }
 }
 
-fn error(code: ErrorCode) -> FileError {
+pub(super) fn error(code: ErrorCode) -> FileError {
     match code {
         ErrorCode::NoEntry | ErrorCode::NotDirectory => FileError::Absent,
         ErrorCode::IsDirectory => FileError::Directory,
