@@ -1,7 +1,7 @@
-//! Hook tools that an operator runs in a hook context of a unit (`hook-model.md` C-9). Each run is a task of an action
-//! that all units have, [`ACTION`]; there is no shell in a sandbox, so a command is one tool and its arguments.
+//! Scripts that operators run in a hook context of a unit (`hook-model.md` C-9). Each run is a task of an action that all
+//! units have, [`ACTION`]. What a script may say is the matter of `periapt-shell`: here it is a text.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
 use crate::{RelationId, UnitName, action::Parameters, charm::ActionMeta, excerpt};
@@ -12,15 +12,103 @@ pub const ACTION: &str = "juju-exec";
 /// Tools that are told or answer secrets' content: parameters and results of tasks are kept as they are.
 const CONFIDENTIAL: [&str; 3] = ["secret-add", "secret-get", "secret-set"];
 
-/// What a shell would read as something else than a word.
-const OPERATORS: [&str; 12] = ["|", "||", "&", "&&", ";", ";;", "<", ">", ">>", "<<", "2>", "&>"];
+/// Whether a tool is not run from outside, because it speaks of secrets' content.
+pub fn is_confidential(tool: &str) -> bool {
+    CONFIDENTIAL.contains(&tool)
+}
 
-/// One run of one tool.
+/// What is to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecCommand {
+    /// A script.
+    Script(String),
+    /// One command and its arguments, each as it stands: what clients sent that knew no scripts.
+    Words(Vec<String>),
+}
+
+impl ExecCommand {
+    /// The command as a script.
+    pub fn script(&self) -> String {
+        match self {
+            Self::Script(text) => text.clone(),
+            Self::Words(words) => {
+                let quoted: Vec<String> =
+                    words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+                quoted.join(" ")
+            }
+        }
+    }
+
+    /// Reads a command line as Juju's client does: one word is a script, and several are quoted so that a shell reads
+    /// them again as they are, but for its operators.
+    fn of_line(words: &[String]) -> Self {
+        match words {
+            [script] => Self::Script(script.clone()),
+            words => Self::Script(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        }
+    }
+}
+
+/// A word in double quotes, if it has blanks or what means something within such quotes.
+fn quoted(word: &str) -> String {
+    let special = |character: char| matches!(character, '"' | '$' | '\\');
+    if !word.is_empty() && !word.contains(|character: char| character.is_whitespace() || special(character)) {
+        return word.to_owned();
+    }
+    let mut text = String::from('"');
+    for character in word.chars() {
+        if special(character) {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text.push('"');
+    text
+}
+
+impl Serialize for ExecCommand {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Script(text) => serializer.serialize_str(text),
+            Self::Words(words) => serializer.collect_seq(words),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ExecCommand {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = ExecCommand;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a script, or a command and its arguments")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ExecCommand, E> {
+                Ok(ExecCommand::Script(text.to_owned()))
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut words: A) -> Result<ExecCommand, A::Error> {
+                let mut command = Vec::new();
+                while let Some(word) = words.next_element()? {
+                    command.push(word);
+                }
+                Ok(ExecCommand::Words(command))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// One run of one script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ExecRequest {
-    /// The tool and its arguments.
-    pub command: Vec<String>,
+    /// The script.
+    pub command: ExecCommand,
     /// The relation that it is about where it names none; none: no relation's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<RelationId>,
@@ -35,14 +123,6 @@ pub enum ExecError {
     /// Nothing is to be run.
     #[error("no commands specified")]
     Empty,
-    /// It would take a shell.
-    #[error(
-        "there is no shell in a sandbox, and {0:?} is a shell's: one hook tool with its arguments can be run"
-    )]
-    Shell(String),
-    /// A quote is not closed.
-    #[error("a quote is not closed in {0:?}")]
-    Quote(String),
     /// What the tool is told or answers would be kept in the clear.
     #[error("{0} is not run from outside: secret content would be kept with the task")]
     Confidential(String),
@@ -55,7 +135,7 @@ pub enum ExecError {
 }
 
 impl ExecRequest {
-    /// Reads a command line: one text in which quotes keep blanks together, or words that a shell has read already.
+    /// Reads a command line: one text that is a script, or words that a shell has read already.
     ///
     /// # Errors
     /// [`ExecError`]
@@ -64,11 +144,7 @@ impl ExecRequest {
         relation: Option<RelationId>,
         remote_unit: Option<UnitName>,
     ) -> Result<Self, ExecError> {
-        let command = match command {
-            [line] => words(line)?,
-            words => words.to_vec(),
-        };
-        let request = Self { command, relation, remote_unit };
+        let request = Self { command: ExecCommand::of_line(command), relation, remote_unit };
         request.check()?;
         Ok(request)
     }
@@ -93,26 +169,12 @@ impl ExecRequest {
         }
     }
 
-    /// The tool's name.
-    pub fn tool(&self) -> &str {
-        self.command.first().map(String::as_str).unwrap_or_default()
-    }
-
     fn check(&self) -> Result<(), ExecError> {
-        let tool = self.tool();
-        if tool.is_empty() {
+        let script = self.command.script();
+        if script.trim().is_empty() {
             return Err(ExecError::Empty);
         }
-        let operator = |word: &&String| OPERATORS.contains(&word.as_str());
-        if let Some(word) = self
-            .command
-            .iter()
-            .find(operator)
-            .or(self.command.first().filter(|first| first.contains(['|', ';', '<', '>', '$', '`', '(', '='])))
-        {
-            return Err(ExecError::Shell(word.clone()));
-        }
-        if CONFIDENTIAL.contains(&tool) {
+        if let Some(tool) = confidential(&script) {
             return Err(ExecError::Confidential(tool.to_owned()));
         }
         match (&self.relation, &self.remote_unit) {
@@ -122,44 +184,20 @@ impl ExecRequest {
     }
 }
 
+/// The first tool in a script that is not run from outside, wherever it stands: what it would be told is in the script,
+/// which is kept. A script that hides such a name finds that the tool is refused when it runs.
+fn confidential(script: &str) -> Option<&str> {
+    let in_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
+    script.split(|character| !in_name(character)).find(|word| is_confidential(word))
+}
+
 /// What the action of such tasks is: it waits for no other action, as Juju's does.
 pub fn meta() -> ActionMeta {
     ActionMeta {
-        description: "Runs a hook tool.".to_owned(),
+        description: "Runs a script of hook tools.".to_owned(),
         parallel: true,
         execution_group: None,
         params: json!({"type": "object"}),
-    }
-}
-
-/// Splits a line at blanks as a shell does, and refuses what only a shell could do.
-fn words(line: &str) -> Result<Vec<String>, ExecError> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let shell = |text: String| Err(ExecError::Shell(text));
-    for character in line.chars() {
-        match (quote, character) {
-            (Some(open), _) if character == open => quote = None,
-            (Some('"') | None, '$' | '`') => return shell(character.to_string()),
-            (Some(_), _) => word.get_or_insert_default().push(character),
-            (None, '"' | '\'') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n' | '\\' | '*' | '?') => {
-                return shell(character.to_string());
-            }
-            (None, _) if character.is_whitespace() => words.extend(word.take()),
-            (None, _) => word.get_or_insert_default().push(character),
-        }
-    }
-    match quote {
-        Some(_) => Err(ExecError::Quote(line.chars().take(64).collect())),
-        None => {
-            words.extend(word);
-            Ok(words)
-        }
     }
 }
 
@@ -167,52 +205,62 @@ fn words(line: &str) -> Result<Vec<String>, ExecError> {
 mod tests {
     use super::*;
 
-    fn check(command: &[&str]) -> Result<Vec<String>, String> {
+    fn check(command: &[&str]) -> Result<String, String> {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let request = ExecRequest::new(&command, None, None).map_err(|error| error.to_string())?;
         let parameters = request.clone().into_parameters();
         assert_eq!(ExecRequest::of_parameters(&parameters), Ok(request.clone()), "it is read back");
-        Ok(request.command)
+        Ok(request.command.script())
     }
 
     #[test]
-    fn a_command_is_one_text_or_words() {
+    fn a_command_is_one_script_or_words_as_juju_quotes_them() {
         for (command, expected) in [
-            (vec!["relation-get -r db:1 - mysql/0"], vec!["relation-get", "-r", "db:1", "-", "mysql/0"]),
-            (vec!["status-set active 'all; well' \"\""], vec!["status-set", "active", "all; well", ""]),
-            (vec!["status-set", "active", "a > b; c"], vec!["status-set", "active", "a > b; c"]),
-            (vec!["leader-get"], vec!["leader-get"]),
+            (vec!["relation-get -r db:1 - mysql/0"], "relation-get -r db:1 - mysql/0"),
+            (vec!["echo $HOME | wc"], "echo $HOME | wc"),
+            (vec!["status-set", "active", "a > b; c"], "status-set active \"a > b; c\""),
+            (vec!["echo", "$HOME", "a\"b", "c\\"], r#"echo "\$HOME" "a\"b" "c\\""#),
+            // Operators that stand alone are the shell's, in Juju as well.
+            (vec!["leader-get", "|", "wc"], "leader-get | wc"),
+            (vec!["echo", ""], "echo \"\""),
+            (vec!["leader-get"], "leader-get"),
         ] {
             assert_eq!(check(&command).unwrap(), expected, "{command:?}");
         }
     }
 
     #[test]
-    fn what_takes_a_shell_is_refused_by_name() {
-        let shell = |what: &str| {
-            format!(
-                "there is no shell in a sandbox, and {what:?} is a shell's: one hook tool with its arguments can be run"
-            )
-        };
+    fn words_of_older_clients_are_taken_as_they_stand() {
+        let command = json!(["status-set", "active", "it's $5; <b>"]);
+        let request =
+            ExecRequest::of_parameters(&Parameters::from_iter([("command".to_owned(), command.clone())]));
+        let request = request.unwrap();
+        assert_eq!(request.command.script(), r"'status-set' 'active' 'it'\''s $5; <b>'");
+        assert_eq!(request.into_parameters()["command"], command);
+    }
+
+    #[test]
+    fn scripts_that_speak_of_secrets_content_are_refused_wherever_they_do() {
         for (command, error) in [
-            (vec!["status-set active; leader-get"], shell(";")),
-            (vec!["leader-get | wc"], shell("|")),
-            (vec!["leader-get && reboot"], shell("&")),
-            (vec!["leader-get > /tmp/x"], shell(">")),
-            (vec!["echo $HOME"], shell("$")),
-            (vec!["echo \"`id`\""], shell("`")),
-            (vec!["leader-get", "|", "wc"], shell("|")),
-            (vec!["leader-get", "&&", "reboot"], shell("&&")),
-            (vec!["A=b", "leader-get"], shell("A=b")),
-            (vec!["status-set 'active"], "a quote is not closed in \"status-set 'active\"".to_owned()),
-            (vec![], "no commands specified".to_owned()),
-            (vec![" "], "no commands specified".to_owned()),
+            (vec![], "no commands specified"),
+            (vec![" \n"], "no commands specified"),
             (
                 vec!["secret-get", "x"],
-                "secret-get is not run from outside: secret content would be kept with the task".to_owned(),
+                "secret-get is not run from outside: secret content would be kept with the task",
+            ),
+            (
+                vec!["true && x=$(secret-add password=hunter2)"],
+                "secret-add is not run from outside: secret content would be kept with the task",
+            ),
+            (
+                vec!["sh -c 'secret-set x password=hunter2'"],
+                "secret-set is not run from outside: secret content would be kept with the task",
             ),
         ] {
             assert_eq!(check(&command).unwrap_err(), error, "{command:?}");
+        }
+        for command in ["secret-ids", "relation-get my-secret-get", "echo secret-getter"] {
+            assert!(check(&[command]).is_ok(), "{command}");
         }
     }
 

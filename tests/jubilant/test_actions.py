@@ -87,8 +87,9 @@ def test_a_crashed_action_says_why_on_its_standard_error(juju: Juju):
 def test_what_takes_too_long_is_a_time_out(juju: Juju):
     with pytest.raises(TimeoutError, match='timed out waiting for action'):
         juju.run('probe/0', 'greet', wait=0.001)
-    with pytest.raises(TimeoutError, match='timed out waiting for command'):
-        juju.exec('config-get', unit='probe/0', wait=0.001)
+    for command in ('config-get', 'sleep 1'):
+        with pytest.raises(TimeoutError, match='timed out waiting for command'):
+            juju.exec(command, unit='probe/0', wait=0.001)
     assert juju.run('probe/0', 'greet', wait=60.5).success
 
 
@@ -123,13 +124,55 @@ def test_a_tool_that_fails_is_a_task_error(juju: Juju):
     assert 'relation not found' in task.stderr
 
 
+def test_a_command_is_one_line_or_words(juju: Juju):
+    task = juju.exec('echo foo', unit='probe/0')
+    assert task.success and task.status == 'completed'
+    assert (task.return_code, task.stdout, task.stderr) == (0, 'foo\n', '')
+    assert juju.exec('echo', 'bar', 'baz', unit='probe/1').stdout == 'bar baz\n'
+    assert juju.exec('echo', '$HOME a  b', unit='probe/1').stdout == '$HOME a  b\n'
+    assert juju.exec('true', unit='probe/leader').stdout == ''
+
+
+def test_a_script_has_pipes_conditions_and_the_units_own_files(juju: Juju):
+    for script, stdout in [
+        ('printf "b\\na\\n" | sort | head -n 1', 'a\n'),
+        ('test -f charmcraft.yaml && grep -c "^name: probe" charmcraft.yaml || echo none', '1\n'),
+        ('bash -c "echo one > /tmp/x; cat /tmp/x; rm /tmp/x; ls /tmp | wc -l"', 'one\n0\n'),
+        ('for i in 1 2; do echo "$i of $JUJU_UNIT_NAME"; sleep 0.01; done', '1 of probe/0\n2 of probe/0\n'),
+        ('[ "$(is-leader)" = "$(is-leader)" ] && echo same', 'same\n'),
+    ]:
+        assert juju.exec(script, unit='probe/0').stdout == stdout, script
+    assert juju.exec('hostname', unit='probe/1').stdout == 'probe-1\n'
+
+
+@pytest.mark.parametrize(
+    ('command', 'code', 'stderr'),
+    [
+        ('sleep x', 1, 'invalid time interval'),
+        ('false', 1, ''),
+        ('exit 42', 42, ''),
+        ('cat /etc/hostname', 1, 'No such file or directory'),
+        ('curl -s http://localhost', 127, 'command not found'),
+        ('systemctl is-active snapd', 127, 'a sandbox has no programs'),
+        ('echo "', 2, 'syntax error'),
+    ],
+)
+def test_a_command_that_fails_is_a_task_error(juju: Juju, command: str, code: int, stderr: str):
+    with pytest.raises(jubilant.TaskError) as error:
+        juju.exec(command, unit='probe/0')
+    task = error.value.task
+    assert not task.success and task.status == 'completed'
+    assert (task.return_code, task.stdout) == (code, '')
+    assert stderr in task.stderr
+
+
 def test_what_a_sandbox_cannot_run_is_said(juju: Juju):
     for command in ('config-get', 'echo foo'):
         with pytest.raises(ValueError, match='probe/42'):
             juju.exec(command, unit='probe/42')
     for call, text in [
-        (lambda: juju.exec('echo foo', unit='probe/0'), 'there is no shell in a sandbox'),
-        (lambda: juju.exec('config-get', machine=0), 'exec --machine is not here'),
+        (lambda: juju.exec('secret-get x', unit='probe/0'), 'secret-get is not run from outside'),
+        (lambda: juju.exec('echo foo', machine=0), 'exec --machine is not here'),
         (lambda: juju.ssh('probe/0', 'ls', '-l', user='root', ssh_options=['-v']), 'ssh is not here'),
         (lambda: juju.ssh(0, 'ls', host_key_checks=False, container='charm'), 'ssh is not here'),
         (lambda: juju.scp('probe/0:a', 'b', host_key_checks=False, scp_options=['-r']), 'scp is not here'),

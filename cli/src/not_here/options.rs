@@ -77,8 +77,8 @@ pub(super) const OPTIONS: &[OptionReason] = &[
     OptionReason {
         verbs: &["exec"],
         options: &["--machine"],
-        because: "a machine is a place for sandboxes, and what is run is a hook tool of a unit in one",
-        instead: "`periapt exec --unit UNIT -- TOOL`",
+        because: "a machine is a place for sandboxes, and a script is run in a unit's hook context",
+        instead: "`periapt exec --unit UNIT -- COMMAND`",
     },
     OptionReason {
         verbs: &[],

@@ -46,7 +46,7 @@ impl HookContext {
         ] {
             set(name, value.to_owned());
         }
-        variables.extend(relation_variables(event));
+        variables.extend(self.relation_variables());
         variables.extend(action_variables(event));
         variables.extend(custom_variables(event));
         variables.extend(storage_variables(event));
@@ -102,20 +102,24 @@ fn secret_variables(event: &Event) -> Vec<(String, String)> {
     variables
 }
 
-fn relation_variables(event: &Event) -> Vec<(String, String)> {
-    let Some(context) = event.relation() else { return Vec::new() };
-    let remote_unit = event.remote_unit().map(ToString::to_string).unwrap_or_default();
-    let mut variables = vec![
-        ("JUJU_RELATION".to_owned(), context.endpoint.to_string()),
-        ("JUJU_RELATION_ID".to_owned(), format!("{}:{}", context.endpoint, context.relation)),
-        ("JUJU_REMOTE_APP".to_owned(), context.remote_application.to_string()),
-        ("JUJU_REMOTE_UNIT".to_owned(), remote_unit),
-    ];
-    if event.batch().is_some() {
-        variables.push(("PERIAPT_RELATION_BATCH".to_owned(), "true".to_owned()));
+impl HookContext {
+    /// Those of the relation that the run is about: the event's, or the one that a script is about.
+    fn relation_variables(&self) -> Vec<(String, String)> {
+        let Some(context) = self.run.hook_relation() else { return Vec::new() };
+        let remote_unit = self.run.hook_remote_unit().map(ToString::to_string).unwrap_or_default();
+        let mut variables = vec![
+            ("JUJU_RELATION".to_owned(), context.endpoint.to_string()),
+            ("JUJU_RELATION_ID".to_owned(), format!("{}:{}", context.endpoint, context.relation)),
+            ("JUJU_REMOTE_APP".to_owned(), context.remote_application.to_string()),
+            ("JUJU_REMOTE_UNIT".to_owned(), remote_unit),
+        ];
+        let event = &self.run.event;
+        if event.batch().is_some() {
+            variables.push(("PERIAPT_RELATION_BATCH".to_owned(), "true".to_owned()));
+        }
+        if let Some(unit) = event.departing_unit() {
+            variables.push(("JUJU_DEPARTING_UNIT".to_owned(), unit.to_string()));
+        }
+        variables
     }
-    if let Some(unit) = event.departing_unit() {
-        variables.push(("JUJU_DEPARTING_UNIT".to_owned(), unit.to_string()));
-    }
-    variables
 }

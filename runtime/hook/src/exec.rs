@@ -1,12 +1,9 @@
-//! A hook tool that an operator runs in a hook context of the unit (`hook-model.md` C-9). No guest is needed for that:
-//! the tool is asked directly, and what it leaves is what an action leaves.
+//! A script that an operator runs in a hook context of the unit (`hook-model.md` C-9). No guest is needed for that: its
+//! hook tools are asked directly, and what it leaves is what an action leaves.
 
 use periapt_host_api::{RelationId, UnitName, event::RelationContext, exec::ExecRequest};
 
-use crate::{Answer, CallTime, HookContext, OutputStream, ToolOutput, run::HookRun, tools};
-
-/// What a shell exits with that finds no such command.
-const NOT_FOUND: u8 = 127;
+use crate::{HookContext, run::HookRun};
 
 /// What a run is about that its event does not say.
 #[derive(Debug, Clone)]
@@ -43,34 +40,13 @@ fn list(units: &[UnitName]) -> String {
 }
 
 impl HookContext {
-    /// Runs the tool that the context's task asks for. Its exit code is a result and no error: what it asked for is
-    /// committed all the same, and what it printed is kept as an action's output is.
-    pub fn exec(&mut self, now: CallTime) -> Answer<Result<u8, ExecFailure>> {
-        let request = match self.run.exec_request() {
-            Ok(request) => request,
-            Err(failure) => return Answer::Ready(Err(failure)),
-        };
-        let Some((tool, arguments)) = request.command.split_first() else {
-            return Answer::Ready(Err(ExecFailure::NoTask));
-        };
-        if !tools::is_hook_tool(tool) {
-            let stderr = format!("ERROR there is no shell in a sandbox: {tool:?} is no hook tool\n");
-            return Answer::Ready(Ok(self.captured(ToolOutput {
-                exit_code: NOT_FOUND,
-                stdout: String::new(),
-                stderr,
-            })));
-        }
-        match self.run_tool(now, tool, arguments, None) {
-            Answer::Ready(output) => Answer::Ready(Ok(self.captured(output))),
-            other => other.map(|output| Ok(output.exit_code)),
-        }
-    }
-
-    fn captured(&mut self, output: ToolOutput) -> u8 {
-        self.capture_output(OutputStream::Stdout, output.stdout.as_bytes());
-        self.capture_output(OutputStream::Stderr, output.stderr.as_bytes());
-        output.exit_code
+    /// The script that the context's task asks for; from here on the run is about the relation that it names. The
+    /// script's exit code is a result and no error: what it asked for is committed all the same.
+    ///
+    /// # Errors
+    /// [`ExecFailure`]
+    pub fn begin_exec(&mut self) -> Result<ExecRequest, ExecFailure> {
+        self.run.exec_request()
     }
 }
 
@@ -88,7 +64,6 @@ impl HookRun {
         }
     }
 
-    /// What the task asks for; from here on the run is about its relation.
     fn exec_request(&mut self) -> Result<ExecRequest, ExecFailure> {
         let parameters = self.action_parameters().map_err(|_| ExecFailure::NoTask)?;
         let request = ExecRequest::of_parameters(parameters)?;

@@ -27,7 +27,7 @@ pub enum Ending {
     Handled,
     /// There is no handler for the event (A09).
     Unhandled,
-    /// It was a tool that an operator ran, and this is its exit code (C-9).
+    /// It was a script that an operator ran, and this is its exit code (C-9).
     Exited(u8),
     /// It failed, trapped, or ran out of a budget.
     Failed(String),

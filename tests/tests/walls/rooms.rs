@@ -20,14 +20,22 @@ pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-python", arrows: &["periapt-archive"] },
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
+    Room { name: "periapt-shell", arrows: &["periapt-hook"] },
     Room { name: "periapt-sandbox", arrows: &["periapt-hook"] },
     Room {
         name: "periapt-agent",
-        arrows: &["periapt-sandbox", "periapt-uniter", "periapt-client", "periapt-archive", "periapt-helper"],
+        arrows: &[
+            "periapt-sandbox",
+            "periapt-shell",
+            "periapt-uniter",
+            "periapt-client",
+            "periapt-archive",
+            "periapt-helper",
+        ],
     },
     Room {
         name: "periapt-lab",
-        arrows: &["periapt-model", "periapt-uniter", "periapt-hook", "periapt-sandbox"],
+        arrows: &["periapt-model", "periapt-uniter", "periapt-shell", "periapt-sandbox"],
     },
     Room { name: "periapt-trial", arrows: &["periapt-sandbox", "periapt-archive"] },
     Room { name: "periapt-model", arrows: &["periapt-host-api"] },
@@ -56,7 +64,8 @@ pub(crate) const ROOMS: &[Room] = &[
 ];
 
 /// The crates without a runtime, a clock, chance, threads or I/O.
-pub(crate) const PURE: &[&str] = &["periapt-host-api", "periapt-model", "periapt-uniter", "periapt-hook"];
+pub(crate) const PURE: &[&str] =
+    &["periapt-host-api", "periapt-model", "periapt-uniter", "periapt-hook", "periapt-shell"];
 
 /// The one crate that may name the WebAssembly engine. Its generic code is compiled once, there.
 pub(crate) const ENGINE: (&str, &[&str]) = ("periapt-sandbox", &["wasmtime", "wasmtime-wasi"]);

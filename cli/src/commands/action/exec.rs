@@ -1,4 +1,4 @@
-//! `exec`: a hook tool on some units, as if one of their hooks ran it.
+//! `exec`: a script of hook tools on some units, as if one of their hooks ran it.
 
 use std::collections::BTreeSet;
 
@@ -17,21 +17,32 @@ use crate::{
     output::note,
 };
 
-/// Run a hook tool on units, in a hook context of each
+/// Run commands on units, in a hook context of each
 ///
-/// One tool with its arguments: there is no shell in a sandbox, and nothing else that could be run. What the tool asks
-/// for is committed whatever its exit code is, and a unit in error runs it, too. Exit code 1 means that the tool's was
-/// not 0 on some unit. `help-hook-commands` lists the tools; those that speak of secrets' content are left out, because
-/// commands and results are kept with the task.
+/// One text is a script: hook tools and the commands below, with pipes, redirections, `&&`, `if`, loops and what else
+/// shells share. Several words are one command with its arguments. There are no programs in a sandbox: any other command
+/// is not found, with return code 127. A script begins in the charm's directory and has the files that a hook has: the
+/// charm's own, an empty /tmp, and the unit's storage. It takes no more time than `action-timeout` says.
+///
+/// What the hook tools ask for is committed together when the script is over, whatever its return code is, and a unit in
+/// error runs scripts, too. Exit code 1 means that a script's return code was not 0 on some unit. `help-hook-commands`
+/// lists the hook tools; those that speak of secrets' content are left out, because scripts and results are kept with the
+/// task.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Commands beside hook tools:
+  : [ bash break cat cd command continue cut echo env exit export false grep head hostname ls mkdir printenv printf
+  pwd read rm seq set sh sleep sort tail tee test touch tr true uniq unset wc
+
 Examples:
   periapt exec --unit mysql/0 -- relation-ids db
   periapt exec --unit mysql/leader -- leader-set key=value
   periapt exec --application mysql --format json -- config-get
   periapt exec -u mysql/0 --relation db:1 --remote-unit wordpress/0 -- relation-get
   periapt exec --all --background -- status-set active
-  periapt exec --all --execution-group rolling -- status-set maintenance")]
+  periapt exec --all --execution-group rolling -- status-set maintenance
+  periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
+  periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
     /// On these units; APPLICATION/leader is whichever leads now
     #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
@@ -42,7 +53,7 @@ pub(crate) struct Exec {
     /// On all units of the model
     #[arg(long, conflicts_with_all = ["unit", "application"])]
     all: bool,
-    /// The relation that the tool is about where it names none: ID or ENDPOINT:ID
+    /// The relation that hook tools are about where they name none: ID or ENDPOINT:ID
     #[arg(short, long, value_name = "ID", value_parser = relation_id)]
     relation: Option<RelationId>,
     /// The unit at the relation's other end; the only one there is, unless said
@@ -58,8 +69,8 @@ pub(crate) struct Exec {
     follow: FollowArgs,
     #[command(flatten)]
     model: ModelArg,
-    /// The tool and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "TOOL [ARGUMENT...]")]
+    /// The script, or the command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND [ARGUMENT...]")]
     command: Vec<String>,
 }
 
@@ -83,15 +94,9 @@ impl Exec {
         self.follow.carry_out(context, &model, request, Manner::Exec).await
     }
 
-    /// What is to be run, if a hook tool is.
+    /// What is to be run.
     fn request(&self) -> Result<ExecRequest> {
-        let request =
-            ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)?;
-        if !periapt_hook::is_hook_tool(request.tool()) {
-            let text = format!("there is no shell in a sandbox: {:?} is no hook tool", request.tool());
-            return Err(Failure::new(text).with_hint(TOOLS));
-        }
-        Ok(request)
+        ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)
     }
 
     /// The units that are named, and those of the applications that are.
@@ -138,15 +143,15 @@ fn told(reasons: Vec<String>) -> Result<()> {
 }
 
 /// Where the tools are listed.
-const TOOLS: &str = "`periapt help-hook-commands` lists what can be run";
+const TOOLS: &str = "`periapt help-hook-commands` lists hook tools, `periapt help exec` what there is beside";
 
 fn explained(error: ExecError) -> Failure {
     let hint = match &error {
-        ExecError::Shell(_) | ExecError::Empty => TOOLS,
+        ExecError::Empty => TOOLS,
         ExecError::Confidential(_) => {
             "`periapt show-secret --reveal` shows content, `update-secret` changes it"
         }
-        ExecError::Quote(_) | ExecError::NoRelation(_) | ExecError::Parameters(_) => {
+        ExecError::NoRelation(_) | ExecError::Parameters(_) => {
             return Failure::new(error.to_string());
         }
     };
@@ -162,6 +167,17 @@ fn relation_id(text: &str) -> Result<RelationId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_names_the_commands_that_there_are() {
+        let help = Exec::augment_args(clap::Command::new("exec")).get_after_help().unwrap().to_string();
+        let (_, behind) = help.split_once("Commands beside hook tools:\n").unwrap();
+        let (named, _) = behind.split_once("\n\n").unwrap();
+        assert_eq!(
+            named.split_whitespace().collect::<Vec<_>>(),
+            periapt_shell::commands().collect::<Vec<_>>()
+        );
+    }
 
     #[test]
     fn a_relation_is_named_with_or_without_its_endpoint() {

@@ -1,19 +1,19 @@
-//! One hook tool that an operator runs (`hook-model.md` C-9). Its context is a hook's; nothing of the charm is loaded,
-//! so it runs in this process, within the bounds of one call.
+//! A script that an operator runs (`hook-model.md` C-9). Its context is a hook's, and so are its files; nothing of the
+//! charm's code is loaded, so it runs in this process, within the bounds of its language.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{
-    ActionGathered, Answer, CallError, ExecFailure, FileError, Gathered, HookContext, MAX_ASKED,
-};
+use periapt_hook::{ActionGathered, Answer, Gathered, HookContext, MAX_ASKED, OutputStream, ToolOutput};
 use periapt_host_api::{
     TaskId, Timestamp,
     action::TaskResults,
     journal::{HookOutcome, JournalRecord},
     view::View,
 };
-use periapt_sandbox::{HookServices as _, Seed};
+use periapt_sandbox::{Budgets, HookServices as _, Seed};
+use periapt_shell::{Ended, Progress, Reply, Request, Running, Script};
 use periapt_uniter::{ActionEnd, ActionReturn, HookRun};
+use tokio::time::{sleep, timeout};
 
 use super::{
     World,
@@ -22,10 +22,14 @@ use super::{
     outbox::Outbox,
 };
 
+mod files;
+
+use files::ExecFiles;
+
 /// What a tool asked for too often, which no tool does.
 const UNDECIDED: &str = "the tool stayed undecided";
 
-/// Runs the tool until it ends or is to stop.
+/// Runs the script until it ends, is past its budget, or is to stop.
 pub(super) async fn execute(
     world: &Arc<World>,
     view: View,
@@ -39,53 +43,153 @@ pub(super) async fn execute(
         Ok(context) => context,
         Err(message) => return unable(run, journal, message),
     };
-    let services = Services::new(world, run, outbox);
-    let asked = tokio::select! {
-        biased;
-        asked = ask(&mut context, &services) => asked,
-        () = services.interrupted() => {
-            let end = ActionEnd::of(&run.unit, ActionReturn::Stopped, None, TaskResults::default(), false);
-            return (end, Outcome { journal: Some(failed(journal, "it was stopped")), ..Outcome::default() });
-        }
-    };
-    let code = match asked {
-        Ok(code) => code,
+    let mut script = match script(&mut context, run) {
+        Ok(script) => script,
         Err(message) => return unable(run, journal, message),
+    };
+    let services = Services::new(world, run, outbox);
+    let budgets = hook::budgets(&view, &run.unit, &run.event);
+    let files = ExecFiles::new(world, &view, run, &budgets, context.has_resources());
+    let mut host = Host { context, services: &services, files };
+    let stopped = || {
+        let end = ActionEnd::of(&run.unit, ActionReturn::Stopped, None, TaskResults::default(), false);
+        let journal = Some(failed(journal.clone(), "it was stopped"));
+        (end, Outcome { journal, ..Outcome::default() })
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = timeout(budgets.wall, host.drive(&mut script)) => ended,
+        () = services.interrupted() => return stopped(),
+    };
+    let Host { mut context, .. } = host;
+    let code = match ended {
+        Ok(Ok(Ended { code, stdout, stderr })) => {
+            context.capture_output(OutputStream::Stdout, &stdout);
+            context.capture_output(OutputStream::Stderr, &stderr);
+            match code {
+                Ok(code) => code,
+                Err(past) => return past_bounds(run, journal, context, past.to_string()),
+            }
+        }
+        Ok(Err(message)) => return unable(run, journal, message),
+        Err(_) => return unable(run, journal, timed_out(&budgets)),
     };
     let Gathered { effects, leader_term, status_set, action, early, calls, .. } = context.finish();
     outbox.push(early);
     let ActionGathered { values, failed: said, stdout, stderr } = action.unwrap_or_default();
     let results = TaskResults { return_code: 0, stdout, stderr, values };
     let end = ActionEnd::of(&run.unit, ActionReturn::Exited { code: code.into() }, said, results, status_set);
-    tracing::debug!(unit = %run.unit, %task, code, "a tool was run");
+    tracing::debug!(unit = %run.unit, %task, code, "a script was run");
     let journal = Some(JournalRecord { calls, ..journal });
     (end, Outcome { effects, leader_term, journal, ..Outcome::default() })
 }
 
-/// Makes the call, and gives it what it asks for. There are no files: no guest has written any.
-async fn ask(context: &mut HookContext, services: &Services) -> Result<u8, String> {
-    for _ in 0..=MAX_ASKED {
-        match context.exec(services.now()) {
-            Answer::Ready(result) => return result.map_err(|error: ExecFailure| error.to_string()),
-            Answer::NeedsLease => {
-                let lease = services.renew_lease().await;
-                context.lease_renewed(lease);
-            }
-            Answer::NeedsSecret(key) => {
-                let content = services.fetch_secret(key).await;
-                context.secret_fetched(key, content);
-            }
-            Answer::NeedsResource(key) => {
-                let text = "could not download resource: a tool that is run from outside has no files";
-                context.resource_fetched(key, Err(CallError::NotSupported(text.to_owned())));
-            }
-            Answer::NeedsFile(request) => context.file_answered(request, Err(FileError::NoFiles)),
-        }
-    }
-    Err(UNDECIDED.to_owned())
+/// The task's script, at its beginning.
+fn script(context: &mut HookContext, run: &HookRun) -> Result<Running, String> {
+    let request = context.begin_exec().map_err(|error| error.to_string())?;
+    let hostname = run.unit.to_string().replace('/', "-");
+    let (text, environment) = (request.command.script(), context.environment());
+    Ok(Script { text, environment, hostname, limits: periapt_shell::Limits::default() }.start())
 }
 
-/// Nothing was run, and nothing is committed but that.
+fn timed_out(budgets: &Budgets) -> String {
+    format!("the script took longer than {} s, and was stopped", budgets.wall.as_secs())
+}
+
+/// What answers a script.
+struct Host<'a> {
+    context: HookContext,
+    services: &'a Services,
+    files: ExecFiles<'a>,
+}
+
+impl Host<'_> {
+    /// Gives the script what it asks for, to its end.
+    async fn drive(&mut self, script: &mut Running) -> Result<Ended, String> {
+        loop {
+            let reply = match script.next() {
+                Progress::Ended(ended) => return Ok(ended),
+                Progress::Needs(Request::Tool { name, arguments, stdin }) => {
+                    Reply::Tool(self.tool(&name, &arguments, stdin.as_deref()).await?)
+                }
+                Progress::Needs(Request::Sleep(duration)) => {
+                    rest(duration).await;
+                    Reply::Done
+                }
+                Progress::Needs(Request::Pause) => {
+                    tokio::task::yield_now().await;
+                    Reply::Done
+                }
+                Progress::Needs(Request::File(call)) => Reply::File(self.files.answer(call).await),
+            };
+            script.answer(reply);
+        }
+    }
+
+    /// Runs a hook tool, and gives it what it asks for.
+    async fn tool(
+        &mut self,
+        name: &str,
+        arguments: &[String],
+        stdin: Option<&[u8]>,
+    ) -> Result<ToolOutput, String> {
+        let Self { context, services, files } = self;
+        for _ in 0..=MAX_ASKED {
+            let answer = context.run_tool(services.now(), name, arguments, stdin);
+            services.early(context.drain_early());
+            match answer {
+                Answer::Ready(output) => return Ok(output),
+                Answer::NeedsLease => {
+                    let lease = services.renew_lease().await;
+                    context.lease_renewed(lease);
+                }
+                Answer::NeedsSecret(key) => {
+                    let content = services.fetch_secret(key).await;
+                    context.secret_fetched(key, content);
+                }
+                Answer::NeedsResource(key) => {
+                    let filename = context.resource_filename(&key.name).unwrap_or_default().to_owned();
+                    let fetched = services.fetch_resource(key.clone()).await;
+                    let shown = match fetched {
+                        Ok(file) => files.show_resource(key.name.as_str(), &filename, file).await,
+                        Err(error) => Err(error),
+                    };
+                    context.resource_fetched(key, shown);
+                }
+                Answer::NeedsFile(request) => {
+                    let content = files.tool(&request).await;
+                    context.file_answered(request, content);
+                }
+            }
+        }
+        Err(UNDECIDED.to_owned())
+    }
+}
+
+/// Sleeps. A sleep of no time lets others run, too.
+async fn rest(duration: Duration) {
+    match duration.is_zero() {
+        true => tokio::task::yield_now().await,
+        false => sleep(duration).await,
+    }
+}
+
+/// The script was stopped. What it has said so far is shown, and nothing that it asked for is committed.
+fn past_bounds(
+    run: &HookRun,
+    journal: JournalRecord,
+    context: HookContext,
+    message: String,
+) -> (ActionEnd, Outcome) {
+    let Gathered { status_set, action, .. } = context.finish();
+    let ActionGathered { stdout, stderr, .. } = action.unwrap_or_default();
+    let results = TaskResults { stdout, stderr, ..TaskResults::default() };
+    let journal = Some(failed(journal, &message));
+    let end = ActionEnd::of(&run.unit, ActionReturn::Failed { code: 1, message }, None, results, status_set);
+    (end, Outcome { journal, ..Outcome::default() })
+}
+
+/// Nothing was run to its end, and nothing is committed but that.
 fn unable(run: &HookRun, journal: JournalRecord, message: String) -> (ActionEnd, Outcome) {
     let journal = Some(failed(journal, &message));
     let returned = ActionReturn::Failed { code: 1, message };

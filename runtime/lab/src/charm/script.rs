@@ -2,8 +2,9 @@
 
 use std::{fmt, rc::Rc, time::Duration};
 
-use periapt_hook::{Answer, CallError, CallTime, FileError, Gathered, HookContext, ToolOutput};
+use periapt_hook::{Answer, CallError, CallTime, FileError, Gathered, HookContext, OutputStream, ToolOutput};
 use periapt_host_api::{UnitName, event::Event};
+use periapt_shell::{Ended, Limits, Progress, Reply, Request, Running, Script};
 
 use super::{CharmCode, Ending, HookHost, Ran};
 use crate::trace::ToolCall;
@@ -111,6 +112,33 @@ impl<'a> Hook<'a> {
         self.host.sleep(duration);
     }
 
+    /// Gives a script what it asks for, to its end.
+    fn script(&mut self, mut script: Running) -> Ending {
+        loop {
+            let reply = match script.next() {
+                Progress::Needs(Request::Tool { name, arguments, stdin }) => {
+                    let argv: Vec<String> = std::iter::once(name).chain(arguments).collect();
+                    Reply::Tool(self.run_tool(&argv, stdin.as_deref()))
+                }
+                Progress::Needs(Request::Sleep(duration)) => {
+                    self.sleep(duration);
+                    Reply::Done
+                }
+                Progress::Needs(Request::Pause) => Reply::Done,
+                Progress::Needs(Request::File(_)) => Reply::File(Err(FileError::NoFiles)),
+                Progress::Ended(Ended { code, stdout, stderr }) => {
+                    self.context.capture_output(OutputStream::Stdout, &stdout);
+                    self.context.capture_output(OutputStream::Stderr, &stderr);
+                    return match code {
+                        Ok(code) => Ending::Exited(code),
+                        Err(stopped) => Ending::Failed(stopped.to_string()),
+                    };
+                }
+            };
+            script.answer(reply);
+        }
+    }
+
     fn end(self, ending: Ending) -> Ran {
         let gathered: Gathered = self.context.finish();
         Ran { ending, gathered, tools: self.tools }
@@ -195,12 +223,17 @@ impl Action {
     }
 }
 
-/// Runs the tool that the context's task asks for, as an agent does.
-pub(crate) fn exec(context: HookContext, host: &mut dyn HookHost) -> Ran {
+/// Runs the script that the context's task asks for, as an agent does. A laboratory has no files.
+pub(crate) fn exec(mut context: HookContext, host: &mut dyn HookHost) -> Ran {
+    let request = context.begin_exec();
+    let (environment, hostname) = (context.environment(), context.unit().to_string().replace('/', "-"));
     let mut hook = Hook::new(context, host);
-    let ending = match hook.ask(HookContext::exec) {
-        Ok(code) => Ending::Exited(code),
+    let ending = match request {
         Err(failure) => Ending::Failed(failure.to_string()),
+        Ok(request) => {
+            let (text, limits) = (request.command.script(), Limits::default());
+            hook.script(Script { text, environment, hostname, limits }.start())
+        }
     };
     hook.end(ending)
 }

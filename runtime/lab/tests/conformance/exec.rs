@@ -1,10 +1,12 @@
-//! Hook tools that operators run in a hook context of a unit: `hook-model.md` C-9, U-22, rule 12.
+//! Scripts that operators run in a hook context of a unit: `hook-model.md` C-9, U-22, rule 12.
+
+use std::time::Duration;
 
 use periapt_host_api::{
     TaskId, UnitName,
     action::{ActionReceiver, EnqueueOperation, TaskResults, TaskStatus, Turns},
     command::{Answer, Command, CommandResult},
-    exec::{self, ExecRequest},
+    exec::{self, ExecCommand, ExecRequest},
     status::{AgentStatus, WorkloadStatus},
 };
 use periapt_lab::Lab;
@@ -75,9 +77,46 @@ fn a_code_that_is_not_0_is_a_result() {
     assert_eq!(results.stderr, "ERROR invalid value \"db:7\" for option -r: relation not found\n");
     let (task, results) = run(&mut lab, request("apt install emacs"));
     assert_eq!((task.status, results.return_code), (TaskStatus::Completed, 127));
-    assert_eq!(results.stderr, "ERROR there is no shell in a sandbox: \"apt\" is no hook tool\n");
+    assert!(results.stderr.starts_with("apt: command not found: a sandbox has no programs"), "{results:?}");
+    // What was asked for before is committed all the same.
+    let (_, results) = run(&mut lab, request("status-set active 'half done'; exit 3"));
+    assert_eq!(results.return_code, 3);
+    assert_eq!(workload(&lab, "a/0"), (WorkloadStatus::Active, "half done".to_owned()));
     let (_, agent) = lab.statuses("a/0").unwrap();
     assert_eq!(agent.status, AgentStatus::Idle);
+}
+
+#[test]
+fn a_script_is_one_run_of_its_hook_tools() {
+    let mut lab = started(LOCAL, 1);
+    let script = "leader-set colour=$(config-get colour) && echo set; sleep 60; leader-get | grep -c red";
+    let began = lab.now();
+    let (task, results) = run(&mut lab, request(script));
+    assert_eq!((task.status, results.return_code), (TaskStatus::Completed, 0), "{results:?}");
+    assert_eq!(results.stdout, "set\n1\n");
+    assert!(lab.now() >= began + Duration::from_secs(60));
+}
+
+#[test]
+fn a_script_without_an_end_is_stopped_and_leaves_nothing() {
+    let mut lab = started(LOCAL, 1);
+    let (task, results) =
+        run(&mut lab, request("leader-set colour=none; echo begun; while true; do :; done"));
+    assert_eq!((task.status, results.stdout.as_str()), (TaskStatus::Failed, "begun\n"));
+    assert!(task.message.contains("the script does more than it may"), "{}", task.message);
+    let (_, results) = run(&mut lab, request("leader-get colour"));
+    assert_eq!(results.stdout, "");
+    let (_, agent) = lab.statuses("a/0").unwrap();
+    assert_eq!(agent.status, AgentStatus::Idle);
+}
+
+#[test]
+fn a_task_of_an_older_client_is_taken_as_it_stands() {
+    let mut lab = started(LOCAL, 1);
+    let words = ["status-set", "active", "it's $5; <b>"].map(str::to_owned).to_vec();
+    let (_, results) = run(&mut lab, ExecRequest { command: ExecCommand::Words(words), ..request(":") });
+    assert_eq!(results.return_code, 0, "{}", results.stderr);
+    assert_eq!(workload(&lab, "a/0").1, "it's $5; <b>");
 }
 
 #[test]
@@ -107,6 +146,9 @@ fn a_tool_may_be_about_a_relation_and_one_unit_in_it() {
     };
     let (_, results) = run(&mut bench.lab, about("relation-get host", Some("b/1")));
     assert_eq!(results.stdout, "10.0.0.5\n", "{}", results.stderr);
+    let script = "echo $JUJU_RELATION_ID $JUJU_REMOTE_APP $JUJU_REMOTE_UNIT";
+    let (_, results) = run(&mut bench.lab, about(script, Some("b/1")));
+    assert!(results.stdout.ends_with(&format!(":{relation} b b/1\n")), "{}", results.stdout);
     run(&mut bench.lab, about("relation-set key=value", Some("b/0")));
     assert_eq!(bag_of(&bench.lab, relation, "a/0")["key"], "value");
     for (unit, error) in [
@@ -124,14 +166,13 @@ fn a_tool_may_be_about_a_relation_and_one_unit_in_it() {
 #[test]
 fn what_is_no_tool_with_arguments_is_refused_when_it_is_asked_for() {
     let mut lab = started(LOCAL, 1);
+    let refused = "secret-get is not run from outside: secret content would be kept with the task";
     for (command, error) in [
-        (
-            vec!["secret-get", "x"],
-            "secret-get is not run from outside: secret content would be kept with the task",
-        ),
-        (vec![], "no commands specified"),
+        (ExecCommand::Words(vec!["secret-get".to_owned(), "x".to_owned()]), refused),
+        (ExecCommand::Script("echo $(secret-get x)".to_owned()), refused),
+        (ExecCommand::Words(Vec::new()), "no commands specified"),
+        (ExecCommand::Script(" ".to_owned()), "no commands specified"),
     ] {
-        let command = command.into_iter().map(str::to_owned).collect();
         let wrong = ExecRequest { command, relation: None, remote_unit: None };
         assert_eq!(ask(&mut lab, "a/0", wrong), Err(error.to_owned()));
     }

@@ -1,0 +1,96 @@
+//! The files of a script: those that a hook of its unit would find. They are looked for when the script asks for the
+//! first one, so that a unit whose charm cannot be had runs scripts that need none.
+
+use std::fs::File;
+
+use periapt_hook::{CallError, FileError, FileRequest};
+use periapt_host_api::{Timestamp, view::View};
+use periapt_sandbox::{Budgets, UnitFile, UnitFiles};
+use periapt_shell::{FileAnswer, FileCall, FileKind};
+use periapt_uniter::HookRun;
+
+use super::super::World;
+
+/// The files, once they are needed.
+pub(super) struct ExecFiles<'a> {
+    world: &'a World,
+    view: &'a View,
+    run: &'a HookRun,
+    budgets: &'a Budgets,
+    has_resources: bool,
+    found: Option<UnitFiles>,
+}
+
+impl<'a> ExecFiles<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        view: &'a View,
+        run: &'a HookRun,
+        budgets: &'a Budgets,
+        has_resources: bool,
+    ) -> Self {
+        Self { world, view, run, budgets, has_resources, found: None }
+    }
+
+    async fn files(&mut self) -> Result<&mut UnitFiles, String> {
+        let files = match self.found.take() {
+            Some(files) => files,
+            None => {
+                let loaded = self.world.charms.get(self.run.charm.digest).await?;
+                let storage = self.world.storages.mounts(self.view, &self.run.unit).await?;
+                let Self { has_resources, budgets, .. } = *self;
+                UnitFiles::new(&loaded.prepared, storage, has_resources, budgets, Timestamp::now())
+            }
+        };
+        Ok(self.found.insert(files))
+    }
+
+    /// Does what the script asks for.
+    pub(super) async fn answer(&mut self, call: FileCall) -> Result<FileAnswer, FileError> {
+        let unit = self.run.unit.clone();
+        let files = self.files().await.map_err(|message| {
+            tracing::info!(%unit, message, "a script finds no files");
+            FileError::NoFiles
+        })?;
+        let kind = |file| match file {
+            UnitFile::File { .. } => FileKind::File,
+            UnitFile::Directory => FileKind::Directory,
+        };
+        match call {
+            FileCall::Read { path, at_most } => files.read(&path, at_most).map(FileAnswer::Content),
+            FileCall::Write { path, content, append: false } => files.write(&path, &content).map(done),
+            FileCall::Write { path, content, append: true } => files.append(&path, &content).map(done),
+            FileCall::List { path } => {
+                let names = files.list(&path)?;
+                Ok(FileAnswer::Names(names.into_iter().map(|(name, file)| (name, kind(file))).collect()))
+            }
+            FileCall::Stat { path } => files.stat(&path).map(|file| {
+                let size = if let UnitFile::File { size } = file { size } else { 0 };
+                FileAnswer::Found { kind: kind(file), size }
+            }),
+            FileCall::MakeDirectory { path } => files.make_directory(&path).map(done),
+            FileCall::Remove { path, directory: false } => files.remove(&path).map(done),
+            FileCall::Remove { path, directory: true } => files.remove_directory(&path).map(done),
+        }
+    }
+
+    /// Does what a hook tool asks for.
+    pub(super) async fn tool(&mut self, request: &FileRequest) -> Result<Vec<u8>, FileError> {
+        self.files().await.map_err(|_| FileError::NoFiles)?.answer(request)
+    }
+
+    /// Puts the content of a resource where a hook finds it.
+    pub(super) async fn show_resource(
+        &mut self,
+        name: &str,
+        filename: &str,
+        file: File,
+    ) -> Result<(), CallError> {
+        let files = self.files().await.map_err(CallError::Failed)?;
+        files.show_resource(name, filename, file)
+    }
+}
+
+fn done((): ()) -> FileAnswer {
+    FileAnswer::Done
+}

@@ -1,0 +1,143 @@
+//! One call of a command, and what many commands do alike.
+
+use crate::interpreter::{Halt, Shell, Streams};
+
+/// A call.
+pub(super) struct Call<'a> {
+    pub(super) shell: &'a mut Shell,
+    pub(super) name: &'static str,
+    pub(super) arguments: &'a [String],
+    pub(super) streams: Streams,
+}
+
+/// The options and operands of a call.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    options: Vec<(char, String)>,
+    pub(super) operands: Vec<String>,
+}
+
+impl Parsed {
+    pub(super) fn has(&self, option: char) -> bool {
+        self.options.iter().any(|(name, _)| *name == option)
+    }
+
+    /// The last value of an option.
+    pub(super) fn value(&self, option: char) -> Option<&str> {
+        self.values(option).last()
+    }
+
+    pub(super) fn values(&self, option: char) -> impl Iterator<Item = &str> {
+        self.options.iter().filter(move |(name, _)| *name == option).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Call<'_> {
+    /// The same call, for what reads other arguments.
+    pub(super) fn again(&mut self) -> Call<'_> {
+        Call { shell: self.shell, name: self.name, arguments: self.arguments, streams: self.streams }
+    }
+
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Halt> {
+        self.shell.write(self.streams.stdout, text.as_bytes())
+    }
+
+    /// Says an error behind the command's name.
+    pub(super) fn complain(&mut self, text: &str) -> Result<(), Halt> {
+        let text = format!("{}: {text}\n", self.name);
+        self.shell.write(self.streams.stderr, text.as_bytes())
+    }
+
+    /// Says an error, and fails with a code.
+    pub(super) fn fail(&mut self, code: u8, text: &str) -> Result<u8, Halt> {
+        self.complain(text)?;
+        Ok(code)
+    }
+
+    /// Reads options of one letter: those of `switches`, and those of `valued`, which have a value. The error is told.
+    pub(super) fn options(&mut self, switches: &str, valued: &str) -> Result<Option<Parsed>, Halt> {
+        let mut parsed = Parsed::default();
+        let mut arguments = self.arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let letters = match argument.strip_prefix('-') {
+                Some("-") => {
+                    parsed.operands.extend(arguments.by_ref().cloned());
+                    break;
+                }
+                Some(letters) if !letters.is_empty() => letters,
+                _ => {
+                    parsed.operands.push(argument.clone());
+                    continue;
+                }
+            };
+            for (at, letter) in letters.char_indices() {
+                if switches.contains(letter) {
+                    parsed.options.push((letter, String::new()));
+                } else if valued.contains(letter) {
+                    let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+                    let value = match rest {
+                        "" => arguments.next().cloned(),
+                        rest => Some(rest.to_owned()),
+                    };
+                    let Some(value) = value else {
+                        self.complain(&format!("option -{letter} needs a value"))?;
+                        return Ok(None);
+                    };
+                    parsed.options.push((letter, value));
+                    break;
+                } else {
+                    let shown: String = argument.chars().take(64).collect();
+                    self.complain(&format!("option {shown} is not known here"))?;
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(parsed))
+    }
+
+    /// The content of a file; none if it cannot be read, which was told. `-` is the standard input.
+    pub(super) async fn content(&mut self, path: &str) -> Result<Option<Vec<u8>>, Halt> {
+        if path == "-" {
+            return self.shell.read_all(self.streams.stdin).map(Some);
+        }
+        if path == "/dev/null" {
+            return Ok(Some(Vec::new()));
+        }
+        match self.shell.read_file(path).await? {
+            Ok(content) => Ok(Some(content)),
+            Err(error) => {
+                self.complain(&format!("{path}: {error}"))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The contents of some files, or of the standard input if there are none, each with its name; and whether all were
+    /// read.
+    pub(super) async fn contents(
+        &mut self,
+        paths: &[String],
+    ) -> Result<(Vec<(String, Vec<u8>)>, bool), Halt> {
+        let input = ["-".to_owned()];
+        let paths = if paths.is_empty() { input.as_slice() } else { paths };
+        let (mut contents, mut all) = (Vec::new(), true);
+        for path in paths {
+            self.shell.step().await?;
+            match self.content(path).await? {
+                Some(content) => contents.push((path.clone(), content)),
+                None => all = false,
+            }
+        }
+        Ok((contents, all))
+    }
+}
+
+/// The lines of a text, each with its end, if it has one.
+pub(super) fn lines(content: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    content.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// A line without its end.
+pub(super) fn bare(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
+}

@@ -1,0 +1,52 @@
+//! Commands that end something, or do nothing.
+
+use super::call::Call;
+use crate::interpreter::Halt;
+
+pub(super) fn yes(_: &mut Call<'_>) -> Result<u8, Halt> {
+    Ok(0)
+}
+
+pub(super) fn no(_: &mut Call<'_>) -> Result<u8, Halt> {
+    Ok(1)
+}
+
+/// `exit [CODE]`; the last command's code unless one is said.
+pub(super) fn exit(call: &mut Call<'_>) -> Result<u8, Halt> {
+    let code = match call.arguments {
+        [] => call.shell.status,
+        [code, ..] => match code.parse::<i64>() {
+            // As a process: the lowest eight bits.
+            Ok(code) => u8::try_from(code.rem_euclid(256)).unwrap_or(u8::MAX),
+            Err(_) => call.fail(2, &format!("{code}: numeric argument required"))?,
+        },
+    };
+    Err(Halt::Exit(code))
+}
+
+pub(super) fn end_loops(call: &mut Call<'_>) -> Result<u8, Halt> {
+    match count(call)? {
+        Some(count) => Err(Halt::Break(count)),
+        None => Ok(1),
+    }
+}
+
+pub(super) fn next_turn(call: &mut Call<'_>) -> Result<u8, Halt> {
+    match count(call)? {
+        Some(count) => Err(Halt::Continue(count)),
+        None => Ok(1),
+    }
+}
+
+/// How many loops are meant.
+fn count(call: &mut Call<'_>) -> Result<Option<u32>, Halt> {
+    call.shell.status = 0;
+    let Some(text) = call.arguments.first() else { return Ok(Some(1)) };
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(Some(count)),
+        _ => {
+            call.complain(&format!("{text}: loop count out of range"))?;
+            Ok(None)
+        }
+    }
+}

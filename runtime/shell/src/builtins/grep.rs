@@ -1,0 +1,165 @@
+//! `grep`
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::call::{Call, Parsed, bare, lines};
+use crate::interpreter::{Halt, Step};
+
+/// The largest compiled pattern, in bytes. It bounds the time of compiling, too.
+const MAX_COMPILED: usize = 256 << 10;
+
+/// What compiling one is charged with, in bytes of work: most are small. Counts multiply what they count, and classes
+/// are tables of all that Unicode has.
+const COMPILING: usize = 32 << 10;
+const COMPILING_CLASSES: usize = 128 << 10;
+const COMPILING_COUNTS: usize = 1 << 20;
+
+/// `grep [-EFchilnoqsvwx] [-e PATTERN] [PATTERN] [FILE...]`
+pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
+    Box::pin(async move {
+        let Some(mut parsed) = call.options("EFchilnoqsvwxGH", "e")? else { return Ok(2) };
+        let mut patterns: Vec<String> = parsed.values('e').map(str::to_owned).collect();
+        if patterns.is_empty() {
+            if parsed.operands.is_empty() {
+                return call.fail(2, "a pattern is missing");
+            }
+            patterns.push(parsed.operands.remove(0));
+        }
+        let has = |wanted: char| !parsed.has('F') && patterns.iter().any(|pattern| pattern.contains(wanted));
+        call.shell.pay(match () {
+            () if has('{') => COMPILING_COUNTS,
+            () if has('\\') || has('[') || parsed.has('i') || parsed.has('w') => COMPILING_CLASSES,
+            () => COMPILING,
+        })?;
+        let pattern = match compiled(&patterns, &parsed) {
+            Ok(pattern) => pattern,
+            Err(error) => return call.fail(2, &error),
+        };
+        // A pattern of so many bytes has as many states, at most, that each byte of a text may be tried with.
+        let states = patterns.iter().map(String::len).sum::<usize>() / 16 + 4;
+        let (contents, all) = call.contents(&parsed.operands).await?;
+        let named = (contents.len() > 1 || parsed.has('H')) && !parsed.has('h');
+        let mut found = false;
+        for (path, content) in &contents {
+            call.shell.pay(content.len().saturating_mul(states))?;
+            let prefix = if named { format!("{path}:") } else { String::new() };
+            found |= search(&mut call, &pattern, &parsed, (&prefix, path), content)?;
+        }
+        Ok(match (all || parsed.has('q') && found, found) {
+            (false, _) => 2,
+            (true, true) => 0,
+            (true, false) => 1,
+        })
+    })
+}
+
+/// Searches one text; whether something was found.
+fn search(
+    call: &mut Call<'_>,
+    pattern: &Regex,
+    parsed: &Parsed,
+    (prefix, path): (&str, &str),
+    content: &[u8],
+) -> Result<bool, Halt> {
+    let mut count = 0;
+    let quiet = parsed.has('q') || parsed.has('c') || parsed.has('l');
+    for (number, line) in lines(content).map(bare).enumerate() {
+        if pattern.is_match(line) == parsed.has('v') {
+            continue;
+        }
+        count += 1;
+        if quiet {
+            continue;
+        }
+        let number = if parsed.has('n') { format!("{}:", number + 1) } else { String::new() };
+        let whole = [line];
+        let parts: Vec<&[u8]> = match parsed.has('o') {
+            true if parsed.has('v') => Vec::new(),
+            true => {
+                pattern.find_iter(line).map(|found| found.as_bytes()).filter(|it| !it.is_empty()).collect()
+            }
+            false => whole.to_vec(),
+        };
+        for part in parts {
+            let line = [prefix.as_bytes(), number.as_bytes(), part, b"\n"].concat();
+            call.shell.write(call.streams.stdout, &line)?;
+        }
+    }
+    if parsed.has('q') {
+    } else if parsed.has('l') {
+        if count > 0 {
+            let shown = if path == "-" { "(standard input)" } else { path };
+            call.say(&format!("{shown}\n"))?;
+        }
+    } else if parsed.has('c') {
+        call.say(&format!("{prefix}{count}\n"))?;
+    }
+    Ok(count > 0)
+}
+
+fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, String> {
+    let each: Vec<String> = patterns
+        .iter()
+        .flat_map(|pattern| pattern.split('\n'))
+        .map(|pattern| match () {
+            () if parsed.has('F') => regex::escape(pattern),
+            () if parsed.has('E') => pattern.to_owned(),
+            () => extended(pattern),
+        })
+        .map(|pattern| match () {
+            () if parsed.has('x') => format!("^(?:{pattern})$"),
+            () if parsed.has('w') => format!(r"\b(?:{pattern})\b"),
+            () => format!("(?:{pattern})"),
+        })
+        .collect();
+    RegexBuilder::new(&each.join("|"))
+        .case_insensitive(parsed.has('i'))
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_COMPILED)
+        .nest_limit(64)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
+            _ => "the pattern is no regular expression".to_owned(),
+        })
+}
+
+/// A basic pattern as an extended one: in the one `\(` groups and `(` is text, in the other it is the other way round.
+fn extended(pattern: &str) -> String {
+    let mut result = String::new();
+    let mut characters = pattern.chars();
+    let mut is_first = true;
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(special @ ('(' | ')' | '{' | '}' | '|' | '+' | '?')) => result.push(special),
+                Some(other) => result.extend(['\\', other]),
+                None => result.push_str(r"\\"),
+            },
+            '(' | ')' | '{' | '}' | '|' | '+' | '?' => result.extend(['\\', character]),
+            // There is nothing that it could repeat.
+            '*' if is_first => result.push_str(r"\*"),
+            character => result.push(character),
+        }
+        is_first = false;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn basic_patterns_have_their_operators_behind_a_backslash() {
+        for (basic, expected) in [
+            (r"a\|b", "a|b"),
+            (r"\(a\)+", r"(a)\+"),
+            ("*a*", r"\*a*"),
+            (r"a\.b\", r"a\.b\\"),
+            ("^V{1}", r"^V\{1\}"),
+        ] {
+            assert_eq!(extended(basic), expected, "{basic}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `test` and `[`.
+
+use super::call::Call;
+use crate::{
+    FileKind,
+    interpreter::{Halt, Step},
+};
+
+pub(super) fn test(mut call: Call<'_>) -> Step<'_, u8> {
+    Box::pin(async move {
+        let arguments = call.arguments;
+        expression(&mut call, arguments).await
+    })
+}
+
+/// `[ EXPRESSION ]`
+pub(super) fn bracket(mut call: Call<'_>) -> Step<'_, u8> {
+    Box::pin(async move {
+        match call.arguments {
+            [arguments @ .., last] if last == "]" => expression(&mut call, arguments).await,
+            _ => call.fail(2, "missing `]'"),
+        }
+    })
+}
+
+/// 0 if it is true, 1 if not, 2 if it is no expression. `-o` binds weaker than `-a`.
+async fn expression(call: &mut Call<'_>, arguments: &[String]) -> Result<u8, Halt> {
+    let mut either = false;
+    for all in arguments.split(|argument| argument == "-o") {
+        let mut both = true;
+        for one in all.split(|argument| argument == "-a") {
+            call.shell.step().await?;
+            match primary(call, one).await? {
+                Ok(holds) => both &= holds,
+                Err(error) => return call.fail(2, &error),
+            }
+        }
+        either |= both;
+    }
+    Ok(u8::from(!either))
+}
+
+async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<bool, String>, Halt> {
+    let negations = arguments.iter().take_while(|argument| *argument == "!").count();
+    // A `!` that stands alone is a text.
+    let negations = negations.min(arguments.len().saturating_sub(1));
+    let words: Vec<&str> = arguments.iter().skip(negations).map(String::as_str).collect();
+    let holds = match words.as_slice() {
+        [] => Ok(false),
+        [text] => Ok(!text.is_empty()),
+        ["-n", text] => Ok(!text.is_empty()),
+        ["-z", text] => Ok(text.is_empty()),
+        [option, path] => match file(call, option, path).await {
+            Some(holds) => Ok(holds),
+            None => Err(format!("{option}: unary operator expected")),
+        },
+        [one, operator, other] => compared(one, operator, other),
+        _ => Err("too many arguments".to_owned()),
+    };
+    Ok(holds.map(|holds| holds != (negations % 2 == 1)))
+}
+
+/// Whether a file is as asked; none if nothing such can be asked. What is there can be read, and is no program.
+async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Option<bool> {
+    let holds: fn(FileKind, u64) -> bool = match option {
+        "-e" | "-r" => |_, _| true,
+        "-f" => |kind, _| kind == FileKind::File,
+        "-d" => |kind, _| kind == FileKind::Directory,
+        "-s" => |kind, size| kind == FileKind::Directory || size > 0,
+        "-x" => |kind, _| kind == FileKind::Directory,
+        "-h" | "-L" | "-p" | "-S" => |_, _| false,
+        _ => return None,
+    };
+    Some(call.shell.stat(path).await.is_ok_and(|(kind, size)| holds(kind, size)))
+}
+
+fn compared(one: &str, operator: &str, other: &str) -> Result<bool, String> {
+    let number = |text: &str| {
+        let number = text.trim().parse::<i64>();
+        number.map_err(|_| {
+            format!("{}: integer expression expected", text.chars().take(64).collect::<String>())
+        })
+    };
+    Ok(match operator {
+        "=" | "==" => one == other,
+        "!=" => one != other,
+        "<" => one < other,
+        ">" => one > other,
+        "-eq" => number(one)? == number(other)?,
+        "-ne" => number(one)? != number(other)?,
+        "-lt" => number(one)? < number(other)?,
+        "-le" => number(one)? <= number(other)?,
+        "-gt" => number(one)? > number(other)?,
+        "-ge" => number(one)? >= number(other)?,
+        _ => return Err(format!("{operator}: binary operator expected")),
+    })
+}

@@ -1,0 +1,308 @@
+//! Runs a script's tree. Each stage of a pipe runs to its end before the next one begins, and a subshell is a copy of the
+//! variables: there are no processes, and the same script over the same world does the same.
+
+mod arithmetic;
+mod expand;
+mod files;
+mod glob;
+mod redirect;
+mod scope;
+mod simple;
+mod streams;
+
+use std::{pin::Pin, sync::Arc};
+
+use crate::{
+    Limits, Reply, Request, Script, Stopped,
+    limits::Meter,
+    parser,
+    script::Door,
+    syntax::{AndOr, Body, Command, Connector, Ends, List, Pipeline},
+};
+use scope::Scope;
+use streams::Buffers;
+pub(crate) use streams::{Input, Output, Streams};
+
+/// A part of a run.
+pub(crate) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Halt>> + Send + 'a>>;
+
+/// Why a command did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// The script is over, or the subshell.
+    Exit(u8),
+    /// So many loops are over.
+    Break(u32),
+    /// So many loops but one are over, and the last one goes on with its next turn.
+    Continue(u32),
+    /// The script is past its bounds.
+    Stopped(Stopped),
+}
+
+impl From<Stopped> for Halt {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
+}
+
+/// A script in progress.
+pub(crate) struct Shell {
+    door: Arc<Door>,
+    meter: Meter,
+    buffers: Buffers,
+    /// How deep commands may still be nested.
+    left: u32,
+    /// How many conditions the present command is in: there, a failure ends no script (`set -e`).
+    guarded: u32,
+    /// How many commands run each other now.
+    wrapped: u32,
+    /// The exit code of the last substitution in the present command.
+    substituted: Option<u8>,
+    pub(crate) scope: Scope,
+    pub(crate) status: u8,
+    pub(crate) hostname: String,
+}
+
+/// Runs a script to its exit code.
+pub(crate) async fn run(mut shell: Shell, text: String) -> Result<u8, Stopped> {
+    match shell.text(&text, Streams::of_script()).await {
+        Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => Ok(shell.status),
+        Err(Halt::Exit(code)) => Ok(code),
+        Err(Halt::Stopped(stopped)) => Err(stopped),
+    }
+}
+
+impl Shell {
+    pub(crate) fn new(script: &Script, door: Arc<Door>) -> Self {
+        let Script { environment, hostname, limits, .. } = script;
+        let Limits { depth, .. } = *limits;
+        Self {
+            door,
+            meter: Meter::new(limits),
+            buffers: Buffers::default(),
+            left: depth,
+            guarded: 0,
+            wrapped: 0,
+            substituted: None,
+            scope: Scope::new(environment),
+            status: 0,
+            hostname: hostname.clone(),
+        }
+    }
+
+    /// Runs a text: the whole script, or that of `sh -c`. One that is no script fails with 2.
+    pub(crate) async fn text(&mut self, text: &str, streams: Streams) -> Result<(), Halt> {
+        // What a tree takes of memory is a multiple of its text.
+        self.pay(text.len().saturating_mul(16))?;
+        match parser::parse(text, self.left) {
+            Ok(list) => self.list(&list, streams).await,
+            Err(error) => {
+                self.status = 2;
+                self.write(streams.stderr, format!("{error}\n").as_bytes())
+            }
+        }
+    }
+
+    /// Pays for bytes that are looked at or copied.
+    pub(crate) fn pay(&mut self, bytes: usize) -> Result<(), Halt> {
+        Ok(self.meter.bytes(bytes)?)
+    }
+
+    /// The most bytes of one text.
+    pub(crate) fn longest_text(&self) -> usize {
+        self.meter.text()
+    }
+
+    /// Pays for one step, and lets others run from time to time.
+    pub(crate) async fn step(&mut self) -> Result<(), Halt> {
+        if self.meter.step()? {
+            self.ask(Request::Pause).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.door.ask(request).await
+    }
+
+    /// A copy of all variables, to be put back when a subshell is over.
+    pub(crate) fn copied_scope(&mut self) -> Result<Scope, Halt> {
+        self.pay(self.scope.bytes())?;
+        Ok(self.scope.clone())
+    }
+
+    /// Runs something whose changes of variables and directory end with it.
+    async fn in_subshell(&mut self, list: &List, streams: Streams) -> Result<(), Halt> {
+        let outer = self.copied_scope()?;
+        let ended = self.list(list, streams).await;
+        self.scope = outer;
+        self.contained(ended)
+    }
+
+    /// What the end of a subshell is to what it is a part of.
+    fn contained(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
+        match ended {
+            Err(Halt::Exit(code)) => self.status = code,
+            Err(Halt::Stopped(stopped)) => return Err(stopped.into()),
+            Ok(()) | Err(Halt::Break(_) | Halt::Continue(_)) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn list<'a>(&'a mut self, list: &'a List, streams: Streams) -> Step<'a, ()> {
+        Box::pin(async move {
+            self.left = self.left.saturating_sub(1);
+            let mut ended = Ok(());
+            for item in &list.items {
+                ended = self.and_or(item, streams).await;
+                if ended.is_err() {
+                    break;
+                }
+            }
+            self.left += 1;
+            ended
+        })
+    }
+
+    async fn and_or(&mut self, item: &AndOr, streams: Streams) -> Result<(), Halt> {
+        let mut last = (&item.first, item.rest.is_empty());
+        self.pipeline(last.0, streams, !last.1).await?;
+        let mut ran = true;
+        for (index, (connector, pipeline)) in item.rest.iter().enumerate() {
+            ran = (*connector == Connector::And) == (self.status == 0);
+            if ran {
+                last = (pipeline, index + 1 == item.rest.len());
+                self.pipeline(last.0, streams, !last.1).await?;
+            }
+        }
+        let counts = ran && last.1 && !last.0.negated && self.guarded == 0;
+        match counts && self.status != 0 && self.scope.exit_on_failure {
+            true => Err(Halt::Exit(self.status)),
+            false => Ok(()),
+        }
+    }
+
+    async fn pipeline(&mut self, pipeline: &Pipeline, streams: Streams, guarded: bool) -> Result<(), Halt> {
+        self.step().await?;
+        let guard = u32::from(guarded || pipeline.negated);
+        self.guarded += guard;
+        let ended = match pipeline.stages.as_slice() {
+            [only] => self.command(only, streams).await,
+            stages => self.stages(stages, streams).await,
+        };
+        self.guarded -= guard;
+        ended?;
+        if pipeline.negated {
+            self.status = u8::from(self.status == 0);
+        }
+        Ok(())
+    }
+
+    async fn stages(&mut self, stages: &[Command], streams: Streams) -> Result<(), Halt> {
+        let mut stdin = streams.stdin;
+        let mut failed = 0;
+        for (index, stage) in stages.iter().enumerate() {
+            let is_last = index + 1 == stages.len();
+            let pipe = self.buffers.open(Vec::new());
+            let stdout = if is_last { streams.stdout } else { Output::Buffer(pipe) };
+            let outer = self.copied_scope()?;
+            let ended = self.command(stage, Streams { stdin, stdout, ..streams }).await;
+            self.scope = outer;
+            self.contained(ended)?;
+            if index > 0 {
+                self.close(stdin);
+            }
+            if self.status != 0 {
+                failed = self.status;
+            }
+            stdin = Input::Buffer(pipe);
+        }
+        self.close(stdin);
+        if self.scope.pipe_fails {
+            self.status = failed;
+        }
+        Ok(())
+    }
+
+    async fn command(&mut self, command: &Command, streams: Streams) -> Result<(), Halt> {
+        let Some(redirected) = self.redirect(&command.redirections, streams).await? else {
+            self.status = 1;
+            return Ok(());
+        };
+        let ended = self.body(&command.body, redirected.streams).await;
+        if let Err(Halt::Stopped(stopped)) = ended {
+            return Err(stopped.into());
+        }
+        self.restore(redirected, streams).await?;
+        ended
+    }
+
+    async fn body(&mut self, body: &Body, streams: Streams) -> Result<(), Halt> {
+        match body {
+            Body::Simple { assignments, words } => self.simple(assignments, words, streams).await,
+            Body::Group(list) => self.list(list, streams).await,
+            Body::Subshell(list) => self.in_subshell(list, streams).await,
+            Body::If { branches, otherwise } => {
+                for (condition, list) in branches {
+                    if self.condition(condition, streams).await? {
+                        return self.list(list, streams).await;
+                    }
+                }
+                self.status = 0;
+                self.list(otherwise, streams).await
+            }
+            Body::Loop { ends_when, condition, body } => {
+                let mut status = 0;
+                while self.turns(condition, *ends_when, streams).await? {
+                    let ended = self.list(body, streams).await;
+                    status = self.status;
+                    if turned(ended)? {
+                        break;
+                    }
+                }
+                self.status = status;
+                Ok(())
+            }
+            Body::For { name, words, body } => {
+                self.status = 0;
+                for value in self.fields(words, streams).await? {
+                    self.step().await?;
+                    self.pay(value.len())?;
+                    self.scope.set(name, value);
+                    let ended = self.list(body, streams).await;
+                    if turned(ended)? {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a loop takes one more turn; `break` in its condition ends it, too.
+    async fn turns(&mut self, condition: &List, ends_when: Ends, streams: Streams) -> Result<bool, Halt> {
+        self.step().await?;
+        match self.condition(condition, streams).await {
+            Ok(succeeded) => Ok(succeeded == (ends_when == Ends::OnFailure)),
+            Err(halt) => turned(Err(halt)).map(|over| !over),
+        }
+    }
+
+    async fn condition(&mut self, condition: &List, streams: Streams) -> Result<bool, Halt> {
+        self.guarded += 1;
+        let ended = self.list(condition, streams).await;
+        self.guarded -= 1;
+        ended.map(|()| self.status == 0)
+    }
+}
+
+/// Whether a loop is over after a turn that ended like this.
+fn turned(ended: Result<(), Halt>) -> Result<bool, Halt> {
+    match ended {
+        Ok(()) | Err(Halt::Continue(..=1)) => Ok(false),
+        Err(Halt::Break(..=1)) => Ok(true),
+        Err(Halt::Break(more)) => Err(Halt::Break(more - 1)),
+        Err(Halt::Continue(more)) => Err(Halt::Continue(more - 1)),
+        Err(halt) => Err(halt),
+    }
+}

@@ -1,0 +1,151 @@
+//! The numbers of `$((...))`: whole ones of 64 bits that wrap around.
+
+/// How deep parentheses and signs may be nested: each takes stack.
+const MAX_DEPTH: u32 = 32;
+
+/// Operators of two operands from the weakest to the strongest; longer ones come first where one begins another.
+const LEVELS: [&[&str]; 6] =
+    [&["||"], &["&&"], &["==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
+
+/// The value of an expression, in which names stand for variables.
+pub(super) fn evaluate(text: &str, variable: &dyn Fn(&str) -> String) -> Result<i64, String> {
+    let mut reader = Reader { rest: text, variable, left: MAX_DEPTH };
+    let value = reader.level(0)?;
+    match reader.rest.trim_start() {
+        "" => Ok(value),
+        rest => Err(format!("unexpected {:?}", rest.chars().take(32).collect::<String>())),
+    }
+}
+
+struct Reader<'t, 'v> {
+    rest: &'t str,
+    variable: &'v dyn Fn(&str) -> String,
+    left: u32,
+}
+
+impl Reader<'_, '_> {
+    fn level(&mut self, level: usize) -> Result<i64, String> {
+        let Some(operators) = LEVELS.get(level) else { return self.operand() };
+        let mut value = self.level(level + 1)?;
+        loop {
+            self.rest = self.rest.trim_start();
+            let found = operators.iter().find(|operator| self.rest.starts_with(**operator));
+            let Some(operator) = found else { return Ok(value) };
+            self.rest = self.rest.get(operator.len()..).unwrap_or_default();
+            let other = self.level(level + 1)?;
+            value = apply(operator, value, other)?;
+        }
+    }
+
+    fn operand(&mut self) -> Result<i64, String> {
+        self.left = self.left.checked_sub(1).ok_or("nested too deep")?;
+        self.rest = self.rest.trim_start();
+        let mut characters = self.rest.chars();
+        let first = characters.next();
+        let value = match first {
+            Some('-') => self.behind(1, Self::operand)?.wrapping_neg(),
+            Some('+') => self.behind(1, Self::operand)?,
+            Some('!') => i64::from(self.behind(1, Self::operand)? == 0),
+            Some('(') => {
+                let value = self.behind(1, |reader| reader.level(0))?;
+                self.rest = self.rest.trim_start();
+                self.rest = self.rest.strip_prefix(')').ok_or("a parenthesis is not closed")?;
+                value
+            }
+            Some(first) if first.is_ascii_alphanumeric() || first == '_' => {
+                let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+                let end = self.rest.find(|character| !is_part(character)).unwrap_or(self.rest.len());
+                let (word, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                self.number(word)?
+            }
+            Some(other) => return Err(format!("unexpected {:?}", other.to_string())),
+            // An empty expression is 0, as in other shells.
+            None => 0,
+        };
+        self.left += 1;
+        Ok(value)
+    }
+
+    fn behind(
+        &mut self,
+        bytes: usize,
+        read: impl FnOnce(&mut Self) -> Result<i64, String>,
+    ) -> Result<i64, String> {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        read(self)
+    }
+
+    fn number(&self, word: &str) -> Result<i64, String> {
+        let value;
+        let text = match word.starts_with(|first: char| first.is_ascii_digit()) {
+            true => word,
+            false => {
+                value = (self.variable)(word);
+                match value.trim() {
+                    "" => "0",
+                    text => text,
+                }
+            }
+        };
+        text.parse().map_err(|_| format!("{:?} is no number", text.chars().take(32).collect::<String>()))
+    }
+}
+
+fn apply(operator: &str, one: i64, other: i64) -> Result<i64, String> {
+    let divided = |result: Option<i64>| result.ok_or_else(|| "division by 0".to_owned());
+    Ok(match operator {
+        "||" => i64::from(one != 0 || other != 0),
+        "&&" => i64::from(one != 0 && other != 0),
+        "==" => i64::from(one == other),
+        "!=" => i64::from(one != other),
+        "<=" => i64::from(one <= other),
+        ">=" => i64::from(one >= other),
+        "<" => i64::from(one < other),
+        ">" => i64::from(one > other),
+        "+" => one.wrapping_add(other),
+        "-" => one.wrapping_sub(other),
+        "*" => one.wrapping_mul(other),
+        "/" if other != 0 => one.wrapping_div(other),
+        "%" if other != 0 => one.wrapping_rem(other),
+        _ => return divided(None),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<i64, String> {
+        evaluate(text, &|name| if name == "seven" { "7".to_owned() } else { String::new() })
+    }
+
+    #[test]
+    fn numbers_are_computed_as_in_other_shells() {
+        for (text, expected) in [
+            ("1 + 2 * 3", 7),
+            ("(1 + 2) * 3", 9),
+            ("10 - 2 - 3", 5),
+            ("seven % 4", 3),
+            ("-seven + none", -7),
+            ("seven >= 7 && !0", 1),
+            ("9223372036854775807 + 1", i64::MIN),
+            ("", 0),
+        ] {
+            assert_eq!(check(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for text in
+            ["1 +* 2", "1 / 0", "1 % (1 - 1)", "(1", "1)", "1 2", "a = 1", "99999999999999999999", "1x"]
+        {
+            assert!(check(text).is_err(), "{text}");
+        }
+        for text in ["(", "-", "!"] {
+            assert!(check(&text.repeat(100_000)).is_err(), "{text}");
+        }
+        assert_eq!(check(&format!("{}1", "1 + ".repeat(10_000))), Ok(10_001));
+    }
+}

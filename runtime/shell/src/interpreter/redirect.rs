@@ -1,0 +1,120 @@
+//! Redirections. What goes to a file is gathered and written when the command is over; the file is made, or emptied,
+//! before.
+
+use super::{Halt, Input, Output, Shell, Streams, files::FILE_CALL};
+use crate::{
+    FileCall,
+    syntax::{Append, Redirection, Streams as Which},
+};
+
+/// A command's streams, and what is to be done with them when it is over.
+pub(super) struct Redirected {
+    pub(super) streams: Streams,
+    /// Files with what is written to them.
+    files: Vec<(String, u64)>,
+    /// Files that are read.
+    read: Vec<u64>,
+}
+
+impl Shell {
+    /// Opens what a command reads and writes; none if something cannot be, which was told.
+    pub(super) async fn redirect(
+        &mut self,
+        redirections: &[Redirection],
+        outer: Streams,
+    ) -> Result<Option<Redirected>, Halt> {
+        let mut redirected = Redirected { streams: outer, files: Vec::new(), read: Vec::new() };
+        for redirection in redirections {
+            self.step().await?;
+            let streams = &mut redirected.streams;
+            match redirection {
+                Redirection::Join { from, to } => {
+                    let target = if *to == Which::Error { streams.stderr } else { streams.stdout };
+                    direct(streams, *from, target);
+                }
+                Redirection::Read(word) => {
+                    let path = self.joined(word, outer).await?;
+                    if path == "/dev/null" {
+                        streams.stdin = Input::Nothing;
+                        continue;
+                    }
+                    match self.read_file(&path).await? {
+                        Ok(content) => {
+                            let buffer = self.buffers.open(content);
+                            redirected.read.push(buffer);
+                            redirected.streams.stdin = Input::Buffer(buffer);
+                        }
+                        Err(error) => return self.not_redirected(redirected, &path, &error, outer),
+                    }
+                }
+                Redirection::Write { streams: which, file, append } => {
+                    let path = self.joined(file, outer).await?;
+                    let device = match path.as_str() {
+                        "/dev/null" => Some(Output::Nothing),
+                        "/dev/stdout" => Some(redirected.streams.stdout),
+                        "/dev/stderr" => Some(redirected.streams.stderr),
+                        _ => None,
+                    };
+                    if let Some(device) = device {
+                        direct(&mut redirected.streams, *which, device);
+                        continue;
+                    }
+                    self.pay(FILE_CALL)?;
+                    let full = self.path(&path);
+                    let append = *append == Append::Yes;
+                    let call = FileCall::Write { path: full.clone(), content: Vec::new(), append };
+                    if let Err(error) = self.file(call).await {
+                        return self.not_redirected(redirected, &path, &error, outer);
+                    }
+                    let buffer = self.buffers.open(Vec::new());
+                    redirected.files.push((full, buffer));
+                    direct(&mut redirected.streams, *which, Output::Buffer(buffer));
+                }
+            }
+        }
+        Ok(Some(redirected))
+    }
+
+    fn not_redirected(
+        &mut self,
+        redirected: Redirected,
+        path: &str,
+        error: &str,
+        outer: Streams,
+    ) -> Result<Option<Redirected>, Halt> {
+        let Redirected { files, read, .. } = redirected;
+        for buffer in files.into_iter().map(|(_, buffer)| buffer).chain(read) {
+            self.buffers.close(buffer);
+        }
+        self.write(outer.stderr, format!("{path}: {error}\n").as_bytes())?;
+        Ok(None)
+    }
+
+    /// Writes the files of a command that is over.
+    pub(super) async fn restore(&mut self, redirected: Redirected, outer: Streams) -> Result<(), Halt> {
+        for buffer in redirected.read {
+            self.buffers.close(buffer);
+        }
+        for (path, buffer) in redirected.files {
+            let content = self.buffers.close(buffer);
+            if content.is_empty() {
+                continue;
+            }
+            let call = FileCall::Write { path: path.clone(), content, append: true };
+            if let Err(error) = self.file(call).await {
+                self.status = 1;
+                self.write(outer.stderr, format!("{path}: {error}\n").as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn direct(streams: &mut Streams, which: Which, target: Output) {
+    if which != Which::Error {
+        streams.stdout = target;
+    }
+    if which != Which::Output {
+        streams.stderr = target;
+    }
+}

@@ -1,0 +1,138 @@
+//! Where a command reads from and writes to.
+
+use std::collections::BTreeMap;
+
+use super::{Halt, Shell};
+use crate::script::Stream;
+
+/// A command's three streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Streams {
+    pub(crate) stdin: Input,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: Output,
+}
+
+impl Streams {
+    /// Those that a script begins with: there is nothing to read.
+    pub(super) fn of_script() -> Self {
+        let script = Output::Script;
+        Self { stdin: Input::Nothing, stdout: script(Stream::Stdout), stderr: script(Stream::Stderr) }
+    }
+}
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    Nothing,
+    Buffer(u64),
+}
+
+/// Where something is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Nothing,
+    Script(Stream),
+    Buffer(u64),
+}
+
+/// The texts in pipes, substitutions and redirected files.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    open: BTreeMap<u64, Buffer>,
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    /// How much of it was read.
+    at: usize,
+}
+
+impl Buffers {
+    pub(super) fn open(&mut self, bytes: Vec<u8>) -> u64 {
+        self.next += 1;
+        self.open.insert(self.next, Buffer { bytes, at: 0 });
+        self.next
+    }
+
+    /// Closes a buffer; all that was written to it.
+    pub(super) fn close(&mut self, number: u64) -> Vec<u8> {
+        self.open.remove(&number).map(|buffer| buffer.bytes).unwrap_or_default()
+    }
+}
+
+impl Shell {
+    /// Writes what a command says.
+    pub(crate) fn write(&mut self, output: Output, bytes: &[u8]) -> Result<(), Halt> {
+        self.pay(bytes.len())?;
+        match output {
+            Output::Nothing => {}
+            Output::Script(stream) => self.door.write(stream, bytes),
+            Output::Buffer(number) => {
+                let Some(buffer) = self.buffers.open.get_mut(&number) else { return Ok(()) };
+                self.meter.check(buffer.bytes.len().saturating_add(bytes.len()))?;
+                buffer.bytes.extend_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all that is left.
+    pub(crate) fn read_all(&mut self, input: Input) -> Result<Vec<u8>, Halt> {
+        let rest = self.unread(input).to_vec();
+        self.pay(rest.len())?;
+        self.skip(input, rest.len());
+        Ok(rest)
+    }
+
+    /// Reads one line, without its end; none at the end.
+    pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<Vec<u8>>, Halt> {
+        let rest = self.unread(input);
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let length = rest.iter().position(|byte| *byte == b'\n');
+        let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default().to_vec();
+        self.pay(line.len())?;
+        self.skip(input, line.len() + usize::from(length.is_some()));
+        Ok(Some(line))
+    }
+
+    /// What is left to be read, if there is a stream at all.
+    pub(super) fn standard_input(&mut self, input: Input) -> Result<Option<Vec<u8>>, Halt> {
+        match input {
+            Input::Nothing => Ok(None),
+            Input::Buffer(_) => {
+                let rest = self.unread(input).to_vec();
+                self.pay(rest.len())?;
+                Ok(Some(rest))
+            }
+        }
+    }
+
+    fn unread(&self, input: Input) -> &[u8] {
+        match input {
+            Input::Nothing => &[],
+            Input::Buffer(number) => {
+                let buffer = self.buffers.open.get(&number);
+                buffer.and_then(|buffer| buffer.bytes.get(buffer.at..)).unwrap_or_default()
+            }
+        }
+    }
+
+    fn skip(&mut self, input: Input, bytes: usize) {
+        if let Input::Buffer(number) = input
+            && let Some(buffer) = self.buffers.open.get_mut(&number)
+        {
+            buffer.at += bytes;
+        }
+    }
+
+    pub(super) fn close(&mut self, input: Input) {
+        if let Input::Buffer(number) = input {
+            self.buffers.close(number);
+        }
+    }
+}
