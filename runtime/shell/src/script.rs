@@ -24,7 +24,7 @@ pub struct Script {
     pub limits: Limits,
 }
 
-/// What a script has left when it is over, or until it was given up.
+/// What a script has left when it is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// Its exit code; or why it was stopped.
@@ -80,6 +80,12 @@ impl Running {
         };
         let (stdout, stderr) = (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr));
         Progress::Ended(Ended { code, stdout, stderr })
+    }
+
+    /// Ends the script where it is: what it has written to its standard output and its standard error.
+    pub fn give_up(self) -> (Vec<u8>, Vec<u8>) {
+        let mut state = self.door.lock();
+        (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr))
     }
 
     /// Answers the request that [`Self::next`] came back with last.

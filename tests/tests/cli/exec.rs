@@ -93,7 +93,8 @@ fn a_script_has_the_words_and_the_files_of_a_shell_in_a_unit() -> anyhow::Result
     assert_eq!(run("leader-set a=1; leader-set b=2; leader-get | grep -c .; exit 0")?, "2\n");
     // Its /tmp is its own, and empty again for the next script; nothing of the charm's can be changed.
     assert_eq!(
-        run("echo x > /tmp/x; ls /tmp; echo a=file > /tmp/y; leader-set --file /tmp/y; leader-get a")?,
+        run("echo x > /tmp/x; ls /tmp; echo 'a: file' > /tmp/y; relation-set -r peer:0 --file /tmp/y
+             relation-get -r peer:0 a $JUJU_UNIT_NAME")?,
         "x\nfile\n"
     );
     assert_eq!(run("ls /tmp; touch x 2>&1 || true")?, "touch: cannot touch 'x': Read-only file system\n");
@@ -154,7 +155,8 @@ fn a_script_that_sleeps_is_waited_for_cancelled_and_held_to_its_time() -> anyhow
     assert_eq!(periapt.ok(["exec", "-u", "probe/0", "leader-get a; :"])?, "");
 
     periapt.ok(["model-config", "action-timeout=1s"])?;
-    let said = periapt.run(["exec", "-u", "probe/0", "leader-set a=1; sleep 3600"])?;
+    let said = periapt.run(["exec", "-u", "probe/0", "leader-set a=1; echo begun; sleep 3600"])?;
+    assert!(said.stdout.contains("begun"), "{said:?}");
     assert!(
         said.code == Some(1) && format!("{said:?}").contains("the script took longer than 1 s"),
         "{said:?}"

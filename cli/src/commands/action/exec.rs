@@ -31,8 +31,9 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Commands beside hook tools:
-  : [ bash break cat cd command continue cut echo env exit export false grep head hostname ls mkdir printenv printf
-  pwd read rm seq set sh sleep sort tail tee test touch tr true uniq unset wc
+  : [ bash break cat cd command continue cut echo env exit export false grep head
+  hostname ls mkdir printenv printf pwd read rm seq set sh sleep sort tail tee test
+  touch tr true uniq unset wc
 
 Examples:
   periapt exec --unit mysql/0 -- relation-ids db

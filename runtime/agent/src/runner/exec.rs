@@ -51,28 +51,33 @@ pub(super) async fn execute(
     let budgets = hook::budgets(&view, &run.unit, &run.event);
     let files = ExecFiles::new(world, &view, run, &budgets, context.has_resources());
     let mut host = Host { context, services: &services, files };
-    let stopped = || {
-        let end = ActionEnd::of(&run.unit, ActionReturn::Stopped, None, TaskResults::default(), false);
-        let journal = Some(failed(journal.clone(), "it was stopped"));
-        (end, Outcome { journal, ..Outcome::default() })
-    };
     let ended = tokio::select! {
         biased;
-        ended = timeout(budgets.wall, host.drive(&mut script)) => ended,
-        () = services.interrupted() => return stopped(),
+        ended = timeout(budgets.wall, host.drive(&mut script)) => Some(ended),
+        () = services.interrupted() => None,
     };
     let Host { mut context, .. } = host;
-    let code = match ended {
-        Ok(Ok(Ended { code, stdout, stderr })) => {
-            context.capture_output(OutputStream::Stdout, &stdout);
-            context.capture_output(OutputStream::Stderr, &stderr);
-            match code {
-                Ok(code) => code,
-                Err(past) => return past_bounds(run, journal, context, past.to_string()),
-            }
+    let (code, stdout, stderr) = match ended {
+        Some(Ok(Ok(Ended { code, stdout, stderr }))) => {
+            let code = code.map_err(|past| ActionReturn::Failed { code: 1, message: past.to_string() });
+            (code, stdout, stderr)
         }
-        Ok(Err(message)) => return unable(run, journal, message),
-        Err(_) => return unable(run, journal, timed_out(&budgets)),
+        unfinished => {
+            let failed = |message| ActionReturn::Failed { code: 1, message };
+            let returned = match unfinished {
+                Some(Ok(Err(message))) => failed(message),
+                Some(_) => failed(timed_out(&budgets)),
+                None => ActionReturn::Stopped,
+            };
+            let (stdout, stderr) = script.give_up();
+            (Err(returned), stdout, stderr)
+        }
+    };
+    context.capture_output(OutputStream::Stdout, &stdout);
+    context.capture_output(OutputStream::Stderr, &stderr);
+    let code = match code {
+        Ok(code) => code,
+        Err(returned) => return cut_short(run, journal, context, outbox, returned),
     };
     let Gathered { effects, leader_term, status_set, action, early, calls, .. } = context.finish();
     outbox.push(early);
@@ -174,22 +179,29 @@ async fn rest(duration: Duration) {
     }
 }
 
-/// The script was stopped. What it has said so far is shown, and nothing that it asked for is committed.
-fn past_bounds(
+/// The script did not come to its end. What it has said so far is shown, and of what it asked for only what leaves a hook
+/// early, its statuses and log, is done.
+fn cut_short(
     run: &HookRun,
     journal: JournalRecord,
     context: HookContext,
-    message: String,
+    outbox: &Arc<Outbox>,
+    returned: ActionReturn,
 ) -> (ActionEnd, Outcome) {
-    let Gathered { status_set, action, .. } = context.finish();
+    let Gathered { status_set, action, early, calls, .. } = context.finish();
+    outbox.push(early);
     let ActionGathered { stdout, stderr, .. } = action.unwrap_or_default();
     let results = TaskResults { stdout, stderr, ..TaskResults::default() };
-    let journal = Some(failed(journal, &message));
-    let end = ActionEnd::of(&run.unit, ActionReturn::Failed { code: 1, message }, None, results, status_set);
+    let message = match &returned {
+        ActionReturn::Failed { message, .. } => message.as_str(),
+        _ => "it was stopped",
+    };
+    let journal = Some(failed(JournalRecord { calls, ..journal }, message));
+    let end = ActionEnd::of(&run.unit, returned, None, results, status_set);
     (end, Outcome { journal, ..Outcome::default() })
 }
 
-/// Nothing was run to its end, and nothing is committed but that.
+/// Nothing was run, and nothing is committed but that.
 fn unable(run: &HookRun, journal: JournalRecord, message: String) -> (ActionEnd, Outcome) {
     let journal = Some(failed(journal, &message));
     let returned = ActionReturn::Failed { code: 1, message };
