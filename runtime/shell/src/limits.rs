@@ -62,7 +62,7 @@ impl Meter {
     pub(crate) fn step(&mut self) -> Result<bool, Stopped> {
         self.steps = self.steps.saturating_add(1);
         self.pay(STEP)?;
-        Ok(self.steps % STEPS_IN_A_ROW == 0)
+        Ok(self.steps.is_multiple_of(STEPS_IN_A_ROW))
     }
 
     /// Pays for bytes that are looked at or copied.

@@ -44,7 +44,7 @@ pub enum Progress {
     Ended(Ended),
 }
 
-/// A script that runs: ask it what it needs ([`Self::next`]), answer ([`Self::answer`]), and so on. It does nothing by
+/// A script that runs: ask it what it needs ([`Self::advance`]), answer ([`Self::answer`]), and so on. It does nothing by
 /// itself, and may be dropped wherever it is.
 pub struct Running {
     future: Pin<Box<dyn Future<Output = Result<u8, Stopped>> + Send>>,
@@ -69,7 +69,7 @@ impl Script {
 
 impl Running {
     /// Goes on to the next thing that it needs, or to its end.
-    pub fn next(&mut self) -> Progress {
+    pub fn advance(&mut self) -> Progress {
         let polled = self.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let mut state = self.door.lock();
         let code = match (polled, state.request.take()) {
@@ -88,7 +88,7 @@ impl Running {
         (std::mem::take(&mut state.stdout), std::mem::take(&mut state.stderr))
     }
 
-    /// Answers the request that [`Self::next`] came back with last.
+    /// Answers the request that [`Self::advance`] came back with last.
     pub fn answer(&mut self, reply: Reply) {
         self.door.lock().reply = Some(reply);
     }

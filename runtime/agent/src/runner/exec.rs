@@ -112,7 +112,7 @@ impl Host<'_> {
     /// Gives the script what it asks for, to its end.
     async fn drive(&mut self, script: &mut Running) -> Result<Ended, String> {
         loop {
-            let reply = match script.next() {
+            let reply = match script.advance() {
                 Progress::Ended(ended) => return Ok(ended),
                 Progress::Needs(Request::Tool { name, arguments, stdin }) => {
                     Reply::Tool(self.tool(&name, &arguments, stdin.as_deref()).await?)

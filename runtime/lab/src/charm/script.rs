@@ -115,7 +115,7 @@ impl<'a> Hook<'a> {
     /// Gives a script what it asks for, to its end.
     fn script(&mut self, mut script: Running) -> Ending {
         loop {
-            let reply = match script.next() {
+            let reply = match script.advance() {
                 Progress::Needs(Request::Tool { name, arguments, stdin }) => {
                     let argv: Vec<String> = std::iter::once(name).chain(arguments).collect();
                     Reply::Tool(self.run_tool(&argv, stdin.as_deref()))

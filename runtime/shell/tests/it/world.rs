@@ -53,7 +53,7 @@ impl World {
         let script = Script { text: text.to_owned(), environment, hostname: "probe-0".to_owned(), limits };
         let mut running = script.start();
         loop {
-            let reply = match running.next() {
+            let reply = match running.advance() {
                 Progress::Ended(Ended { code, stdout, stderr }) => {
                     let text = |bytes| String::from_utf8(bytes).unwrap();
                     return Said { code, stdout: text(stdout), stderr: text(stderr) };
