@@ -29,6 +29,8 @@ func (u *Unit) Run(hook string) error {
 
 // Relate adds a relation, without an event; one with the unit's own application is a peer relation.
 func (u *Unit) Relate(endpoint, app string) Relation {
+	checkDeclared("endpoint", endpoint, u.declared.endpoints)
+	u.checkPeers(endpoint, app)
 	added := &relation{endpoint: endpoint, app: app, bags: map[contract.Bag]map[string]string{}}
 	u.durable.relations = append(u.durable.relations, added)
 	return Relation(len(u.durable.relations) - 1)
@@ -103,6 +105,7 @@ type ActionRun struct {
 
 // Action runs an action with parameters, which encoding/json can write.
 func (u *Unit) Action(name string, params map[string]any) (*ActionRun, error) {
+	checkDeclared("action", name, u.declared.actions)
 	asJSON, err := json.Marshal(params)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // impossible is the table of states that cannot be, which try-hook and all harnesses read.
 type impossible struct {
-	Cases []struct {
+	Charms map[string]string
+	Cases  []struct {
 		Case  string
 		Steps [][]any
 		Says  *string
@@ -19,10 +20,18 @@ type impossible struct {
 }
 
 // step does what a step of the table says; answers whether the harness has words for it.
-func step(unit *Unit, words []any) bool {
+func step(unit *Unit, charm string, words []any) bool {
 	relation := func() Relation { return Relation(words[1].(float64)) }
 	other := func() string { return words[2].(string) }
 	switch words[0] {
+	case "declares":
+		unit.Declares(charm)
+	case "config":
+		unit.SetConfig(words[1].(string), "x")
+	case "resource":
+		unit.Attach(words[1].(string), periapt.Resource{})
+	case "action":
+		unit.Action(words[1].(string), nil)
 	case "relate":
 		unit.Relate(words[1].(string), other())
 	case "join":
@@ -64,7 +73,7 @@ func TestWhatCannotBePanicsAndSaysWhatWouldBeRight(t *testing.T) {
 			if told != nil {
 				t.Errorf("%s: step %d: %v", each.Case, at, told)
 			}
-			told = panicked(func() { isKnown = isKnown && step(unit, words) })
+			told = panicked(func() { isKnown = isKnown && step(unit, all.Charms["app"], words) })
 		}
 		if !isKnown {
 			continue

@@ -29,6 +29,7 @@ type Unit struct {
 	// tool answers hook tools; nil: there are none.
 	tool      func(name string, arguments []string) (stdout string, err error)
 	resources map[string]contract.Resource
+	declared  declared
 
 	durable   durable
 	status    string
@@ -83,6 +84,7 @@ func (u *Unit) SetAddress(address string) { u.address = address }
 
 // SetConfig sets an option to a text, a number or a boolean, without an event; nil takes it away.
 func (u *Unit) SetConfig(key string, value any) {
+	u.checkOption(key)
 	switch given := value.(type) {
 	case nil:
 		delete(u.config, key)
@@ -105,7 +107,10 @@ func (u *Unit) SetTool(answer func(name string, arguments []string) (stdout stri
 }
 
 // Attach gives the unit the file of a resource.
-func (u *Unit) Attach(name string, file periapt.Resource) { u.resources[name] = file }
+func (u *Unit) Attach(name string, file periapt.Resource) {
+	checkDeclared("resource", name, u.declared.resources)
+	u.resources[name] = file
+}
 
 // Status is what the unit last said of its workload, as `active: message`.
 func (u *Unit) Status() string { return u.status }

@@ -5,12 +5,16 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Harness } from "@periapt/charm/testing";
 
-const { cases } = JSON.parse(
+const { cases, charms } = JSON.parse(
   readFileSync(new URL("../../../runtime/hook/tests/impossible.json", import.meta.url), "utf8"),
 );
 
 /** What a step of the table is in words of the harness; a harness tells no batches. */
 const WORDS = {
+  declares: (unit) => unit.declares(charms.app),
+  config: (unit, _, name) => unit.config({ [name]: "x" }),
+  resource: (unit, _, name) => unit.resource(name, {}),
+  action: (unit, _, name) => unit.action(name),
   relate: (unit, relations, endpoint, app) => relations.push(unit.relate(endpoint, app)),
   join: (unit, relations, id, other) => unit.join(relations[id], other),
   change: (unit, relations, id, other) => unit.change(relations[id], other, {}),

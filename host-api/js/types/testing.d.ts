@@ -13,7 +13,10 @@ type Texts = Record<string, string>;
 
 /** A unit in memory that runs the hooks of the charm that a test has imported. */
 export class Harness {
+  /** What cannot be fails a test: a remote unit of another application, the unit itself among its peers. */
   constructor(unit: string);
+  /** Says what the charm declares, as the text of its `charmcraft.yaml`: what is not declared there fails a test. */
+  declares(charmcraft: string): this;
   set leader(leads: boolean);
   /** The unit's address; null if it is not known. */
   set address(address: string | null);

@@ -6,7 +6,10 @@
     reason = "a test that panics has failed, as it should"
 )]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use periapt_sdk::{
     Charm, Event, Relation, RelationChanged,
@@ -19,6 +22,8 @@ const TABLE: &str = include_str!("../../../runtime/hook/tests/impossible.json");
 
 #[derive(Deserialize)]
 struct Table {
+    /// Their `charmcraft.yaml`, by name.
+    charms: BTreeMap<String, String>,
     cases: Vec<Case>,
 }
 
@@ -42,7 +47,7 @@ fn told(step: impl FnOnce()) -> Option<String> {
     Some(text.unwrap_or_else(|| "a panic that is no text".to_owned()))
 }
 
-fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, step: &[Value]) {
+fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, charm: &str, step: &[Value]) {
     let text = |index: usize| step[index].as_str().unwrap();
     let relation = || relations[usize::try_from(step[1].as_u64().unwrap()).unwrap()].clone();
     let ended = match text(0) {
@@ -50,6 +55,10 @@ fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, step: &[Value])
             relations.push(unit.relate(text(1), text(2)));
             return;
         }
+        "declares" => return drop(unit.declares(charm)),
+        "config" => return drop(unit.config(text(1), "x")),
+        "resource" => return drop(unit.resource(text(1), "/dev/null".as_ref(), "")),
+        "action" => unit.action(text(1), &[]),
         "storage" => return drop(unit.storage(text(1), "/srv".as_ref())),
         "principal" => return drop(unit.principal(text(1))),
         "join" => unit.join(&relation(), text(2), &[]),
@@ -73,13 +82,13 @@ fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, step: &[Value])
 #[test]
 fn a_test_of_what_cannot_be_fails_and_is_told_what_would_be_right() {
     let table: Table = serde_json::from_str(TABLE).unwrap();
-    let (mut wrong, mut tried) = (Vec::new(), 0);
+    let (charm, mut wrong, mut tried) = (&table.charms["app"], Vec::new(), 0);
     for Case { case, steps, says } in table.cases.iter().filter(|case| !case.steps.is_empty()) {
         tried += 1;
         let (mut unit, mut relations) = (Harness::<Idle>::new("app/0"), Vec::new());
         let (last, before) = steps.split_last().unwrap();
-        before.iter().for_each(|step| does(&mut unit, &mut relations, step));
-        let is = told(|| does(&mut unit, &mut relations, last));
+        before.iter().for_each(|step| does(&mut unit, &mut relations, charm, step));
+        let is = told(|| does(&mut unit, &mut relations, charm, last));
         let not = says.as_ref().map(|says| format!("inconsistent: {says}"));
         if is != not {
             wrong.push(format!("{case}\n  is  {is:?}\n  not {not:?}"));

@@ -1,11 +1,15 @@
 import { handler } from "../charm.js";
 import { Relation } from "../relation.js";
 import { shown } from "../ports.js";
+import { declaredBy } from "./declared.js";
 import { decode, encode } from "../utf8.js";
 import {
   applicationOf,
+  checkDeclared,
   checkEvent,
   checkMember,
+  checkOption,
+  checkPeers,
   checkPrincipal,
   checkRelation,
   checkRemoteUnit,
@@ -39,6 +43,15 @@ export class Harness {
     this.#state = new State(unit);
   }
 
+  /**
+   * Says what the charm declares, as the text of its `charmcraft.yaml`. From then on a test that sets up an option, a relation,
+   * storage, a resource or an action that is not declared there fails: it would show nothing.
+   */
+  declares(charmcraft) {
+    this.#state.declared = declaredBy(charmcraft);
+    return this;
+  }
+
   /** Makes the unit its application's leader, or not. */
   set leader(leads) {
     this.#state.leader = leads;
@@ -62,6 +75,7 @@ export class Harness {
   /** Sets options, without an event; undefined takes one away. */
   config(values) {
     for (const [key, value] of Object.entries(values)) {
+      checkOption(this.#state, key);
       if (value === undefined) this.#state.config.delete(key);
       else this.#state.config.set(key, value);
     }
@@ -77,6 +91,7 @@ export class Harness {
   /** Gives the unit storage by its id, such as `data/0`, without an event; in a directory, `/srv/data` unless said. */
   storage(id, location = `/srv/${id.split("/")[0]}`) {
     checkStorage(this.#state, id);
+    checkDeclared("storage", id.split("/")[0], this.#state.declared.storage);
     this.#state.storage.push(id);
     this.#state.storageLocations.set(id, location);
     return this;
@@ -84,6 +99,7 @@ export class Harness {
 
   /** Attaches a file as the content of a resource: `{path, revision, size, sha256}`. */
   resource(name, file) {
+    checkDeclared("resource", name, this.#state.declared.resources);
     this.#state.resources.set(name, file);
     return this;
   }
@@ -126,6 +142,8 @@ export class Harness {
 
   /** Adds a relation, without an event; one with the unit's own application is a peer relation. */
   relate(endpoint, remote) {
+    checkDeclared("endpoint", endpoint, this.#state.declared.endpoints);
+    checkPeers(this.#state, this.#nextRelation, endpoint, remote);
     const id = this.#nextRelation++;
     const bags = { units: new Map(), apps: new Map() };
     this.#state.durable.relations.set(id, { endpoint, remote, members: new Set(), broken: false, ...bags });
@@ -197,6 +215,7 @@ export class Harness {
 
   /** Runs an action; answers its results, its messages, and what it failed with. */
   action(name, params = {}) {
+    checkDeclared("action", name, this.#state.declared.actions);
     const action = { params, results: {}, log: [], failed: null };
     this.#state.action = action;
     const outcome = this.run("action", { name, id: "1" });

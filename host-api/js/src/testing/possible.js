@@ -17,6 +17,24 @@ export function applicationOf(unit) {
   inconsistent(`"${unit}" is no unit's name; one is written ${IS_APP.test(first) ? first : "app"}/0`);
 }
 
+/** What a test names is declared, as far as that is known: in `names`. */
+export function checkDeclared(what, name, names) {
+  if (names !== undefined && !names.has(name)) inconsistent(`the charm has no ${what} "${name}"`);
+}
+
+export function checkOption({ declared: { options } }, name) {
+  if (options === undefined || options.has(name)) return;
+  const known = options.size === 0 ? "the charm has no options" : `known are ${[...options].sort().join(", ")}`;
+  inconsistent(`config: unknown option "${name}"; ${known}`);
+}
+
+/** A relation with the unit's own application is one of peers, and no other is. */
+export function checkPeers({ app, declared: { peers } }, id, endpoint, remote) {
+  if (peers === undefined || peers.has(endpoint) === (remote === app)) return;
+  if (peers.has(endpoint)) inconsistent(`relation ${id} is of peers: it has no remote application`);
+  inconsistent(`relation ${id} cannot be with ${app} itself: ${endpoint} is no endpoint of peers; name another application`);
+}
+
 /** A principal is a unit of another application. */
 export function checkPrincipal({ app }, unit) {
   if (unit === null || applicationOf(unit) !== app) return;

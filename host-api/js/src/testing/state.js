@@ -6,6 +6,8 @@ export class State {
     this.principal = null;
     this.address = "10.0.0.1";
     this.config = new Map();
+    /** What the charm declares, as far as a test says so. */
+    this.declared = {};
     this.storage = [];
     this.storageLocations = new Map();
     this.resources = new Map();

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Declared {
     pub(crate) options: Names,
     pub(crate) endpoints: Names,
+    /// Those of them that are for peers.
+    pub(crate) peers: Names,
     pub(crate) storage: Names,
     pub(crate) resources: Names,
     pub(crate) actions: Names,
@@ -24,6 +26,7 @@ impl Declared {
         Self {
             options: names(charmcraft, &["config", "options"]),
             endpoints: all.map(|all| all.into_iter().flatten().chain(["juju-info".to_owned()]).collect()),
+            peers: names(charmcraft, &["peers"]),
             storage: names(charmcraft, &["storage"]),
             resources: names(charmcraft, &["resources"]),
             actions: names(charmcraft, &["actions"]),

@@ -61,7 +61,7 @@ impl<C: Charm> Harness<C> {
 
     /// Sets an option, without an event.
     pub fn config(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
-        declared("option", key, &self.state().declared.options);
+        declared_option(key, &self.state().declared.options);
         self.state_mut().config.insert(key.to_owned(), value.into());
         self
     }
@@ -82,6 +82,7 @@ impl<C: Charm> Harness<C> {
     /// Adds a relation, without an event; one with the unit's own application is a peer relation.
     pub fn relate(&mut self, endpoint: &str, remote: &str) -> Relation {
         declared("endpoint", endpoint, &self.state().declared.endpoints);
+        self.state().check_peers(self.next_relation, endpoint, remote);
         let id = self.next_relation;
         self.next_relation += 1;
         let state = RelationState {
@@ -374,8 +375,18 @@ impl<C: Charm> Harness<C> {
 /// What a test sets up must be declared, as far as that is known.
 fn declared(what: &str, name: &str, names: &Names) {
     if !Declared::has(names, name) {
-        inconsistent(&format!("the charm declares no {what} {name:?}"));
+        inconsistent(&format!("the charm has no {what} {name:?}"));
     }
+}
+
+fn declared_option(name: &str, names: &Names) {
+    let Some(options) = names.as_ref().filter(|names| !names.contains(name)) else { return };
+    let known: Vec<&str> = options.iter().map(String::as_str).collect();
+    let known = match known.as_slice() {
+        [] => "the charm has no options".to_owned(),
+        known => format!("known are {}", known.join(", ")),
+    };
+    inconsistent(&format!("config: unknown option {name:?}; {known}"));
 }
 
 fn bytes(content: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {

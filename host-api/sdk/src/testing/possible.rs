@@ -33,6 +33,20 @@ impl State {
         }
     }
 
+    /// A relation with the unit's own application is one of peers, and no other is.
+    pub(super) fn check_peers(&self, id: u32, endpoint: &str, remote: &str) {
+        let Some(peers) = &self.declared.peers else { return };
+        let own = self.application();
+        match (peers.contains(endpoint), remote == own) {
+            (true, false) => inconsistent(&format!("relation {id} is of peers: it has no remote application")),
+            // What is declared is unknown, or says nothing of endpoints.
+            (false, true) if self.declared.endpoints.is_some() => inconsistent(&format!(
+                "relation {id} cannot be with {own} itself: {endpoint} is no endpoint of peers; name another application"
+            )),
+            _ => {}
+        }
+    }
+
     /// Each storage has a number, and is there once.
     pub(super) fn check_storage(&self, id: &str) {
         let number = id.split_once('/').map_or("", |(_, number)| number);
