@@ -33,6 +33,47 @@ fn bomb(sizes: &[usize]) -> anyhow::Result<Vec<u8>> {
     Ok(zip.finish()?.into_inner())
 }
 
+/// A charm's archive with two more files of these names.
+fn with_files(whole: &[u8], names: [&str; 2]) -> anyhow::Result<Vec<u8>> {
+    // Names that the library would not write are put in the place of others.
+    let places = names.map(|name| "#".repeat(name.len() - 1));
+    let mut zip = ZipWriter::new_append(Cursor::new(whole.to_vec()))?;
+    for (number, place) in places.iter().enumerate() {
+        zip.start_file(format!("{place}{number}"), SimpleFileOptions::default())?;
+        zip.write_all(b"content")?;
+    }
+    let mut archive = zip.finish()?.into_inner();
+    for (number, (place, name)) in places.iter().zip(names).enumerate() {
+        let place = format!("{place}{number}");
+        while let Some(at) = archive.windows(place.len()).position(|window| window == place.as_bytes()) {
+            archive[at..at + name.len()].copy_from_slice(name.as_bytes());
+        }
+    }
+    Ok(archive)
+}
+
+/// Archives that a zip library may take, each with its name and with what is wrong.
+fn lying(whole: &[u8]) -> anyhow::Result<Vec<(&'static str, Vec<u8>, &'static str)>> {
+    let [long, longer] = ["n", "m"].map(|letter| letter.repeat(300));
+    let mut trailing = whole.to_vec();
+    trailing.extend_from_slice(b"more");
+    Ok(vec![
+        (
+            "double.charm",
+            with_files(whole, ["files/same", "files/same"])?,
+            "entry \"files/same\": the archive has two entries of this name",
+        ),
+        (
+            "below.charm",
+            with_files(whole, ["charm.wasm/x", "charm.wasm/y"])?,
+            "entry \"charm.wasm/x\": it lies below a file of the archive",
+        ),
+        ("long.charm", with_files(whole, [&long, &longer])?, "a part of its path is longer than 255 bytes"),
+        ("trailing.charm", trailing, "something follows behind its end"),
+        ("leading.charm", [b"more".as_slice(), whole].concat(), "4 bytes before its first entry"),
+    ])
+}
+
 const BROKEN_YAML: &str = "name: broken\nsummary: s\ndescription: d\nprovides:\n  db: [mysql\n";
 
 #[test]
@@ -72,7 +113,7 @@ fn a_charm_that_is_none_or_is_broken_is_told_before_anything_is_uploaded() -> an
             (vec!["deploy", "empty.charm"], vec!["empty.charm: not a charm archive: "]),
             (
                 vec!["deploy", "bomb.charm"],
-                vec!["bomb.charm: the archive unpacks to more than 536870912 bytes"],
+                vec!["bomb.charm: the archive has ", " bytes, and unpacks to 629149696; at most "],
             ),
             (vec!["deploy", "./yaml"], vec!["charmcraft.yaml: line 5 column "]),
             (vec!["pack", "./yaml"], vec!["charmcraft.yaml: line 5 column "]),
@@ -83,6 +124,10 @@ fn a_charm_that_is_none_or_is_broken_is_told_before_anything_is_uploaded() -> an
             (vec!["pack", "./yaml", "--wasm", "text.charm"], vec!["text.charm"]),
         ],
     )?;
+    for (name, archive, says) in lying(&whole)? {
+        fs::write(here.join(name), archive)?;
+        check_all(&periapt, vec![(vec!["deploy", name], vec![name, says])])?;
+    }
     // The same charms are no good for an application that is there.
     periapt.ok(["deploy", "mysql.charm"])?;
     check_all(
