@@ -106,6 +106,9 @@ impl From<ClientError> for Failure {
             ClientError::Protocol { .. } => {
                 Some("client and controller may be of different versions: `periapt controllers` shows them")
             }
+            ClientError::Damaged { .. } => Some(
+                "it is damaged where the controller keeps it, in `blobs` of its directory: put it there again",
+            ),
             ClientError::Refused(refusal) => hint_of(refusal.code),
             ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
         };

@@ -11,7 +11,7 @@ use http::{Uri, uri::Authority};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use periapt_host_api::api::MAX_STREAMS;
+use periapt_host_api::{CharmDigest, api::MAX_STREAMS};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
 use crate::{ClientError, Options, Result, error::chain};
@@ -141,6 +141,11 @@ impl Client {
             reason: reason.into(),
             may_have_happened,
         }
+    }
+
+    /// Content that is not what was asked for.
+    pub(crate) fn damaged(&self, what: &'static str, expected: CharmDigest, got: CharmDigest) -> ClientError {
+        ClientError::Damaged { url: self.shared.options.url.clone(), what, expected, got }
     }
 
     pub(crate) fn protocol(&self, reason: impl Into<String>) -> ClientError {

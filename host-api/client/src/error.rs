@@ -1,6 +1,6 @@
 //! What can become of a call.
 
-use periapt_host_api::Refusal;
+use periapt_host_api::{CharmDigest, Refusal};
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -25,6 +25,18 @@ pub enum ClientError {
         url: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// What came is not what has this digest: it was damaged where the controller keeps it, or on its way.
+    #[error("controller at {url} sent a {what} that is damaged: it has digest {got}, not {expected}")]
+    Damaged {
+        /// The controller's URL.
+        url: String,
+        /// What was fetched: `charm`, `resource`.
+        what: &'static str,
+        /// The digest that was asked for.
+        expected: CharmDigest,
+        /// That of what came.
+        got: CharmDigest,
     },
     /// The URL is none that a controller can have.
     #[error("invalid controller URL {url:?}: {reason}")]
@@ -56,7 +68,7 @@ impl ClientError {
             Self::Refused(refusal) => {
                 matches!(refusal.code, StorageUnavailable | TooManyRequests | TryAgain)
             }
-            Self::Protocol { .. } | Self::InvalidUrl { .. } | Self::Local(_) => false,
+            Self::Protocol { .. } | Self::Damaged { .. } | Self::InvalidUrl { .. } | Self::Local(_) => false,
         }
     }
 }

@@ -78,7 +78,7 @@ impl Client {
         let got = CharmDigest::from_bytes(hasher.finalize().into());
         match got == *digest {
             true => Ok(length),
-            false => Err(self.protocol(format!("{what} {digest} arrived with digest {got}"))),
+            false => Err(self.damaged(what, *digest, got)),
         }
     }
 }
