@@ -34,7 +34,8 @@ pub(crate) enum CharmError {
     /// The charm is to blame.
     #[error("{0}")]
     Charm(Refusal),
-    /// It may work later: the controller is away, or this host is short of something.
+    /// It may work later: the controller is away or has no such charm, what came is damaged, or this host is short of
+    /// something.
     #[error("{0}")]
     Away(String),
 }
@@ -54,7 +55,7 @@ impl From<io::Error> for CharmError {
 impl From<ControllerError> for CharmError {
     fn from(error: ControllerError) -> Self {
         match error {
-            ControllerError::Refused(refusal) => Self::Charm(refusal),
+            ControllerError::Refused(refusal) => Self::Away(refusal.message),
             ControllerError::Away(message) => Self::Away(message),
         }
     }
@@ -88,9 +89,9 @@ impl<C: Controller> Charms<C> {
         Self { controller, directories, native, known: Mutex::default() }
     }
 
-    /// Sees that a charm is in place. Several callers at a time share the work. After a failure of this host's or of
-    /// the controller's the next caller tries anew; a charm that is to blame itself is tried again later and later,
-    /// and until then each caller is told what was wrong.
+    /// Sees that a charm is in place. Several callers at a time share the work. What failed is tried again later and
+    /// later, and until then each caller is told what was wrong: a failure of this host's or of the controller's within
+    /// seconds, a charm that is to blame itself within minutes.
     pub(crate) async fn obtain(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
         let known = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,14 +101,10 @@ impl<C: Controller> Charms<C> {
     }
 
     async fn attempt(&self, digest: CharmDigest, failures: &Failures) -> Result<ReadyCharm, CharmError> {
-        if let Some(refusal) = failures.still_counts() {
-            return Err(CharmError::Charm(refusal));
+        if let Some(error) = failures.still_counts() {
+            return Err(error);
         }
-        let made = self.make_ready(digest).await;
-        match made {
-            Err(CharmError::Charm(refusal)) => Err(CharmError::Charm(failures.failed(digest, refusal))),
-            other => other,
-        }
+        self.make_ready(digest).await.map_err(|error| failures.failed(digest, error))
     }
 
     /// Lets go of charms that no unit needs: of their code in memory, and of what is remembered of their failures.

@@ -1,20 +1,28 @@
-//! What was wrong with a charm that cannot run: it is not fetched and compiled again each time that it is asked for.
+//! Why a charm was not put in place: it is not fetched and compiled again each time that somebody asks for it.
 
 use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use periapt_host_api::{CharmDigest, Refusal, Timestamp};
+use periapt_host_api::{CharmDigest, Timestamp};
 use tokio::time::Instant;
 
+use super::CharmError;
 use crate::backoff::Backoff;
 
-/// The first wait: what was wrong may have been this host's fault after all (too little memory to compile).
+/// The first wait after a failure of the charm's own: it may have been this host's fault after all (too little memory to
+/// compile).
 const FIRST: Duration = Duration::from_secs(15);
 
 /// The longest: a charm may take five minutes of all cores to compile.
 const LAST: Duration = Duration::from_secs(30 * 60);
+
+/// The first wait after any other failure: a controller that restarts is found again within the second.
+const FIRST_AWAY: Duration = Duration::from_millis(100);
+
+/// The longest: an archive has up to 128 MiB, and whoever has mended what was wrong wants to see it.
+const LAST_AWAY: Duration = Duration::from_secs(15);
 
 /// How often a charm failed, and the last time why.
 #[derive(Debug)]
@@ -22,32 +30,41 @@ pub(super) struct Failures(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    backoff: Backoff,
-    last: Option<(Refusal, Instant)>,
+    charm: Backoff,
+    away: Backoff,
+    last: Option<(CharmError, Instant)>,
 }
 
 impl Default for Failures {
     fn default() -> Self {
-        Self(Mutex::new(Inner { backoff: Backoff::new(FIRST, LAST), last: None }))
+        let (charm, away) = (Backoff::new(FIRST, LAST), Backoff::new(FIRST_AWAY, LAST_AWAY));
+        Self(Mutex::new(Inner { charm, away, last: None }))
     }
 }
 
 impl Failures {
     /// What was wrong the last time, if that is too recent to try again.
-    pub(super) fn still_counts(&self) -> Option<Refusal> {
+    pub(super) fn still_counts(&self) -> Option<CharmError> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.last.as_ref().filter(|(_, until)| Instant::now() < *until).map(|(refusal, _)| refusal.clone())
+        inner.last.as_ref().filter(|(_, until)| Instant::now() < *until).map(|(error, _)| error.clone())
     }
 
-    /// It failed once more: what callers are told from now on, with the time of the next attempt.
-    pub(super) fn failed(&self, digest: CharmDigest, mut refusal: Refusal) -> Refusal {
+    /// It failed once more: what callers are told from now on. If the charm is to blame, with the time of the next
+    /// attempt.
+    pub(super) fn failed(&self, digest: CharmDigest, error: CharmError) -> CharmError {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wait = inner.backoff.failed();
-        let at = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
-        tracing::warn!(charm = %digest.short(), %refusal, ?wait, "a charm cannot be put in place");
-        refusal.message =
-            format!("{} (not tried again before {})", refusal.message, at.strftime("%H:%M:%SZ"));
-        inner.last = Some((refusal.clone(), Instant::now() + wait));
-        refusal
+        let (error, wait) = match error {
+            CharmError::Charm(mut refusal) => {
+                let wait = inner.charm.failed();
+                let at = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
+                refusal.message =
+                    format!("{} (not tried again before {})", refusal.message, at.strftime("%H:%M:%SZ"));
+                (CharmError::Charm(refusal), wait)
+            }
+            error @ CharmError::Away(_) => (error, inner.away.failed()),
+        };
+        tracing::warn!(charm = %digest.short(), %error, ?wait, "a charm cannot be put in place");
+        inner.last = Some((error.clone(), Instant::now() + wait));
+        error
     }
 }

@@ -2,12 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use periapt_archive::{Archive, COMPONENT, MAX_ARCHIVE};
+use periapt_archive::{ArchiveError, ArchiveReader, COMPONENT, UnpackError};
 use periapt_host_api::CharmDigest;
 use periapt_sandbox::{SharedModule, shared_modules};
 
@@ -56,24 +55,18 @@ pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path)
 
 /// Writes an archive's files, read-only, into a new directory. On return they are on the disk.
 pub(super) fn extract(archive: &Path, directory: &Path) -> Result<(), CharmError> {
-    let mut bytes = Vec::new();
-    // One byte more than may be: the reader then says that there is too much.
-    File::open(archive)?.take(MAX_ARCHIVE as u64 + 1).read_to_end(&mut bytes)?;
-    let archive = Archive::read(&bytes).map_err(|error| CharmError::refused(error.to_string()))?;
-    if archive.file(COMPONENT).is_none() {
+    let broken = |error: ArchiveError| match error {
+        ArchiveError::Unreadable(error) => CharmError::Away(error.to_string()),
+        error => CharmError::refused(format!("it cannot be unpacked: {error}")),
+    };
+    let archive = ArchiveReader::open(File::open(archive)?).map_err(broken)?;
+    if archive.size(COMPONENT).is_none() {
         return Err(CharmError::refused(format!("the archive holds no {COMPONENT}")));
     }
-    let mut folders = fs::DirBuilder::new();
-    folders.recursive(true).mode(0o755);
-    folders.create(directory)?;
-    for (path, content) in archive.files() {
-        // The reader of archives lets only plain relative paths pass.
-        let target = directory.join(path);
-        if let Some(parent) = target.parent() {
-            folders.create(parent)?;
-        }
-        File::options().write(true).create_new(true).mode(0o444).open(&target)?.write_all(content)?;
-    }
+    archive.unpack(directory).map_err(|error| match error {
+        UnpackError::Archive(error) => broken(error),
+        error @ UnpackError::Write { .. } => CharmError::Away(error.to_string()),
+    })?;
     rustix::fs::syncfs(File::open(directory)?).map_err(io::Error::from)?;
     Ok(())
 }
