@@ -1,17 +1,17 @@
 //! Statuses that are set for the charm, not by it (`hook-model.md` 1.4, 1.9).
 
 use periapt_host_api::{
-    UnitName,
+    CharmDigest, UnitName,
     commit::EarlyEffect,
     event::Event,
     logs::LogLevel,
     record::UnitRecord,
-    status::{AgentStatus, WorkloadStatus},
+    status::{AgentStatus, StatusInfo, WorkloadStatus},
     view::View,
 };
 use serde_json::{Map, Value};
 
-use crate::HookRun;
+use crate::{HookRun, retry};
 
 /// What is to be sent before a hook runs: that the agent executes it, but not for update-status (ST-4), and the
 /// workload's status at the turning points of its life.
@@ -65,12 +65,35 @@ pub(crate) fn hook_failed(event: &Event) -> EarlyEffect {
     agent(AgentStatus::Error, format!("hook failed: \"{event}\""), data)
 }
 
-/// The agent's status while a charm could not be brought into place (U-33). An upgrade has Juju's text; the
-/// reason stands beside it.
+/// The agent's status while a charm could not be brought into place (U-33). Of an upgrade it begins with Juju's text; the
+/// reason follows, and stands in the data, too.
 pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
-    let message = if is_upgrade { "upgrade failed" } else { "deployment failed" };
+    let what = if is_upgrade { "upgrade failed" } else { "deployment failed" };
     let data = Map::from_iter([("reason".to_owned(), Value::from(reason))]);
-    agent(AgentStatus::Error, message.to_owned(), data)
+    agent(AgentStatus::Error, format!("{what}: {reason}"), data)
+}
+
+/// What a unit says that waits for a charm which its host does not get: nothing is wrong with unit or charm, and the host
+/// tries again. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
+pub fn charm_away(unit: &UnitName, charm: CharmDigest, reason: &str) -> [EarlyEffect; 2] {
+    let message =
+        retry::cut(&format!("charm {} is not in place, tried again by itself: {reason}", charm.short()));
+    let log = EarlyEffect::Log {
+        level: LogLevel::Warning,
+        module: format!("unit.{unit}.uniter"),
+        message: message.clone(),
+    };
+    [log, agent(AgentStatus::Failed, message, Map::new())]
+}
+
+/// What takes [`charm_away`] back: the status before it. None if the next hook says what the agent does, as it has to.
+pub fn charm_arrived(before: &StatusInfo<AgentStatus>) -> Option<EarlyEffect> {
+    match before.status {
+        AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Error => {
+            Some(agent(before.status, before.message.clone(), before.data.clone()))
+        }
+        AgentStatus::Allocating | AgentStatus::Failed | AgentStatus::Lost => None,
+    }
 }
 
 /// A line in the unit's log about a failure.

@@ -117,6 +117,34 @@ fn a_controller_whose_disk_is_full_refuses_and_goes_on_when_there_is_room() {
     });
 }
 
+#[test]
+fn an_agent_whose_disk_is_full_is_seen_in_status_and_goes_on_when_there_is_room() {
+    let name = "disks::an_agent_whose_disk_is_full_is_seen_in_status_and_goes_on_when_there_is_room";
+    with_file_system(name, "size=32m", async |directory| {
+        let periapt = Installation::empty().unwrap();
+        periapt.ok(["bootstrap", "local", "--no-agent"]).unwrap();
+        periapt.ok(["add-model", "test"]).unwrap();
+        let controllers = periapt.json(["controllers"]).unwrap();
+        let url = controllers["controllers"]["local"]["url"].as_str().unwrap();
+        let data = directory.join("agent");
+        let run = ["agent", "run", "--controller", url, "--name", "first", "--data", data.to_str().unwrap()];
+        let mut agent = periapt.spawn(run).unwrap();
+        assert_eq!(agent.first_line().unwrap(), "ready first");
+        let ballast = fill(directory);
+        periapt.deploy("mysql", []).unwrap();
+        let unit = |status: &serde_json::Value| {
+            status["applications"]["mysql"]["units"]["mysql/0"]["juju-status"].clone()
+        };
+        let status = periapt.json_until(&["status"], |status| unit(status)["current"] == "failed").unwrap();
+        let message = unit(&status)["message"].to_string();
+        assert!(message.contains("No space left on device"), "{message}");
+        fs::remove_file(ballast).unwrap();
+        periapt.wait_for(["model"]).unwrap();
+        let status = periapt.json(["status"]).unwrap();
+        assert_eq!(unit(&status)["current"], "idle");
+    });
+}
+
 /// How many files there are below a directory.
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

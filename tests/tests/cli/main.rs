@@ -2,6 +2,7 @@
 
 mod actions;
 mod agents;
+mod arriving;
 mod beginning;
 mod bundles;
 mod catalogue;

@@ -177,8 +177,9 @@ fn units(status: &FullStatus) -> Table {
 fn unit_row(table: &mut Table, name: &str, unit: &UnitStatus, indent: &str) {
     let (workload, agent) = (unit.workload_status.current.as_str(), unit.juju_status.current.as_str());
     let text = match (agent, unit.workload_status.message.as_str()) {
-        // What the agent waits for, as long as the charm has said nothing.
-        ("allocating", "") => unit.juju_status.message.clone(),
+        // What the agent waits for, as long as the charm has said nothing; and what keeps it from running the charm.
+        ("allocating" | "failed", "") => unit.juju_status.message.clone(),
+        ("failed", text) => format!("({}) {text}", unit.juju_status.message),
         (_, text) => match doing(&unit.juju_status) {
             Some(hook) => format!("({hook}) {text}"),
             None => text.to_owned(),

@@ -20,8 +20,23 @@ use crate::{
 /// process' 65,530.
 const KEPT: usize = 256;
 
-/// The longest wait before a charm that is not in place is asked for again.
-const ASKED_AGAIN: Duration = Duration::from_secs(10);
+/// The longest wait before a charm that is not in place is asked for again: the keeper answers from memory until it tries
+/// again itself.
+const ASKED_AGAIN: Duration = Duration::from_secs(2);
+
+/// The waits between one question for a charm and the next.
+pub(crate) fn asking() -> Backoff {
+    Backoff::new(Duration::from_millis(100), ASKED_AGAIN)
+}
+
+/// Why a charm cannot run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotReady {
+    /// It is the charm's own fault.
+    Unusable(String),
+    /// The keeper does not have it yet, and tries again.
+    Away(String),
+}
 
 /// A charm whose component is mapped and linked.
 #[derive(Debug, Clone)]
@@ -56,21 +71,29 @@ impl PreparedCharms {
     /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
     /// in words for its unit's status.
     pub(crate) async fn get(&self, digest: CharmDigest) -> Result<Loaded, String> {
+        let mut backoff = asking();
+        loop {
+            match self.ask(digest).await {
+                Ok(loaded) => return Ok(loaded),
+                Err(NotReady::Unusable(message)) => return Err(message),
+                Err(NotReady::Away(_)) => sleep(backoff.failed()).await,
+            }
+        }
+    }
+
+    /// The same, asked once; the keeper takes as long as it takes to fetch and to compile it.
+    pub(crate) async fn ask(&self, digest: CharmDigest) -> Result<Loaded, NotReady> {
         let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).charms.get(&digest).cloned();
         if let Some(loaded) = known {
             return Ok(loaded);
         }
-        let mut backoff = Backoff::new(Duration::from_millis(100), ASKED_AGAIN);
-        loop {
-            match self.link.call(Call::Charm(digest)).await {
-                CallOutcome::Charm(ready) => return self.load(ready).await,
-                CallOutcome::Refused(refusal) => return Err(refusal.message),
-                CallOutcome::Away { message } => {
-                    tracing::info!(charm = %digest.short(), message, "a charm is not in place yet");
-                }
-                CallOutcome::Answered { .. } | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {}
+        match self.link.call(Call::Charm(digest)).await {
+            CallOutcome::Charm(ready) => self.load(ready).await.map_err(NotReady::Unusable),
+            CallOutcome::Refused(refusal) => Err(NotReady::Unusable(refusal.message)),
+            CallOutcome::Away { message } => Err(NotReady::Away(message)),
+            CallOutcome::Answered { .. } | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {
+                Err(NotReady::Away("the keeper answered something else".to_owned()))
             }
-            sleep(backoff.failed()).await;
         }
     }
 

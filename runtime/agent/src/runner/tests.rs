@@ -1,5 +1,6 @@
 //! A runner with a real sandbox and a real charm, whose keeper and controller the test plays.
 
+mod arrival;
 mod commits;
 mod link;
 mod outbox;

@@ -21,6 +21,8 @@ use crate::{
     protocol::{Suspect, ToKeeper},
 };
 
+mod arrival;
+
 /// A hook that had this many runners die under it is a hook error (`design.md` section 5).
 const DEATHS: u32 = 3;
 
@@ -108,10 +110,18 @@ impl Unit {
     /// Runs the hook that may have killed the runner before this one, if it is still due. It is alone: nothing
     /// else has started yet.
     pub(crate) async fn try_suspect(&mut self, suspect: &Suspect) -> Result<(), RunnerError> {
+        let crashed = suspect.deaths >= DEATHS;
+        let due = |decision: &Decision| match decision {
+            Decision::RunHook(run) if run.operation() == suspect.operation => Some(run.charm.digest),
+            _ => None,
+        };
+        if let Some(charm) = due(&self.resolve().1).filter(|_| !crashed) {
+            // What is wrong with it the hook will tell.
+            let _ = self.charm_in_place(charm, |decision| due(decision) == Some(charm)).await;
+        }
         let (view, decision) = self.resolve();
         match decision {
             Decision::RunHook(run) if run.operation() == suspect.operation => {
-                let crashed = suspect.deaths >= DEATHS;
                 self.hook(view, &run, crashed).await?;
             }
             // The unit went another way meanwhile.
@@ -161,7 +171,11 @@ impl Unit {
     /// Waits for a place among the hooks that run, and then runs what is due by then.
     async fn hook_in_turn(&mut self, due: &HookRun) -> Result<Step, RunnerError> {
         // However long a charm takes to be in place, others run meanwhile. What is wrong with it the hook will tell.
-        let _ = self.world.charms.get(due.charm.digest).await;
+        let charm = due.charm;
+        let same = |decision: &Decision| matches!(decision, Decision::RunHook(run) if run.charm == charm);
+        if self.charm_in_place(charm.digest, same).await.is_none() {
+            return Ok(Step::Acted);
+        }
         let memory = hook::memory(&self.changes.view(), &self.name);
         let Some(place) = self.world.hooks.take(memory).await else { return Ok(Step::Stopped) };
         match self.resolve() {
@@ -177,6 +191,10 @@ impl Unit {
     /// changes meanwhile may make something else due; if it does not, the place in the queue is kept, for who comes
     /// again comes last, and in a busy model something always changes.
     async fn action_in_turn(&mut self, view: &View, run: &ActionRun) -> Result<Step, RunnerError> {
+        let same = |decision: &Decision| matches!(decision, Decision::RunAction(again) if waits_for_the_same(run, again));
+        if self.charm_in_place(run.run.charm.digest, same).await.is_none() {
+            return Ok(Step::Acted);
+        }
         let world = Arc::clone(&self.world);
         let machine = view.units.get(&self.name).map(|unit| unit.machine);
         let memory = hook::memory(view, &self.name);
@@ -185,7 +203,6 @@ impl Unit {
                 (Some(machine), Some(group)) => Some(world.groups.enter(machine, group).await),
                 _ => None,
             };
-            let _ = world.charms.get(run.run.charm.digest).await;
             (group, world.hooks.take(memory).await)
         };
         let mut turn = pin!(turn);
@@ -275,9 +292,13 @@ impl Unit {
     }
 
     async fn deploy(&mut self, run: &DeployRun) -> Result<Step, RunnerError> {
-        let progress = match self.world.charms.get(run.charm.digest).await {
-            Ok(_loaded) => periapt_uniter::deployed(run),
-            Err(message) => periapt_uniter::deploy_failed(run, &message, self.timer_now(), jitter()),
+        let charm = run.charm;
+        let same = |decision: &Decision| matches!(decision, Decision::Deploy(again) if again.charm == charm);
+        let progress = match self.charm_in_place(charm.digest, same).await {
+            // The unit is to run another by now, or none.
+            None => return Ok(Step::Acted),
+            Some(Ok(_loaded)) => periapt_uniter::deployed(run),
+            Some(Err(message)) => periapt_uniter::deploy_failed(run, &message, self.timer_now(), jitter()),
         };
         self.leave(progress.early.clone());
         match self.commit(run.record.seq, &progress, Outcome::default()).await? {

@@ -91,7 +91,7 @@ fn e08_an_upgrade_that_fails_is_an_error_until_it_succeeds() {
         world.want_charm(2, false);
         check(&mut world, &["deploy 2 FAILED"]);
         let status = world.me().agent_status.clone();
-        assert_eq!((status.status, status.message.as_str()), (AgentStatus::Error, "upgrade failed"));
+        assert_eq!((status.status, status.message.as_str()), (AgentStatus::Error, "upgrade failed: no room"));
         assert_eq!(status.data["reason"], "no room");
         world.resolved(mode);
         check(&mut world, &["deploy 2 FAILED"]);

@@ -105,6 +105,8 @@ pub(crate) struct Stage {
     sent: View,
     /// How much of a frame is sent in one line.
     pub(crate) line_bytes: usize,
+    /// Charms that the keeper does not have, and why.
+    pub(crate) away: BTreeMap<CharmDigest, String>,
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,
@@ -158,6 +160,7 @@ impl Stage {
             view,
             sent: View::default(),
             line_bytes: FRAME_LINE_BYTES,
+            away: BTreeMap::new(),
             verdicts: VecDeque::new(),
             did: Vec::new(),
             held: Vec::new(),
@@ -233,6 +236,9 @@ impl Stage {
                 panic!("no hook here reads secrets or resources")
             }
             ToKeeper::Call { id, call: Call::Charm(digest) } => {
+                if let Some(message) = self.away.get(&digest).cloned() {
+                    return self.answer(id, CallOutcome::Away { message }).await;
+                }
                 let charm = &*CHARM_ON_DISK;
                 assert_eq!(digest, charm.digest);
                 let directory: PathBuf = charm.directory.path().join("charm");

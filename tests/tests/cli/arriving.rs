@@ -1,0 +1,93 @@
+//! Charms that are damaged on their way to an agent.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::{Installation, Running};
+
+use crate::text;
+
+const STATUS: &str = "/applications/mysql/units/mysql~10/juju-status/current";
+const MESSAGE: &str = "/applications/mysql/units/mysql~10/juju-status/message";
+
+/// The files below a directory.
+fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => found.extend(files(&path)?),
+            false => found.push(path),
+        }
+    }
+    Ok(found)
+}
+
+/// A unit without an agent, the file in which the controller keeps its charm, and what is in it.
+fn without_agent() -> anyhow::Result<(Installation, PathBuf, Vec<u8>)> {
+    let periapt = Installation::empty()?;
+    periapt.ok(["bootstrap", "local", "--no-agent"])?;
+    periapt.ok(["add-model", "test"])?;
+    periapt.deploy("mysql", [])?;
+    let blobs = files(&periapt.path().join("data/controllers/local/controller/blobs"))?;
+    ensure!(blobs.len() == 1, "{blobs:?}");
+    let blob = blobs.into_iter().next().context("the charm")?;
+    let whole = fs::read(&blob)?;
+    Ok((periapt, blob, whole))
+}
+
+fn agent(periapt: &Installation) -> anyhow::Result<Running> {
+    let controllers = periapt.json(["controllers"])?;
+    let url = text(&controllers, "/controllers/local/url")?;
+    let mut agent =
+        periapt.spawn(["agent", "run", "--controller", url, "--name", "first", "--data", "first"])?;
+    assert_eq!(agent.first_line()?, "ready first");
+    Ok(agent)
+}
+
+#[test]
+fn a_charm_that_is_damaged_on_arrival_is_seen_in_status_and_goes_on_when_it_is_mended() -> anyhow::Result<()>
+{
+    let (periapt, blob, whole) = without_agent()?;
+    let name = blob.file_name().context("a name")?.to_string_lossy().into_owned();
+    fs::write(&blob, &whole[..whole.len() / 2])?;
+    let _agent = agent(&periapt)?;
+    let failed = |value: &serde_json::Value| text(value, STATUS).is_ok_and(|status| status == "failed");
+    let status = periapt.json_until(&["status"], failed)?;
+    let cut_off = text(&status, MESSAGE)?.to_owned();
+    assert!(
+        cut_off.contains("a charm that is damaged: it has digest ") && cut_off.contains(&name),
+        "{cut_off}"
+    );
+    let shown = periapt.ok(["status"])?;
+    assert!(shown.contains("failed") && shown.contains(&name), "{shown}");
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--level", "WARNING"])?;
+    assert!(log.contains(&cut_off), "{log}");
+
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    fs::write(&blob, flipped)?;
+    let changed = |value: &serde_json::Value| text(value, MESSAGE).is_ok_and(|message| message != cut_off);
+    let status = periapt.json_until(&["status"], changed)?;
+    assert!(failed(&status), "{status}");
+
+    fs::write(&blob, whole)?;
+    periapt.wait_for(["model"])?;
+    let status = periapt.json(["status"])?;
+    assert_eq!((text(&status, STATUS)?, text(&status, MESSAGE).unwrap_or_default()), ("idle", ""));
+    Ok(())
+}
+
+#[test]
+fn a_unit_whose_charm_is_damaged_can_be_removed() -> anyhow::Result<()> {
+    let (periapt, blob, whole) = without_agent()?;
+    fs::write(&blob, &whole[..whole.len() / 2])?;
+    let _agent = agent(&periapt)?;
+    let failed = |value: &serde_json::Value| text(value, STATUS).is_ok_and(|status| status == "failed");
+    periapt.json_until(&["status"], failed)?;
+    periapt.ok(["remove-unit", "mysql/0", "--no-prompt"])?;
+    periapt.wait_for(["unit", "mysql/0", "--gone"])
+}
