@@ -1,10 +1,12 @@
 //! What people and machines get wrong, through the binary: each mistake is told in one error that says what was wrong
 //! and where, ends with exit code 1, and leaves everything as it was.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
 mod archives;
 #[path = "../../../host-api/archive/tests/fuzz/changes.rs"]
 mod changes;
+mod clocks;
 mod commands;
 #[path = "../../../host-api/archive/tests/fuzz/components.rs"]
 mod components;

@@ -13,13 +13,14 @@ use std::{
 };
 
 use axum::{Router, body::Body};
-use http::Request;
+use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use periapt_host_api::api::MAX_STREAMS;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use periapt_host_api::{Timestamp, api::MAX_STREAMS};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -118,7 +119,7 @@ async fn connection(
         has_asked.store(true, Ordering::Relaxed);
         request.extensions_mut().insert(peer);
         let (open, answer) = (opened.open(), router.clone().oneshot(request.map(Body::new)));
-        async move { answer.await.map(|response| response.map(|body| open.answer(body))) }
+        async move { answer.await.map(|response| dated(response.map(|body| open.answer(body)))) }
     });
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut silent = pin!(async {
@@ -161,15 +162,28 @@ async fn connection(
     }
 }
 
+/// A response with the date that HTTP wants. The protocol's own cannot tell one before 1970, as a machine may have whose
+/// clock lost its battery, and ends the connection's task.
+fn dated(mut response: Response<Body>) -> Response<Body> {
+    if let Ok(now) = DateTimePrinter::new().timestamp_to_rfc9110_string(&Timestamp::now())
+        && let Ok(date) = HeaderValue::try_from(now)
+    {
+        response.headers_mut().insert(header::DATE, date);
+    }
+    response
+}
+
 fn protocol() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
+        .auto_date_header(false)
         .timer(TokioTimer::new())
         .header_read_timeout(FIRST_REQUEST_WITHIN)
         .max_buf_size(STREAM_WINDOW as usize);
     builder
         .http2()
+        .auto_date_header(false)
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
