@@ -9,7 +9,7 @@ use periapt_host_api::{AgentName, TagName};
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
     logging::LOG_VARIABLE,
-    service::{announce, cancelled_by_signal, detach, told},
+    service::{announce, cancelled_by_signal, detach, give_back_what_is_freed, told},
 };
 
 /// What an agent's processes can be asked for.
@@ -87,6 +87,7 @@ impl Run {
     }
 
     async fn serve(self) -> Result<()> {
+        give_back_what_is_freed();
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),

@@ -11,7 +11,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     local,
     process::ProcessId,
-    service::{announce, cancelled_by_signal, detach, told},
+    service::{announce, cancelled_by_signal, detach, give_back_what_is_freed, told},
 };
 
 /// What can be done with a controller's process.
@@ -95,6 +95,7 @@ impl Run {
     }
 
     async fn serve(self) -> Result<()> {
+        give_back_what_is_freed();
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
         let engine = periapt_sandbox::engine_version();
