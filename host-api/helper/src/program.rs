@@ -95,7 +95,7 @@ impl Program {
         if status.success() {
             return Ok(());
         }
-        let message = String::from_utf8_lossy(&message).trim().to_owned();
+        let message: String = String::from_utf8_lossy(&message).trim().chars().map(plain).collect();
         let has_code = |code: u8| status.code() == Some(code.into()) && !message.is_empty();
         if has_code(REFUSED) {
             return Err(Failure::Refused(message));
@@ -106,6 +106,15 @@ impl Program {
         // A panic's words, for whoever looks for the defect.
         tracing::debug!(%status, said = message, "a helper died");
         Err(Failure::Died(status.to_string()))
+    }
+}
+
+/// A character of a text that may quote a stranger's bytes: written as JSON, too, it takes three bytes at most.
+fn plain(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
     }
 }
 
@@ -225,5 +234,7 @@ mod tests {
         assert_eq!(said, Failure::Refused("no world that we know".to_owned()));
         let long = failure("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1").await.to_string();
         assert!(long.len() as u64 <= MESSAGE_BYTES, "{} bytes", long.len());
+        let controls = failure("printf 'a\\033[31m\\nb' >&2; exit 1").await;
+        assert_eq!(controls, Failure::Refused("a\u{fffd}[31m\nb".to_owned()));
     }
 }

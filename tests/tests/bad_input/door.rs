@@ -80,7 +80,7 @@ impl Door {
         ensure!(status == 400 || status == 409, "status {status}: {problem}");
         let said = problem.to_string();
         ensure!(problem["code"].is_string(), "no code: {said}");
-        for sign_of_defect in ["defect", "panicked", "signal", "longer than"] {
+        for sign_of_defect in ["defect of the reader", "panicked", "checking the charm failed"] {
             ensure!(!said.contains(sign_of_defect), "{said}");
         }
         Ok(false)

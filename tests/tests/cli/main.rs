@@ -12,6 +12,7 @@ mod completing;
 mod constraints;
 mod controllers;
 mod crossing;
+mod crowded;
 mod exec;
 mod failing;
 mod go;

@@ -174,6 +174,20 @@ fn one_crate_names_the_engine_and_one_the_database() -> anyhow::Result<()> {
 }
 
 #[test]
+fn the_controller_reads_archives_in_its_helper_alone() -> anyhow::Result<()> {
+    let sources = sources::rust(&root()?.join("controller/server/src"))?;
+    let (helper, others): (Vec<_>, Vec<_>) =
+        sources.iter().partition(|source| source.path.ends_with("controller/server/src/check.rs"));
+    let reads = |source: &&Source| source.code().lines_with(&["periapt_archive"]);
+    assert_eq!(helper.iter().flat_map(reads).count(), 1, "the helper reads none: this wall guards nothing");
+    no_breaches(
+        "archives are read by the controller itself",
+        &others.iter().flat_map(reads).collect::<Vec<_>>(),
+    );
+    Ok(())
+}
+
+#[test]
 fn a_module_is_a_file_beside_its_folder() -> anyhow::Result<()> {
     let breaches: Vec<String> = sources::rust(&root()?)?
         .iter()
