@@ -50,17 +50,24 @@ fn told(step: impl FnOnce()) -> Option<String> {
 fn does(unit: &mut Harness<Idle>, relations: &mut Vec<Relation>, charm: &str, step: &[Value]) {
     let text = |index: usize| step[index].as_str().unwrap();
     let relation = || relations[usize::try_from(step[1].as_u64().unwrap()).unwrap()].clone();
-    let ended = match text(0) {
+    // What is set up without a hook.
+    let set_up = match text(0) {
         "relate" => {
             relations.push(unit.relate(text(1), text(2)));
             return;
         }
-        "declares" => return drop(unit.declares(charm)),
-        "config" => return drop(unit.config(text(1), "x")),
-        "resource" => return drop(unit.resource(text(1), "/dev/null".as_ref(), "")),
+        "declares" => Some(unit.declares(charm)),
+        "config" => Some(unit.config(text(1), "x")),
+        "resource" => Some(unit.resource(text(1), "/dev/null".as_ref(), "")),
+        "storage" => Some(unit.storage(text(1), "/srv".as_ref())),
+        "principal" => Some(unit.principal(text(1))),
+        _ => None,
+    };
+    if set_up.is_some() {
+        return;
+    }
+    let ended = match text(0) {
         "action" => unit.action(text(1), &[]),
-        "storage" => return drop(unit.storage(text(1), "/srv".as_ref())),
-        "principal" => return drop(unit.principal(text(1))),
         "join" => unit.join(&relation(), text(2), &[]),
         "change" => unit.change(&relation(), text(2), &[]),
         "change-app" => unit.change_app(&relation(), &[]),

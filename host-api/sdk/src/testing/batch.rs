@@ -66,7 +66,8 @@ impl<C: Charm> Harness<C> {
             self.state().check_remote_unit(relation, unit);
         }
         // One that joins in it may change and leave in it, too.
-        let known = batch.changed.keys().chain(&batch.departed).filter(|unit| !batch.joined.contains_key(*unit));
+        let known =
+            batch.changed.keys().chain(&batch.departed).filter(|unit| !batch.joined.contains_key(*unit));
         for unit in known {
             self.state().check_member(relation, unit);
         }

@@ -13,7 +13,8 @@ pub(super) fn inconsistent(says: &str) -> ! {
 pub(super) fn application_of(unit: &str) -> &str {
     let (application, number) = unit.split_once('/').unwrap_or((unit, ""));
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_name = application.starts_with(|c: char| c.is_ascii_lowercase()) && application.chars().all(letters);
+    let is_name =
+        application.starts_with(|c: char| c.is_ascii_lowercase()) && application.chars().all(letters);
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     if !is_name || !is_number {
         let example = if is_name { application } else { "app" };
@@ -38,7 +39,9 @@ impl State {
         let Some(peers) = &self.declared.peers else { return };
         let own = self.application();
         match (peers.contains(endpoint), remote == own) {
-            (true, false) => inconsistent(&format!("relation {id} is of peers: it has no remote application")),
+            (true, false) => {
+                inconsistent(&format!("relation {id} is of peers: it has no remote application"))
+            }
             // What is declared is unknown, or says nothing of endpoints.
             (false, true) if self.declared.endpoints.is_some() => inconsistent(&format!(
                 "relation {id} cannot be with {own} itself: {endpoint} is no endpoint of peers; name another application"

@@ -15,12 +15,12 @@ fn panics(test: impl FnOnce(&mut Harness<Asker>) + std::panic::UnwindSafe) -> St
 
 #[test]
 fn p07_a_test_that_sets_up_what_the_charm_does_not_declare_is_told() {
-    let undeclared = |what: &str| format!("inconsistent: the charm declares no {what} \"x\"");
+    let undeclared = |what: &str| format!("inconsistent: the charm has no {what} \"x\"");
     assert_eq!(
         panics(|unit| {
             unit.config("x", true);
         }),
-        undeclared("option")
+        "inconsistent: config: unknown option \"x\"; known are ratio, size, title"
     );
     assert_eq!(panics(|unit| drop(unit.relate("x", "b"))), undeclared("endpoint"));
     assert_eq!(
