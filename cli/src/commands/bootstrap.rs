@@ -92,6 +92,7 @@ impl Bootstrap {
             let key: SettingKey = key.parse().map_err(with_source)?;
             checked.set(key, Some(text)).map_err(with_source)?;
         }
+        let mut interrupts = Interrupts::listen()?;
         // The name is taken before anything is started, so that two bootstraps cannot share a directory.
         let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
             Some(entry) => Err(already_there(name, entry)),
@@ -99,10 +100,9 @@ impl Bootstrap {
         })?;
         if starting.took_over() {
             context
-                .say(format_args!("Removed what a bootstrap of controller \"{name}\" left that was killed"));
+                .say(format_args!("Removed what an interrupted bootstrap of controller \"{name}\" had left"));
         }
         context.say(format_args!("Creating controller \"{name}\" on this machine"));
-        let mut interrupts = Interrupts::listen()?;
         let mut begun = None;
         let started = tokio::select! {
             biased;

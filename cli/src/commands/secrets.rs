@@ -121,7 +121,7 @@ impl AddSecret {
         let content = Confidential::Open(content);
         let command = Command::AddSecret { id: None, name: self.name, content, description: self.info };
         match model.command(command).await? {
-            Answer::Secret { id } => Ok(Sink::new(None, context.color)?.write(&format!("{}\n", id.uri()))?),
+            Answer::Secret { id } => Ok(Sink::new(None, context.color)?.write(format!("{}\n", id.uri()))?),
             other => Err(Failure::unexpected(&other)),
         }
     }

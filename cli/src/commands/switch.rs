@@ -32,7 +32,7 @@ impl Switch {
             let text = selected(&known).ok_or_else(|| {
                 Failure::new("no controller is selected").with_hint("`periapt bootstrap` makes one")
             })?;
-            return Sink::new(None, context.color)?.write(&format!("{text}\n"));
+            return Sink::new(None, context.color)?.write(format!("{text}\n"));
         };
         if let Some((what, variable, value)) = context.environment.overriding() {
             let text = format!("cannot switch when {variable} is overriding the {what} (set to {value:?})");

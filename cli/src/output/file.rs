@@ -8,7 +8,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},
     os::{
         fd::AsFd as _,
-        unix::fs::{MetadataExt as _, PermissionsExt as _, fchown},
+        unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     },
     path::{Path, PathBuf},
 };
@@ -103,11 +103,10 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     // What a new file may be for others, the process's mask says.
     let mode = there.as_ref().map_or(0o666, |there| there.mode() & 0o777);
-    let mut partial = tempfile::Builder::new()
-        .prefix(".periapt-")
-        .suffix(".part")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(parent)?;
+    let mut partial =
+        tempfile::Builder::new().prefix(".periapt-").suffix(".part").make_in(parent, |partial| {
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(partial)
+        })?;
     partial.write_all(bytes)?;
     if let Some(there) = there {
         partial.as_file().set_permissions(Permissions::from_mode(mode))?;
@@ -180,7 +179,8 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"now");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
         assert!(write_whole(directory.path(), b"now").is_err());
-        assert!(write_whole(&directory.path().join("none/x"), b"now").is_err());
+        let error = write_whole(&directory.path().join("none/x"), b"now").unwrap_err();
+        assert_eq!(error.to_string(), "No such file or directory (os error 2)");
         assert_eq!(names(directory.path()), ["kept"]);
     }
 }

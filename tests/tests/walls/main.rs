@@ -291,7 +291,7 @@ fn the_command_line_reads_and_writes_through_its_doors() -> anyhow::Result<()> {
         }));
         let used = |word: &&str| sources.iter().any(|source| !source.code().lines_with(&[word]).is_empty());
         assert!(
-            words.iter().any(|word| used(&word)),
+            words.iter().any(|word| used(word)),
             "nothing is said any more of {words:?}: this wall guards nothing"
         );
     }
