@@ -83,8 +83,6 @@ fn a_script_may_be_nested_as_deep_as_it_says_and_no_deeper() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
-
     /// Whatever the words, a script ends, and the same script does the same.
     #[test]
     fn any_script_ends_and_does_the_same_again(
