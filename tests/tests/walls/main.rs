@@ -290,10 +290,7 @@ fn the_command_line_reads_and_writes_through_its_doors() -> anyhow::Result<()> {
             found.into_iter().map(move |line| format!("{line} {breach}"))
         }));
         let used = |word: &&str| sources.iter().any(|source| !source.code().lines_with(&[word]).is_empty());
-        assert!(
-            words.iter().any(|word| used(word)),
-            "nothing is said any more of {words:?}: this wall guards nothing"
-        );
+        assert!(words.iter().any(used), "nothing is said any more of {words:?}: this wall guards nothing");
     }
     no_breaches("commands read or write past the doors", &breaches);
     Ok(())
