@@ -6,9 +6,7 @@ use periapt_archive::{InspectError, check_component, inspect};
 /// Reads bytes in each way in which uploads are; says whether any is a charm. Panics if a reader does.
 pub(crate) fn read(bytes: &[u8]) -> bool {
     let archive = inspect(bytes);
-    if let Err(InspectError::Reader(defect)) = &archive {
-        panic!("{defect}");
-    }
+    assert!(!matches!(archive, Err(InspectError::Reader(_))), "{archive:?}");
     let component = check_component(bytes);
     for text in
         [archive.as_ref().err().map(ToString::to_string), component.as_ref().err().map(ToString::to_string)]

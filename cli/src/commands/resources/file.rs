@@ -81,7 +81,7 @@ impl ResourceFile {
         let bar = progress.clone();
         let pieces = move || {
             bar.restart();
-            let (bar, mut file) = (bar.clone(), self.from_beginning());
+            let (bar, mut file) = (bar.clone(), self.rewound());
             stream::iter(std::iter::from_fn(move || {
                 let mut piece = vec![0; PIECE];
                 match file
@@ -108,7 +108,7 @@ impl ResourceFile {
 
 impl ResourceFile {
     /// The file, to be read again, up to where it ended when its digest was taken.
-    fn from_beginning(&self) -> io::Result<io::Take<File>> {
+    fn rewound(&self) -> io::Result<io::Take<File>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
         Ok(file.take(self.size))
