@@ -18,8 +18,12 @@ pub(crate) const CODE: u8 = 2;
 /// # Errors
 /// Help that cannot be written.
 pub(crate) fn answer(error: &clap::Error) -> Result<ExitCode> {
-    let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    if is_help {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
         usage(error)?;
         return Ok(u8::try_from(error.exit_code()).unwrap_or(CODE).into());
     }

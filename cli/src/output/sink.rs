@@ -83,7 +83,7 @@ pub(crate) fn flush() -> io::Result<()> {
     io::stdout().flush()
 }
 
-/// Prints what is told of a command line that asks for help, or makes no sense: help is output, all else is told beside it.
+/// Prints help or a version: as output if it was asked for, beside the output if a command line without a command gets it.
 pub(crate) fn usage(error: &clap::Error) -> Result<()> {
     let told = error.render();
     if !error.use_stderr() {

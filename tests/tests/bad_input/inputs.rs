@@ -18,6 +18,7 @@ const INCLUDING: &str = "applications:\n  db:\n    charm: ./mysql.charm\n    opt
 fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyhow::Result<()> {
     let periapt = quiet()?;
     packed("mysql", periapt.path())?;
+    packed("probe", periapt.path())?;
     periapt.ok(["deploy", "mysql.charm"])?;
     let here = periapt.path();
     for fifo in ["fifo", "fifo.yaml"] {
@@ -54,10 +55,7 @@ fn what_never_ends_is_refused_and_what_nobody_writes_is_not_waited_for() -> anyh
             (vec!["deploy", "./charm"], vec!["charm.wasm is neither a file nor a directory"]),
             (vec!["pack", "./charm"], vec!["charm.wasm is not a regular file"]),
             (vec!["try-hook", "fifo"], vec!["fifo is not a regular file"]),
-            (
-                vec!["deploy", "mysql.charm", "db", "--resource", "data=fifo"],
-                vec!["fifo is not a regular file"],
-            ),
+            (vec!["deploy", "probe.charm", "--resource", "data=fifo"], vec!["fifo is not a regular file"]),
             (vec!["attach-resource", "mysql", "data=/dev/zero"], vec!["/dev/zero is not a regular file"]),
         ],
     )?;

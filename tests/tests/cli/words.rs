@@ -266,7 +266,10 @@ fn a_program_that_is_called_by_a_link_names_itself_so() -> anyhow::Result<()> {
     let done = periapt.run_as("juju", ["status"])?;
     assert_eq!(done.stderr, "ERROR there is no controller yet\nhint: `juju bootstrap` makes one\n");
     let done = periapt.run_as("juju", ["ssh", "mysql/0"])?;
-    assert!(done.stderr.contains("hint: `juju exec` runs a hook tool"), "{done:?}");
+    assert!(
+        done.stderr.contains("hint: `juju exec` runs hook tools and simple commands in a unit"),
+        "{done:?}"
+    );
     let done = periapt.run_as("juju", ["deploy"])?;
     assert!(done.stderr.contains("Usage: juju deploy "), "{done:?}");
     for arguments in [&["help", "deploy"][..], &["deploy", "--help"], &["--help"]] {
