@@ -41,7 +41,7 @@ fn hostile_unit() -> anyhow::Result<Installation> {
     periapt.wait_for(["unit", "probe/0", "--status", "unknown"])?;
     periapt.ok(["run", "--string-args", "probe/0", "greet", &format!("whom={HOSTILE}")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", &format!("state-set 'key={HOSTILE}'")])?;
-    periapt.ok(["exec", "--unit", "probe/0", "--", "status-set", "active", HOSTILE])?;
+    periapt.ok(["exec", "--unit", "probe/0", "--", &format!("status-set active '{HOSTILE}'")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", "juju-log", HOSTILE])?;
     periapt.ok(["config", "probe", &format!("script=never: log {HOSTILE}")])?;
     periapt.wait_for(["model"])?;
