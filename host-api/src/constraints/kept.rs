@@ -20,7 +20,7 @@ pub struct KeptConstraints {
     /// The bytes that `mem` asks, where that is more than a hook may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mem: Option<u64>,
-    /// Others of Juju's keys, with their values as [`KeptConstraint::read`] writes them.
+    /// Others of Juju's keys, with their values as `KeptConstraint::read` writes them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<KeptConstraint, String>,
 }

@@ -116,7 +116,7 @@ impl KeptKey {
         self.rule().name
     }
 
-    /// The value where nobody set one, as [`KeptKey::show`] shows it.
+    /// The value where nobody set one, as `model-config` shows it.
     pub fn default_value(self) -> Value {
         self.show(self.rule().default)
     }

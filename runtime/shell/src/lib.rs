@@ -1,7 +1,7 @@
 //! The shell language of `exec`: what an operator's script means, run without a process.
 //!
 //! A sandbox has no programs, so a script's commands are the hook tools and the few words of [`commands`]. A text is
-//! parsed ([`parser`]) and interpreted ([`interpreter`]) within [`Limits`]. The room is pure: what a script needs of the
+//! parsed (`parser`) and interpreted (`interpreter`) within [`Limits`]. The room is pure: what a script needs of the
 //! world it asks for one at a time ([`Request`]), and whoever runs it answers. So the agent answers from a unit's hook
 //! context and files, and a laboratory on virtual time.
 //!

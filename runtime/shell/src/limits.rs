@@ -3,7 +3,7 @@
 /// The bounds of one script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Work in all, in bytes that are looked at or copied; each step costs [`STEP`] beside. It bounds the memory that
+    /// Work in all, in bytes that are looked at or copied; each step costs `STEP` beside. It bounds the memory that
     /// variables take as well, because whatever they hold was paid for.
     pub work: u64,
     /// Bytes of one text: a variable, a pipe's content, a substitution's output, a file that a command reads. A

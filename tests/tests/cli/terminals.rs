@@ -42,7 +42,7 @@ fn hostile_unit() -> anyhow::Result<Installation> {
     periapt.ok(["run", "--string-args", "probe/0", "greet", &format!("whom={HOSTILE}")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", &format!("state-set 'key={HOSTILE}'")])?;
     periapt.ok(["exec", "--unit", "probe/0", "--", &format!("status-set active '{HOSTILE}'")])?;
-    periapt.ok(["exec", "--unit", "probe/0", "--", "juju-log", HOSTILE])?;
+    periapt.ok(["exec", "--unit", "probe/0", "--", &format!("juju-log '{HOSTILE}'")])?;
     periapt.ok(["config", "probe", &format!("script=never: log {HOSTILE}")])?;
     periapt.wait_for(["model"])?;
     Ok(periapt)
@@ -132,7 +132,7 @@ fn a_line_break_in_a_message_makes_no_line_of_the_log() -> anyhow::Result<()> {
     let forged = "unit-mysql-0: 12:00:00 ERROR unit.mysql/0.juju-log";
     for end in ["\n", "\r\n", "\r", "\u{b}", "\u{85}", "\u{2028}"] {
         let message = format!("an honest beginning{end}{forged} all is lost");
-        periapt.ok(["exec", "--unit", "probe/0", "--", "juju-log", &message])?;
+        periapt.ok(["exec", "--unit", "probe/0", "--", &format!("juju-log '{message}'")])?;
     }
     let log = periapt.ok(["debug-log", "--no-tail", "--replay"])?;
     // As Python divides lines, too.
