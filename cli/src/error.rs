@@ -5,7 +5,7 @@ use std::{fmt, io};
 use periapt_client::ClientError;
 use periapt_host_api::{ErrorCode, NameError, command::Answer};
 
-use crate::{misuse, program::spelled};
+use crate::{misuse, output::one_line, program::spelled};
 
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -54,6 +54,9 @@ impl Failure {
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Failed { message, .. } => Self::Failed { message, hint: Some(hint.into()) },
+            Self::Interrupted { message, signal } => {
+                Self::Interrupted { message: format!("{message}\nhint: {}", hint.into()), signal }
+            }
             other => other,
         }
     }
@@ -116,7 +119,7 @@ impl From<ClientError> for Failure {
             ClientError::Refused(refusal) => match &refusal.subject {
                 // The subject is said once, whether or not the message names it.
                 Some(subject) if !names(&refusal.message, subject) => {
-                    format!("{subject}: {}", refusal.message)
+                    format!("{}: {}", one_line(subject), refusal.message)
                 }
                 _ => refusal.message.clone(),
             },

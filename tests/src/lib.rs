@@ -7,4 +7,4 @@ mod packed;
 
 pub use binary::{binary, check_helper};
 pub use installation::{Done, Installation, Running, signal};
-pub use packed::{module, packed, packed_changed, packed_edition};
+pub use packed::{edition, module, packed, packed_changed, packed_edition};

@@ -12,6 +12,13 @@ fn root() -> anyhow::Result<PathBuf> {
     root.canonicalize().with_context(|| format!("the repository's root, {}", root.display()))
 }
 
+/// Another edition of an archive: one with a comment of one byte at its end.
+pub fn edition(archive: &[u8], number: u8) -> Vec<u8> {
+    // The last two bytes are the length of the comment.
+    let rest = archive.strip_suffix(&[0, 0]).unwrap_or(archive);
+    [rest, &[1, 0, number]].concat()
+}
+
 /// Packs another edition of `charms/NAME`: an archive of its own that differs in nothing that counts.
 pub fn packed_edition(name: &str, edition: &str, directory: &Path) -> anyhow::Result<PathBuf> {
     packed_changed(name, edition, directory, |text| format!("# {edition}\n{text}"))

@@ -28,7 +28,8 @@ const DEFAULT_NAME: &str = "local";
 ///
 /// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
 /// add-model` makes one. Where two names are given, the first is the cloud, as for Juju: localhost, the only one that
-/// a controller can be started in. Interrupted, it ends what it has started and leaves nothing.
+/// a controller can be started in. Interrupted while it starts these, it ends them and
+/// leaves nothing.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
@@ -141,9 +142,10 @@ impl Bootstrap {
             biased;
             signal = interrupts.next() => {
                 let message = format!(
-                    "bootstrap was interrupted: controller \"{name}\" is there, without all that was asked for"
+                    "bootstrap was interrupted: controller \"{name}\" runs, and some options may not have been applied"
                 );
-                Err(Failure::Interrupted { message, signal })
+                Err(Failure::Interrupted { message, signal }
+                    .with_hint(format!("`periapt kill-controller {name}` removes it")))
             }
             completed = self.complete(context, name, &entry, defaults) => completed,
         }?;

@@ -52,9 +52,9 @@ impl Starting {
         let took_over = match builder.create(path) {
             Ok(()) => false,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                clear(path)?;
+                let was_begun = clear(path)?;
                 builder.create(path).explain(failed)?;
-                true
+                was_begun
             }
             Err(error) => return Err(Failure::new(format!("{}: {error}", failed()))),
         };
@@ -125,12 +125,12 @@ fn mark_of(directory: &Path) -> PathBuf {
     directory.join("starting.json")
 }
 
-/// Removes what a bootstrap left that was killed, and nothing else.
-fn clear(path: &Path) -> Result<()> {
+/// Removes what a bootstrap left that was killed, or an empty directory, and nothing else; says whether a bootstrap had begun.
+fn clear(path: &Path) -> Result<bool> {
     let failed = || format!("cannot remove {}", path.display());
     let is_empty = fs::read_dir(path).explain(failed)?.next().is_none();
     if is_empty {
-        return fs::remove_dir(path).explain(failed);
+        return fs::remove_dir(path).map(|()| false).explain(failed);
     }
     let mark = match File::open(mark_of(path)) {
         Ok(mark) => mark,
@@ -149,7 +149,7 @@ fn clear(path: &Path) -> Result<()> {
     for process in text.lines().rev().filter_map(|line| serde_json::from_str::<ProcessId>(line).ok()) {
         process.end(ENDS_WITHIN)?;
     }
-    fs::remove_dir_all(path).explain(failed)
+    fs::remove_dir_all(path).map(|()| true).explain(failed)
 }
 
 fn of_another(path: &Path) -> Failure {
@@ -178,7 +178,7 @@ mod tests {
         assert!(second.took_over());
         assert!(!directory(&place).path().join("controller.log").exists());
         second.done().unwrap();
-        assert!(Starting::claim(directory(&place)).unwrap().took_over(), "it is empty: nobody's");
+        assert!(!Starting::claim(directory(&place)).unwrap().took_over(), "it is empty: nobody's");
     }
 
     #[test]

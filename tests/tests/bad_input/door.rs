@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use periapt_archive::{COMPONENT, adapt};
 use periapt_host_api::CharmDigest;
-use periapt_tests::{Installation, module, packed};
+use periapt_tests::{Installation, edition, module, packed};
 use proptest::{prelude::*, test_runner::TestRunner};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
@@ -205,12 +205,6 @@ fn zeros(files: usize, size: usize) -> anyhow::Result<Vec<u8>> {
         zip.write_all(&zeros)?;
     }
     Ok(zip.finish()?.into_inner())
-}
-
-/// Another edition of an archive: one with a comment at its end.
-fn edition(archive: &[u8], number: u8) -> Vec<u8> {
-    let (length, start) = (2, archive.len() - 2);
-    [&archive[..start], &[length, 0], &[b'x', number]].concat()
 }
 
 #[test]

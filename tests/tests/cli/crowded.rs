@@ -3,17 +3,10 @@
 use std::{fs, process::Stdio};
 
 use anyhow::ensure;
-use periapt_tests::Installation;
+use periapt_tests::{Installation, edition};
 use serde_json::Value;
 
 const HELLO: &[u8] = include_bytes!("../../../runtime/sandbox/tests/fixtures/hello-0.1.0.charm");
-
-/// Another edition of an archive: one with a comment at its end.
-fn edition(archive: &[u8], number: u8) -> Vec<u8> {
-    // The last two bytes are the comment's length.
-    let rest = archive.strip_suffix(&[0, 0]).unwrap_or(archive);
-    [rest, &[1, 0, number]].concat()
-}
 
 #[test]
 fn forty_deploys_at_once_of_one_charm_and_of_others_all_succeed() -> anyhow::Result<()> {

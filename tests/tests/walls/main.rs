@@ -249,7 +249,7 @@ const DOORS: [(&str, &[&str], &[&str]); 3] = [
     ),
     (
         "writes files past cli/src/output/file.rs, which puts nothing in the place of devices, FIFOs and links",
-        &["fs::write", "File::create", "fs::rename", "OpenOptions"],
+        &["fs::write", "File::create", "fs::rename", "OpenOptions", "File::options", "fs::copy"],
         // The client's own files, and logs of services.
         &[
             "src/output/file.rs",
