@@ -90,6 +90,12 @@ impl ErrorCode {
         }
     }
 
+    /// Whether the refusal is about the controller's state now and not about the request: the same request may succeed
+    /// later without anybody changing it.
+    pub fn is_temporary(self) -> bool {
+        matches!(self, Self::StorageUnavailable | Self::TooManyRequests | Self::TryAgain)
+    }
+
     /// The HTTP status that goes with it.
     pub fn http_status(self) -> u16 {
         match self {

@@ -62,12 +62,9 @@ impl ClientError {
 
     /// Whether the same call may succeed later without anybody changing it.
     pub fn is_temporary(&self) -> bool {
-        use periapt_host_api::ErrorCode::{StorageUnavailable, TooManyRequests, TryAgain};
         match self {
             Self::Unreachable { .. } => true,
-            Self::Refused(refusal) => {
-                matches!(refusal.code, StorageUnavailable | TooManyRequests | TryAgain)
-            }
+            Self::Refused(refusal) => refusal.code.is_temporary(),
             Self::Protocol { .. } | Self::Damaged { .. } | Self::InvalidUrl { .. } | Self::Local(_) => false,
         }
     }

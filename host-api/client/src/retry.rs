@@ -40,7 +40,8 @@ impl Retry {
     }
 }
 
-/// Whether a call was refused only because the controller has too much to do: nothing of it happened.
+/// Whether a call was refused only because the controller has too much to do: nothing of it happened. Not every temporary
+/// refusal: with `storage-unavailable` the request may still come to be.
 pub(crate) fn is_busy(error: &ClientError) -> bool {
     use periapt_host_api::ErrorCode::{TooManyRequests, TryAgain};
     error.refusal().is_some_and(|refusal| matches!(refusal.code, TooManyRequests | TryAgain))

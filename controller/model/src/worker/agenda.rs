@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use periapt_host_api::{ErrorCode, ModelUuid, Refusal};
+use periapt_host_api::{ModelUuid, Refusal};
 
 use crate::input::WorkerCommand;
 
@@ -38,7 +38,7 @@ impl Agenda {
         self.serve(command);
         // Steps that nobody names any more are forgotten after a while.
         self.refused.retain(|_, refused| refused.until_ms.saturating_add(2 * LONGEST_DELAY_MS) > now_ms);
-        let before = self.refused.get(command).filter(|_| !passes(refusal.code));
+        let before = self.refused.get(command).filter(|_| !refusal.code.is_temporary());
         let delay_ms = before.map_or(FIRST_DELAY_MS, |before| (before.delay_ms * 2).min(LONGEST_DELAY_MS));
         let until_ms = now_ms.saturating_add(delay_ms);
         self.refused.insert(command.clone(), Refused { delay_ms, until_ms });
@@ -58,9 +58,4 @@ impl Agenda {
         let left = self.refused.get(command)?.until_ms.saturating_sub(now_ms);
         (left > 0).then_some(left)
     }
-}
-
-/// Whether a refusal tells of the controller's state now, and nothing of the step.
-fn passes(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain)
 }

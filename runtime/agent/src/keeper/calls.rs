@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, collections::VecDeque, sync::Arc, time::Duratio
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Incarnation, ModelUuid, Refusal, UnitName,
+    CharmDigest, Incarnation, ModelUuid, Refusal, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::CommandResult,
@@ -253,15 +253,10 @@ async fn bulk<C: Controller>(
 }
 
 fn refused(refusal: Refusal) -> CallOutcome {
-    match is_of_the_moment(refusal.code) {
+    match refusal.code.is_temporary() {
         true => CallOutcome::Away { message: refusal.message },
         false => CallOutcome::Refused(refusal),
     }
-}
-
-/// Whether a refusal is the same as no answer: nothing happened, and the same may work later.
-pub(crate) fn is_of_the_moment(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain)
 }
 
 /// The controller decides who may read what.

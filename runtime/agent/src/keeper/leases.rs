@@ -19,7 +19,6 @@ use tokio::{
 };
 
 use super::{
-    calls,
     controller::Controller,
     roster::{Roster, Urgency},
 };
@@ -142,7 +141,7 @@ impl Leases {
                             CommandResult::Ok(answer) => self.answered(&claim.unit, &answer, sent_at),
                             CommandResult::Error(refusal) => {
                                 tracing::debug!(unit = %claim.unit, %refusal, "leadership was refused");
-                                if calls::is_of_the_moment(refusal.code) {
+                                if refusal.code.is_temporary() {
                                     answered = Answered::NotAll;
                                 }
                             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::StreamExt as _;
 use periapt_client::{Client, ClientError, NdJson};
 use periapt_host_api::{
-    AgentName, CharmDigest, ErrorCode, ModelUuid, UnitName,
+    AgentName, CharmDigest, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
@@ -33,14 +33,7 @@ impl HttpController {
 impl From<ClientError> for ControllerError {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Refused(refusal)
-                if !matches!(
-                    refusal.code,
-                    ErrorCode::StorageUnavailable | ErrorCode::TooManyRequests | ErrorCode::TryAgain
-                ) =>
-            {
-                Self::Refused(refusal)
-            }
+            ClientError::Refused(refusal) if !refusal.code.is_temporary() => Self::Refused(refusal),
             other => Self::Away(other.to_string()),
         }
     }
