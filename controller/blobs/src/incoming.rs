@@ -176,7 +176,7 @@ mod tests {
         let charms = Blobs::local(directory.path()).unwrap();
         let resources = charms.shelf("resources");
         let digest = CharmDigest::of(b"same");
-        charms.put(digest, Bytes::from_static(b"same")).await.unwrap();
+        take(&charms, digest, &[b"same"]).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), None);
         take(&resources, digest, &[b"same"]).await.unwrap();
         charms.delete(&digest).await.unwrap();

@@ -2,6 +2,7 @@
 //! for ever; it lies in an `object_store`, a local directory by default.
 
 mod incoming;
+mod intact;
 mod spool;
 
 use std::{ops::Range, path::Path, sync::Arc};
@@ -9,10 +10,10 @@ use std::{ops::Range, path::Path, sync::Arc};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream::BoxStream};
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, local::LocalFileSystem,
-    path::Path as Key,
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, local::LocalFileSystem, path::Path as Key,
 };
 use periapt_host_api::CharmDigest;
+use tokio::sync::Semaphore;
 
 pub use incoming::Incoming;
 pub use spool::{Spool, Spooled};
@@ -44,8 +45,8 @@ pub enum BlobError {
         /// How large it is.
         size: u64,
     },
-    /// Content cannot be held until it is known to be wanted.
-    #[error("what is uploaded cannot be held: {0}")]
+    /// The temporary file of an upload cannot be made, written or read.
+    #[error("cannot store the upload: {0}")]
     Spool(#[source] std::io::Error),
     /// The object store failed.
     #[error("the blob store failed: {0}")]
@@ -60,6 +61,8 @@ pub struct Blobs {
     shelf: Option<&'static str>,
     /// Where a local store lies.
     directory: Option<Arc<Path>>,
+    /// For whoever reads a stored blob to compare its digest.
+    verifying: Arc<Semaphore>,
 }
 
 /// A blob that is being read.
@@ -88,29 +91,13 @@ impl Blobs {
 
     /// Blobs in any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
-        Self { store, shelf: None, directory: None }
+        Self { store, shelf: None, directory: None, verifying: intact::places() }
     }
 
     /// A shelf of its own in the same store: its blobs are not those of another shelf, even if they are equal, so that
     /// each can be handed out and thrown away by its own rules.
     pub fn shelf(&self, name: &'static str) -> Self {
         Self { shelf: Some(name), ..self.clone() }
-    }
-
-    /// Keeps a blob under its digest. One that is there already is left as it is.
-    ///
-    /// # Errors
-    /// [`BlobError::WrongDigest`], before anything is written; [`BlobError::Store`].
-    pub async fn put(&self, expected: CharmDigest, content: Bytes) -> Result<(), BlobError> {
-        let actual = CharmDigest::of(&content);
-        if actual != expected {
-            return Err(BlobError::WrongDigest { expected, actual });
-        }
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.store.put_opts(&self.key(&expected), content.into(), options).await {
-            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(()),
-            Err(error) => Err(BlobError::Store(error)),
-        }
     }
 
     /// The size of a blob in bytes; none if there is no such blob.
@@ -218,8 +205,11 @@ mod tests {
         let digest = CharmDigest::of(b"0123456789");
         assert!(blobs.get(&digest, None).await.unwrap().is_none());
 
-        blobs.put(digest, Bytes::from_static(b"0123456789")).await.unwrap();
-        blobs.put(digest, Bytes::from_static(b"0123456789")).await.unwrap();
+        for _ in 0..2 {
+            let mut spool = blobs.spool().await.unwrap();
+            spool.write(&Bytes::from_static(b"0123456789")).await.unwrap();
+            blobs.put_spooled(spool.end().await.unwrap()).await.unwrap();
+        }
         let blobs = Blobs::local(directory.path()).unwrap();
         assert_eq!(read(blobs.get(&digest, None).await.unwrap().unwrap()).await, b"0123456789");
         let part = blobs.get(&digest, Some(7..99)).await.unwrap().unwrap();
@@ -229,16 +219,6 @@ mod tests {
 
         blobs.delete(&digest).await.unwrap();
         blobs.delete(&digest).await.unwrap();
-        assert_eq!(blobs.size(&digest).await.unwrap(), None);
-    }
-
-    #[tokio::test]
-    async fn content_that_is_not_what_its_name_promises_is_refused() {
-        let directory = tempfile::TempDir::new().unwrap();
-        let blobs = Blobs::local(directory.path()).unwrap();
-        let digest = CharmDigest::of(b"wanted");
-        let refused = blobs.put(digest, Bytes::from_static(b"other")).await;
-        assert!(matches!(refused, Err(BlobError::WrongDigest { .. })));
         assert_eq!(blobs.size(&digest).await.unwrap(), None);
     }
 }

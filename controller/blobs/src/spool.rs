@@ -1,4 +1,5 @@
-//! A blob that nobody knows yet to be wanted: it waits on the disk, outside of memory and of the store.
+//! An upload whose content must be checked before it becomes a blob: until then it is a temporary file, neither in memory nor
+//! in the store.
 
 use std::{
     fs::File,
@@ -24,7 +25,7 @@ pub struct Spool {
     size: u64,
 }
 
-/// Content that has come as a whole.
+/// Content that has arrived as a whole.
 #[derive(Debug)]
 pub struct Spooled {
     file: tokio::fs::File,
@@ -47,12 +48,13 @@ impl Blobs {
         Ok(Spool { file: tokio::fs::File::from_std(file), hasher: Sha256::new(), size: 0 })
     }
 
-    /// Keeps what was spooled under its digest. A blob that is there already is left as it is.
+    /// Stores what was spooled under its digest. A stored blob with that digest stays as it is; one whose bytes have
+    /// another digest is damaged, and is replaced.
     ///
     /// # Errors
     /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
     pub async fn put_spooled(&self, mut spooled: Spooled) -> Result<(), BlobError> {
-        if self.size(&spooled.digest).await? == Some(spooled.size) {
+        if self.is_intact(&spooled.digest).await? {
             return Ok(());
         }
         let mut incoming = self.begin(spooled.digest).await?;
@@ -87,7 +89,7 @@ impl Spool {
         self.file.write_all(piece).await.map_err(failed)
     }
 
-    /// That was all.
+    /// Ends the content: no more pieces follow.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
@@ -99,12 +101,12 @@ impl Spool {
 }
 
 impl Spooled {
-    /// What its bytes are.
+    /// The SHA-256 of the content.
     pub fn digest(&self) -> CharmDigest {
         self.digest
     }
 
-    /// How many bytes there are.
+    /// The size of the content, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::{Installation, Running};
+use periapt_tests::{Installation, Running, packed};
 
 use crate::text;
 
@@ -74,7 +74,10 @@ fn a_charm_that_is_damaged_on_arrival_is_seen_in_status_and_goes_on_when_it_is_m
     let status = periapt.json_until(&["status"], changed)?;
     assert!(failed(&status), "{status}");
 
-    fs::write(&blob, whole)?;
+    // The same file again: the controller finds that what it stores is damaged, and takes it.
+    let archive = packed("mysql", periapt.path())?.display().to_string();
+    periapt.ok(["refresh", "mysql", "--path", archive.as_str()])?;
+    assert!(fs::read(&blob)? == whole, "the upload replaces the damaged archive");
     periapt.wait_for(["model"])?;
     let status = periapt.json(["status"])?;
     assert_eq!((text(&status, STATUS)?, text(&status, MESSAGE).unwrap_or_default()), ("idle", ""));

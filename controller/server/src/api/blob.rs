@@ -57,6 +57,11 @@ pub(crate) async fn respond(
 ) -> Answer<Response> {
     let unknown = || Refusal::not_found(format!("{} {digest} not found", kind.as_str()));
     let size = blobs.size(digest).await.map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
+    // Whoever asks without fetching wants to know whether to upload: a damaged blob must be uploaded again.
+    if *method == Method::HEAD && !blobs.is_intact(digest).await.map_err(|error| unavailable(&error))? {
+        tracing::warn!(%digest, "a stored {} is damaged: uploading it again replaces it", kind.as_str());
+        return Err(unknown().into());
+    }
     let tag = format!("\"{digest}\"");
     if names(headers, header::IF_NONE_MATCH, &tag) {
         return build(kind, StatusCode::NOT_MODIFIED, &tag, Body::empty(), &[]);

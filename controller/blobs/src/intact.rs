@@ -1,0 +1,72 @@
+//! Whether a stored blob still has the digest that it is stored under.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use periapt_host_api::CharmDigest;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use crate::{Blob, BlobError, Blobs};
+
+/// How many blobs are read at a time to compare their digests: each takes a processor and the disk for as long as it is
+/// read, and callers can ask for many.
+const AT_ONCE: usize = 2;
+
+pub(crate) fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(AT_ONCE))
+}
+
+impl Blobs {
+    /// Whether a blob is there and its bytes have its digest: reads all of it, piece by piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Store`]
+    pub async fn is_intact(&self, digest: &CharmDigest) -> Result<bool, BlobError> {
+        // The semaphore is never closed.
+        let _place = self.verifying.acquire().await;
+        let Some(Blob { size, mut content, .. }) = self.get(digest, None).await? else { return Ok(false) };
+        let (mut hasher, mut read) = (Sha256::new(), 0);
+        while let Some(piece) = content.next().await {
+            let piece = piece?;
+            read += piece.len() as u64;
+            hasher.update(&piece);
+            // A disk's cache answers without a pause: other tasks of this thread have their turn.
+            tokio::task::yield_now().await;
+        }
+        Ok(read == size && CharmDigest::from_bytes(hasher.finalize().into()) == *digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf};
+
+    use bytes::Bytes;
+
+    use super::*;
+
+    async fn put(blobs: &Blobs, content: &'static [u8]) {
+        let mut spool = blobs.spool().await.unwrap();
+        spool.write(&Bytes::from_static(content)).await.unwrap();
+        blobs.put_spooled(spool.end().await.unwrap()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_damaged_blob_is_not_intact_and_is_replaced_by_the_next_upload() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let blobs = Blobs::local(directory.path()).unwrap();
+        let digest = CharmDigest::of(b"one two");
+        assert!(!blobs.is_intact(&digest).await.unwrap(), "there is none");
+        put(&blobs, b"one two").await;
+        assert!(blobs.is_intact(&digest).await.unwrap());
+        let name = digest.to_string();
+        let path: PathBuf = directory.path().join(&name[..2]).join(&name);
+        for damaged in [&b"one twO"[..], b"one", b"one two and more", b""] {
+            fs::write(&path, damaged).unwrap();
+            assert!(!blobs.is_intact(&digest).await.unwrap());
+            put(&blobs, b"one two").await;
+            assert_eq!(fs::read(&path).unwrap(), b"one two");
+        }
+    }
+}
