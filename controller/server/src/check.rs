@@ -54,12 +54,14 @@ impl Checks {
         Self { helper, places: Semaphore::new(AT_ONCE) }
     }
 
-    /// Checks an archive.
+    /// Checks an archive. `turn` has one permit for all archives of a connection: a connection waits for a place with one
+    /// archive at a time, and since places are given in order, it takes no more of them than any other.
     ///
     /// # Errors
-    /// A refusal that says what is wrong with the charm; or that it cannot be checked now.
-    pub(crate) async fn check(&self, archive: File) -> Result<Checked, Refusal> {
-        let _place = timeout(PLACE_WITHIN, self.places.acquire()).await.map_err(|_| {
+    /// A refusal that says what is wrong with the charm; or that it cannot be checked.
+    pub(crate) async fn check(&self, archive: File, turn: &Semaphore) -> Result<Checked, Refusal> {
+        let place = async { (turn.acquire().await, self.places.acquire().await) };
+        let _place = timeout(PLACE_WITHIN, place).await.map_err(|_| {
             Refusal::new(ErrorCode::TooManyRequests, "too many charms wait to be checked; try again later")
         })?;
         let found = self.helper.run_in_memory(Work::CheckCharm, LIMITS, archive).await.map_err(refusal)?;
@@ -79,8 +81,8 @@ fn refusal(failure: Failure) -> Refusal {
         }
         failure @ Failure::Host(_) => {
             tracing::error!(%failure, "charms cannot be checked");
-            let message = format!("charms cannot be checked now: {failure}; try again later");
-            Refusal::new(ErrorCode::TryAgain, message)
+            // A helper that cannot be started is seldom a passing fault: clients do not send the archive again by themselves.
+            Refusal::new(ErrorCode::Internal, format!("the controller cannot check charms: {failure}"))
         }
     }
 }

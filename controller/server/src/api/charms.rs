@@ -43,15 +43,17 @@ pub(crate) async fn upload(
 ) -> Answer<Json<CharmUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    let place = engine.charm_uploads.begin(peer)?;
-    let (archive, place) = receive(&engine, content, place).await?;
+    let (archive, place) = receive(&engine, content, peer).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
     }
     let Checked { component, meta } = match known(&engine, &digest) {
         Some(known) => known,
-        None => engine.checks.check(archive.reader().map_err(|error| unavailable(&error))?).await?,
+        None => {
+            let reader = archive.reader().map_err(|error| unavailable(&error))?;
+            engine.checks.check(reader, place.turn()).await?
+        }
     };
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // Whatever becomes of who asked, what was begun is brought to its end.
@@ -65,14 +67,17 @@ pub(crate) async fn upload(
     Ok(Json(CharmUploaded { digest, meta }))
 }
 
-/// Takes a body to the disk as it comes.
-async fn receive(engine: &Engine, content: Body, mut place: Upload) -> Result<(Spooled, Upload), Refusal> {
+/// Takes a body to the disk as it comes. It has a place from its first bytes on.
+async fn receive(engine: &Engine, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
     let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    let mut next = body.next().await?;
+    let mut place = engine.charm_uploads.begin(peer)?;
     let mut archive = engine.blobs.spool().await.map_err(|error| unavailable(&error))?;
-    while let Some(piece) = body.next().await? {
+    while let Some(piece) = next {
         place.hold(piece.len())?;
         archive.write(&piece).await.map_err(|error| unavailable(&error))?;
+        next = body.next().await?;
     }
     let archive = archive.end().await.map_err(|error| unavailable(&error))?;
     Ok((archive, place))

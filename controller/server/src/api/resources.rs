@@ -8,6 +8,7 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use periapt_blobs::{BlobError, Incoming};
 use periapt_host_api::{
@@ -43,9 +44,12 @@ pub(crate) async fn upload(
 ) -> Answer<Json<ResourceUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
+    let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    let first = body.next().await?;
     let mut place = engine.resource_uploads.begin(peer)?;
     let mut incoming = engine.contents.begin(digest).await.map_err(|error| unavailable(&error))?;
-    if let Err(refusal) = receive(&mut incoming, content, &mut place).await {
+    if let Err(refusal) = receive(&mut incoming, first, body, &mut place).await {
         incoming.discard().await;
         return Err(refusal.into());
     }
@@ -62,12 +66,17 @@ pub(crate) async fn upload(
 }
 
 /// Takes a body to the store as it comes; no more than a part of it is in memory.
-async fn receive(incoming: &mut Incoming, content: Body, place: &mut Upload) -> Result<(), Refusal> {
-    let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
-    while let Some(piece) = body.next().await? {
+async fn receive(
+    incoming: &mut Incoming,
+    first: Option<Bytes>,
+    mut body: Steady,
+    place: &mut Upload,
+) -> Result<(), Refusal> {
+    let mut next = first;
+    while let Some(piece) = next {
         place.hold(piece.len())?;
         incoming.write(piece).await.map_err(|error| unavailable(&error))?;
+        next = body.next().await?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! Uploads that are under way: how many of one caller, how many of all, and how much of them is held.
+//! Bounds on the uploads that are under way: how many there are and how many bytes they hold, over one connection and over
+//! all.
 //!
-//! Callers cannot be told apart by who they say they are, so a caller is a connection. What is bounded for all is far above
-//! what callers need who come to an end, and what one of them sends slowly takes little of it: somebody who holds places
-//! and sends nothing loses them soon (`body.rs`), and meanwhile others have theirs.
+//! The controller cannot tell callers apart by the names that they give, so it counts connections. One connection holds at
+//! most a quarter of the bytes of all, and one of its archives is checked at a time: a caller that fills its share and then
+//! sends slowly leaves room for others. An upload takes a place once its first bytes are there, and is broken off when it
+//! brings less than `body.rs` requires. Several connections together can still take everything: `docs/security.md`.
 
 use std::{
     collections::BTreeMap,
@@ -11,19 +13,23 @@ use std::{
 };
 
 use periapt_host_api::{ErrorCode, Refusal};
+use tokio::sync::Semaphore;
 
 use crate::api::caller::Peer;
 
 /// What uploads of one kind may take together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The most over one connection.
+    /// The most uploads over one connection.
     of_connection: usize,
-    /// The most over all.
+    /// The most uploads over all connections.
     all: usize,
-    /// The most bytes that are held of all, on the disk.
+    /// The most bytes on the disk, of all uploads together.
     bytes: u64,
 }
+
+/// Which part of the bytes of all one connection may hold: enough for the largest upload of each kind.
+const SHARE: u64 = 4;
 
 impl Bounds {
     /// Archives: eight of the largest size, or some hundred of the usual.
@@ -42,8 +48,22 @@ pub(crate) struct Uploads {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    of: BTreeMap<SocketAddr, usize>,
+    of: BTreeMap<SocketAddr, Connection>,
     bytes: u64,
+}
+
+/// What the uploads of one connection take.
+#[derive(Debug)]
+struct Connection {
+    uploads: usize,
+    bytes: u64,
+    turn: Arc<Semaphore>,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self { uploads: 0, bytes: 0, turn: Arc::new(Semaphore::new(1)) }
+    }
 }
 
 /// One upload, until it is dropped.
@@ -52,6 +72,7 @@ pub(crate) struct Upload {
     uploads: Uploads,
     peer: SocketAddr,
     bytes: u64,
+    turn: Arc<Semaphore>,
 }
 
 impl Uploads {
@@ -66,7 +87,7 @@ impl Uploads {
     pub(crate) fn begin(&self, Peer(peer): Peer) -> Result<Upload, Refusal> {
         let Bounds { of_connection, all, .. } = self.bounds;
         let mut taken = self.lock();
-        let own = taken.of.get(&peer).copied().unwrap_or_default();
+        let own = taken.of.get(&peer).map_or(0, |own| own.uploads);
         if own >= of_connection {
             return Err(full(format!("{own} uploads of this connection are under way")));
         }
@@ -74,9 +95,11 @@ impl Uploads {
             return Err(full(format!("{all} uploads are under way")));
         }
         taken.all += 1;
-        taken.of.insert(peer, own + 1);
+        let connection = taken.of.entry(peer).or_default();
+        connection.uploads += 1;
+        let turn = Arc::clone(&connection.turn);
         drop(taken);
-        Ok(Upload { uploads: self.clone(), peer, bytes: 0 })
+        Ok(Upload { uploads: self.clone(), peer, bytes: 0, turn })
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -86,21 +109,32 @@ impl Uploads {
 }
 
 impl Upload {
-    /// So many more bytes of it are held.
+    /// Counts bytes that this upload is about to put on the disk.
     ///
     /// # Errors
-    /// Too much is held of all uploads.
+    /// Too many bytes are held, of this connection's uploads or of all.
     pub(crate) fn hold(&mut self, more: usize) -> Result<(), Refusal> {
-        let most = self.uploads.bounds.bytes;
+        let (most, more) = (self.uploads.bounds.bytes, more as u64);
         let mut taken = self.uploads.lock();
-        let bytes = taken.bytes.saturating_add(more as u64);
-        if bytes > most {
+        let of_all = taken.bytes.saturating_add(more);
+        let connection = taken.of.entry(self.peer).or_default();
+        let own = connection.bytes.saturating_add(more);
+        if own > most / SHARE {
+            return Err(full(format!("{} MiB of this connection's uploads are held", (most / SHARE) >> 20)));
+        }
+        if of_all > most {
             return Err(full(format!("{} MiB of uploads are held", most >> 20)));
         }
-        taken.bytes = bytes;
+        connection.bytes = own;
+        taken.bytes = of_all;
         drop(taken);
-        self.bytes += more as u64;
+        self.bytes += more;
         Ok(())
+    }
+
+    /// Has one permit, for what the uploads of this connection do one after the other.
+    pub(crate) fn turn(&self) -> &Semaphore {
+        &self.turn
     }
 }
 
@@ -110,7 +144,10 @@ impl Drop for Upload {
         taken.all = taken.all.saturating_sub(1);
         taken.bytes = taken.bytes.saturating_sub(self.bytes);
         match taken.of.get_mut(&self.peer) {
-            Some(count) if *count > 1 => *count -= 1,
+            Some(own) if own.uploads > 1 => {
+                own.uploads -= 1;
+                own.bytes = own.bytes.saturating_sub(self.bytes);
+            }
             _ => drop(taken.of.remove(&self.peer)),
         }
     }
@@ -147,12 +184,40 @@ mod tests {
 
     #[test]
     fn what_is_held_of_all_uploads_is_bounded_and_given_back() {
-        let uploads = Uploads::new(Bounds { of_connection: 8, all: 8, bytes: 10 });
-        let (mut one, mut two) = (uploads.begin(peer(1)).unwrap(), uploads.begin(peer(2)).unwrap());
-        one.hold(6).unwrap();
-        assert_eq!(two.hold(5).unwrap_err().code, ErrorCode::TooManyRequests);
-        two.hold(4).unwrap();
-        drop(one);
-        two.hold(6).unwrap();
+        let uploads = Uploads::new(Bounds { of_connection: 8, all: 8, bytes: 40 });
+        let mut held: Vec<_> = (0..5).map(|port| uploads.begin(peer(port)).unwrap()).collect();
+        for upload in &mut held[..4] {
+            upload.hold(9).unwrap();
+        }
+        assert_eq!(held[4].hold(5).unwrap_err().code, ErrorCode::TooManyRequests);
+        held[4].hold(4).unwrap();
+        drop(held.remove(0));
+        held[3].hold(6).unwrap();
+    }
+
+    #[test]
+    fn a_connection_whose_uploads_stall_after_much_leaves_room_for_others() {
+        for (bounds, largest) in [
+            (Bounds::CHARMS, periapt_host_api::api::MAX_ARCHIVE_BYTES),
+            (Bounds::RESOURCES, periapt_host_api::resource::MAX_RESOURCE_BYTES),
+        ] {
+            let uploads = Uploads::new(bounds);
+            let largest = usize::try_from(largest).unwrap();
+            let mut stalled: Vec<_> =
+                (0..bounds.of_connection).map(|_| uploads.begin(peer(1)).unwrap()).collect();
+            let held = stalled.iter_mut().filter_map(|upload| upload.hold(largest).ok()).count();
+            assert!(held >= 1, "the largest upload fits");
+            let refusal = stalled[held].hold(largest).unwrap_err();
+            assert_eq!(refusal.code, ErrorCode::TooManyRequests);
+            assert!(refusal.message.contains("MiB of this connection's uploads are held"), "{refusal}");
+            for port in [2, 3] {
+                uploads.begin(peer(port)).unwrap().hold(largest).unwrap();
+            }
+            // What a connection gives back it may take again.
+            drop(stalled.remove(0));
+            stalled[held].hold(largest).unwrap();
+            drop(stalled);
+            assert_eq!(uploads.lock().bytes, 0);
+        }
     }
 }

@@ -51,8 +51,17 @@ pub(crate) async fn request(
 
 /// A request whose body was begun and does not go on. It comes back once the controller waits for the rest.
 pub(crate) async fn stalled(address: SocketAddr, line: &str) -> TcpStream {
+    begun(address, line, "PK").await
+}
+
+/// A request whose body does not begin. It comes back once the controller waits for it.
+pub(crate) async fn silent(address: SocketAddr, line: &str) -> TcpStream {
+    begun(address, line, "").await
+}
+
+async fn begun(address: SocketAddr, line: &str, body: &str) -> TcpStream {
     let head = format!(
-        "{line} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000000\r\nexpect: 100-continue\r\n\r\nPK"
+        "{line} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000000\r\nexpect: 100-continue\r\n\r\n{body}"
     );
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();

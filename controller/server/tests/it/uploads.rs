@@ -135,7 +135,7 @@ async fn with_helper(directory: &TempDir, script: String) -> (periapt_controller
 }
 
 #[tokio::test]
-async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_to_be_tried_again() {
+async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_told_at_once() {
     let directory = TempDir::new().unwrap();
     let (handle, client) = with_helper(&directory, "ulimit -c 0; kill -SEGV $$".to_owned()).await;
     let error = client.upload_charm(charm()).await.unwrap_err();
@@ -151,13 +151,16 @@ async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_to_be
     let mut options = in_directory(directory.path());
     options.check_helper.path = PathBuf::from("/nonexistent");
     let (handle, client, _running) = run(options).await;
-    let error = client.upload_charm(charm()).await.unwrap_err();
+    // A patient client does not send the archive again and again either.
+    let options = periapt_client::Options::new(handle.url(), Identity::Local);
+    let patient = Client::new(options.with_busy_patience(10 * PATIENCE)).unwrap();
+    let error = tokio::time::timeout(PATIENCE, patient.upload_charm(charm())).await.unwrap().unwrap_err();
     let refusal = error.refusal().unwrap();
-    assert_eq!(refusal.code, ErrorCode::TryAgain);
-    assert!(refusal.message.starts_with("charms cannot be checked now: "), "{refusal}");
+    assert_eq!(refusal.code, ErrorCode::Internal);
+    assert!(refusal.message.starts_with("the controller cannot check charms: "), "{refusal}");
     let line = format!("PUT /v1/charms/{}", CharmDigest::of(b"x"));
     let told = raw::request(handle.address(), &line, &[], "x").await;
-    assert_eq!((told.status, told.header("retry-after")), (503, Some("1")));
+    assert_eq!((told.status, told.header("retry-after")), (500, None));
     assert!(!client.has_charm(&CharmDigest::of(&charm())).await.unwrap());
     handle.shutdown();
 }
@@ -195,4 +198,101 @@ async fn however_many_uploads_there_are_two_are_checked_at_a_time() {
     assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 16);
     assert!(most_at_once(&log) <= 2, "{} at once", most_at_once(&log));
     handle.shutdown();
+}
+
+#[tokio::test]
+async fn a_connection_whose_checks_take_long_holds_up_no_other() {
+    let directory = TempDir::new().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    let (slow, go) = (file("slow"), file("go"));
+    let script = format!(
+        "if grep -q slow; then echo >> {slow}; until [ -e {go} ]; do sleep 0.1; done; fi; echo no >&2; exit 1",
+        slow = slow.display(),
+        go = go.display()
+    );
+    let (handle, client) = with_helper(&directory, script).await;
+    let mut uploads = JoinSet::new();
+    for number in 0..8 {
+        let client = client.clone();
+        uploads.spawn(async move { code_of(client.upload_charm(format!("slow {number}").into()).await) });
+    }
+    while !slow.exists() {
+        tokio::task::yield_now().await;
+    }
+    let other = Client::new(periapt_client::Options::new(handle.url(), Identity::Local)).unwrap();
+    let quick = tokio::time::timeout(PATIENCE, other.upload_charm(Bytes::from_static(b"quick"))).await;
+    assert_eq!(code_of(quick.unwrap()), ErrorCode::CharmRefused);
+    assert_eq!(
+        fs::read_to_string(&slow).unwrap().lines().count(),
+        1,
+        "one archive of a connection at a time"
+    );
+    fs::write(&go, "").unwrap();
+    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+        assert_eq!(code, ErrorCode::CharmRefused);
+    }
+    handle.shutdown();
+}
+
+#[tokio::test]
+async fn uploads_that_bring_no_byte_take_no_place() {
+    let fixture = Fixture::start().await;
+    let address = fixture.handle.address();
+    let mut silent = Vec::new();
+    // More of each kind than may be under way.
+    for (kind, count) in [("charms", 260), ("resources", 70)] {
+        for number in 0..count {
+            let digest = CharmDigest::of(format!("{number}").as_bytes());
+            silent.push(raw::silent(address, &format!("PUT /v1/{kind}/{digest}")).await);
+        }
+    }
+    fixture.client.upload_charm(charm()).await.unwrap();
+    let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
+    fixture.client.upload_resource(&CharmDigest::of(b"rows"), content).await.unwrap();
+    drop(silent);
+    fixture.stop().await;
+}
+
+/// The files below a directory that have this name.
+fn named(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => named(&path, name),
+            false => Vec::from_iter(path.ends_with(name).then_some(path)),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_damaged_charm_or_resource_is_not_there_and_is_replaced_by_uploading_it_again() {
+    let fixture = Fixture::start().await;
+    let (archive, rows) = (charm(), Bytes::from_static(b"rows"));
+    let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
+    for content_of in [&archive, &rows] {
+        let digest = CharmDigest::of(content_of);
+        let is_charm = *content_of == archive;
+        let upload = async || match is_charm {
+            true => fixture.client.upload_charm(archive.clone()).await.map(drop),
+            false => fixture.client.upload_resource(&digest, content).await.map(drop),
+        };
+        let has = async || match is_charm {
+            true => fixture.client.has_charm(&digest).await.unwrap(),
+            false => fixture.client.has_resource(&digest).await.unwrap(),
+        };
+        upload().await.unwrap();
+        assert!(has().await);
+        let mut flipped = content_of.to_vec();
+        flipped[2] ^= 1;
+        let paths = named(fixture.blobs(), &digest.to_string());
+        assert_eq!(paths.len(), 1, "{paths:?}");
+        for damaged in [&flipped[..], &content_of[..2]] {
+            fs::write(&paths[0], damaged).unwrap();
+            assert!(!has().await);
+            upload().await.unwrap();
+            assert!(has().await);
+            assert!(fs::read(&paths[0]).unwrap() == content_of[..]);
+        }
+    }
+    fixture.stop().await;
 }
