@@ -144,9 +144,9 @@ fn names(message: &str, subject: &str) -> bool {
 fn hint_of(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::TooManyRequests | ErrorCode::TryAgain => Some("try again in a moment"),
-        ErrorCode::StorageUnavailable => {
-            Some("the controller cannot write its store: is its disk full? `periapt status` says how it is")
-        }
+        ErrorCode::StorageUnavailable => Some(
+            "the controller cannot write its store, or is shutting down: `periapt status` says how it is",
+        ),
         ErrorCode::Internal => Some("this is a defect of the controller; its log says more"),
         _ => None,
     }

@@ -58,8 +58,30 @@ impl Commands {
     }
 }
 
-/// The writer went before it answered: whether the command is durable is not known.
+/// The writer ended before it answered: whether the command is durable is not known. Not `try-again`, which clients take to
+/// mean that nothing happened, and send the request again by themselves.
 fn stopping() -> Refusal {
-    let message = "the controller is shutting down; look whether the request happened";
-    Refusal::new(ErrorCode::TryAgain, message)
+    let message = "the controller is shutting down; whether the request was carried out is not known";
+    Refusal::new(ErrorCode::StorageUnavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{ModelName, UserName, command::ControllerCommand};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_command_whose_writer_ends_before_it_answers_is_not_refused_as_one_to_send_again() {
+        let queue = Arc::new(Queue::default());
+        let commands = Commands::new(Arc::clone(&queue));
+        let input = Input::Controller(ControllerCommand::add_model(ModelName::new("m").unwrap()));
+        let caller = Caller::User(UserName::new("admin").unwrap());
+        let submitted = commands.submit_one(Lane::Controller, &caller, input, 1);
+        // The writer takes the command, and ends.
+        let (answer, ()) = tokio::join!(submitted, async { drop(queue.take(1 << 20, 1).await) });
+        let refusal = answer.unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::StorageUnavailable);
+        assert!(refusal.message.contains("whether the request was carried out is not known"), "{refusal}");
+    }
 }

@@ -127,6 +127,7 @@ impl<'a> Call<'a> {
     /// attempt.
     async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
         let mut retry = Retry::new(self.client.options().busy_patience);
+        let mut told = false;
         loop {
             let response = self.attempt(within).await?;
             if response.status().is_success() {
@@ -137,7 +138,13 @@ impl<'a> Call<'a> {
             if !is_busy(&error) || !retry.next(asked).await {
                 return Err(error);
             }
-            tracing::info!(%error, "the controller is busy; sending it again");
+            // Whoever waits is told once why.
+            match std::mem::replace(&mut told, true) {
+                false => {
+                    tracing::warn!("the controller did not take the request, which is sent again: {error}")
+                }
+                true => tracing::info!(%error, "the controller is busy; sending it again"),
+            }
         }
     }
 
