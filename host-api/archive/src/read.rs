@@ -16,7 +16,8 @@ pub use reader::{ArchiveReader, CopyError};
 pub use source::Source;
 pub use unpack::UnpackError;
 
-/// The largest archive, in bytes: a Python charm has 9 MB, and what is uploaded is held in memory once.
+/// The largest archive, in bytes: a Python charm has 9 MB. The command line reads it into memory; the controller keeps an
+/// upload on the disk.
 pub const MAX_ARCHIVE: usize = 128 << 20;
 
 /// The most that any archive may unpack to, in bytes: a Python charm has 40 MB.

@@ -32,7 +32,7 @@ pub enum Fault {
 
 /// What a program runs when it is started as a helper. `order` is its last argument.
 ///
-/// The process has no descriptors but the standard three, and an environment that its keeper chose. Before it reads a
+/// The process has no descriptors but the standard three, and an environment that the process that starts it chose. Before it reads a
 /// byte it raises its fence, behind which it can open nothing. The exit code says whether standard output holds what it
 /// made; else standard error says why not, in one line.
 pub fn run_helper<W: DeserializeOwned>(
@@ -57,9 +57,9 @@ fn run<W: DeserializeOwned>(
 ) -> Result<(), Fault> {
     let order: Order<W> = serde_json::from_str(order)
         .map_err(|error| Fault::Host(format!("the last argument must be an order for a helper: {error}")))?;
-    end_with(order.keeper)?;
+    end_with(order.starter)?;
     order.limits.bind().map_err(|error| Fault::Host(format!("a limit cannot be set: {error}")))?;
-    // What this host does not offer the keeper has told when it started.
+    // The process that starts helpers has logged at its own start what this host does not offer.
     let _ = Fence::Helper.raise();
     let input = read(&order.limits)?;
     let output = work(order.work, input)?;
@@ -88,19 +88,20 @@ fn read(limits: &Limits) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Sees to it that this process ends with its keeper, whenever that does.
-fn end_with(keeper: u32) -> Result<(), Fault> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Fault::Host(format!("cannot be made to end with its keeper: {error}")))?;
-    // The keeper may have been gone before that: then somebody else is the parent by now, for whose end nobody waits.
-    require_parent(keeper, rustix::process::getppid())
+/// Sees to it that this process ends with the process that started it, whenever that does.
+fn end_with(starter: u32) -> Result<(), Fault> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| {
+        Fault::Host(format!("cannot be made to end with the process that started it: {error}"))
+    })?;
+    // That process may have been gone before that: then somebody else is the parent by now, for whose end nobody waits.
+    require_parent(starter, rustix::process::getppid())
 }
 
-fn require_parent(keeper: u32, parent: Option<Pid>) -> Result<(), Fault> {
+fn require_parent(starter: u32, parent: Option<Pid>) -> Result<(), Fault> {
     let parent = parent.and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
-    match parent == Some(keeper) {
+    match parent == Some(starter) {
         true => Ok(()),
-        false => Err(Fault::Host("the keeper that started it is gone".to_owned())),
+        false => Err(Fault::Host("the process that started it is gone".to_owned())),
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_helper_whose_keeper_is_gone_does_nothing() {
+    fn a_helper_whose_starter_is_gone_does_nothing() {
         let own = std::process::id();
         require_parent(own, Some(getpid())).unwrap();
         for other in [getppid(), None] {

@@ -28,13 +28,13 @@ pub(crate) struct Order<W> {
     pub(crate) work: W,
     pub(crate) limits: Limits,
     /// The process that starts it.
-    pub(crate) keeper: u32,
+    pub(crate) starter: u32,
 }
 
 impl<W: Serialize> Order<W> {
     /// An order of this process.
     pub(crate) fn new(work: W, limits: Limits) -> Self {
-        Self { work, limits, keeper: std::process::id() }
+        Self { work, limits, starter: std::process::id() }
     }
 
     /// As the argument.

@@ -1,4 +1,4 @@
-//! The keeper's side: starting a helper, and what becomes of it.
+//! The side of the process that starts a helper, a keeper or a controller: starting it, and what becomes of it.
 
 use std::{
     ffi::OsString,
@@ -29,7 +29,7 @@ pub struct Program {
     pub path: PathBuf,
     /// Arguments that make it a helper.
     pub arguments: Vec<OsString>,
-    /// Its whole environment; what else its keeper was given is not its to see.
+    /// Its whole environment; it sees nothing else of the environment of the process that starts it.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -196,7 +196,11 @@ mod tests {
         let lines: Vec<&str> = all.lines().collect();
         assert_eq!(lines[..4], ["a stranger's", "/", "own", ""]);
         assert_eq!(lines[4], Order::new("work", LIMITS).to_argument());
-        assert_eq!(lines[5..], ["0", "1", "2"], "other descriptors of the keeper's are not the helper's");
+        assert_eq!(
+            lines[5..],
+            ["0", "1", "2"],
+            "the helper has no other descriptor of the process that starts it"
+        );
     }
 
     #[tokio::test]

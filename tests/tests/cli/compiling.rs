@@ -33,7 +33,7 @@ fn order() -> Value {
             "input": 16 << 20,
             "output": 64 << 20,
         },
-        "keeper": std::process::id(),
+        "starter": std::process::id(),
     })
 }
 
@@ -98,7 +98,7 @@ fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let told = refused(&with("/limits/input", short)?, &component)?;
     assert_eq!(told, format!("the input is larger than {short} bytes\n"));
     let told = refused(&with("/keeper", 1)?, &component)?;
-    assert_eq!(told, "the keeper that started it is gone\n");
+    assert_eq!(told, "the process that started it is gone\n");
     let told = refused(&order(), b"no component")?;
     assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");
     let told = refused(&json!({"memory": 1}), &component)?;

@@ -70,10 +70,10 @@ pub enum NotAZip {
     /// Something else than a header stands where one should.
     #[error("a header is not where the directory says")]
     NoHeader,
-    /// What was unpacked is not what the headers say.
+    /// What was unpacked has another checksum than the headers say.
     #[error("its checksum is wrong")]
     Checksum,
-    /// The same.
+    /// What was unpacked is longer or shorter than the headers say.
     #[error("its size is wrong")]
     Size,
     /// A header that is longer than any of a charm's.
