@@ -19,25 +19,30 @@ const TOLD: usize = 200;
 pub struct ReaderPanicked(String);
 
 thread_local! {
-    /// Whether a panic of this thread is answered as a refusal, and so is no news for standard error.
+    /// Whether a panic of this thread is answered as a refusal: it is logged, and not written to standard error.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs what reads a stranger's bytes. Of what it leaves behind when it panics nothing is used again.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
-    silence_guarded_threads();
+    log_guarded_panics();
     let outer = GUARDED.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(outer);
     result.map_err(|payload| ReaderPanicked(message(&*payload)))
 }
 
-fn silence_guarded_threads() {
+/// Replaces the process's panic hook by one that logs panics of guarded threads, and hands all others to the hook that was
+/// there before.
+fn log_guarded_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if !GUARDED.get() {
+            if GUARDED.get() {
+                let location = panic.location().map(ToString::to_string).unwrap_or_default();
+                tracing::error!(location, "a reader of archives panicked");
+            } else {
                 before(panic);
             }
         }));

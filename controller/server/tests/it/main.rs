@@ -4,7 +4,6 @@
 #![expect(clippy::panic, reason = "a test says what failed by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
-mod archives;
 mod bad_disks;
 mod bounds;
 mod charms;
