@@ -244,7 +244,9 @@ fn architecture(text: &str) -> Result<(), ConstraintsError> {
 /// nothing, and so does 0.
 fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
     let wrong = |reason: String| ConstraintsError::Value { key: "mem", reason };
-    if text.trim_end_matches(['K', 'M', 'G', 'T', 'P']).bytes().all(|byte| byte == b'0') && !is_unit(text) {
+    let number = text.strip_suffix(['K', 'M', 'G', 'T', 'P']).unwrap_or(text);
+    let is_zero = !number.is_empty() && number.bytes().all(|byte| byte == b'0');
+    if text.is_empty() || is_zero {
         return Ok(None);
     }
     match text.ends_with('K') {
@@ -252,11 +254,6 @@ fn memory(text: &str) -> Result<Option<u64>, ConstraintsError> {
         false => parse_size(text).map(|size| size << 20).map_err(|error| wrong(error.to_string())),
     }
     .map(Some)
-}
-
-/// Whether a text is a unit without a number.
-fn is_unit(text: &str) -> bool {
-    matches!(text, "K" | "M" | "G" | "T" | "P")
 }
 
 /// In mebibytes, as Juju writes it, where it can be.

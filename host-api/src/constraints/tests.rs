@@ -14,6 +14,7 @@ fn constraints_are_written_as_they_are_read() {
         ("cpu-cores=4 tags=ssd", "cores=4 tags=ssd"),
         ("mem= cores= tags= zones=", "cores= tags= zones="),
         ("mem=0 root-disk= virt-type=", ""),
+        ("mem=00G", ""),
         ("mem=8G", "mem=8192M"),
         ("mem=1.5G cores=4", "mem=1536M cores=4"),
         (
@@ -36,6 +37,10 @@ fn what_is_no_constraint_is_told_why() {
         ("mem=much", "bad \"mem\" constraint: \"much\" is no size"),
         ("mem=-1", "bad \"mem\" constraint: \"-1\" is no size"),
         ("mem=G", "bad \"mem\" constraint: \"G\" is no size"),
+        ("mem=K", "bad \"mem\" constraint: "),
+        ("mem=KM", "bad \"mem\" constraint: \"KM\" is no size"),
+        ("mem=MM", "bad \"mem\" constraint: \"MM\" is no size"),
+        ("mem=0KMG", "bad \"mem\" constraint: \"0KMG\" is no size"),
         ("mem=1K", "hook-memory-limit expected a size from 1M to 1G, got \"1K\""),
         ("spaces=dmz", "constraint \"spaces\" is not here, because endpoints are bound to spaces"),
         ("cpu-power=much", "bad \"cpu-power\" constraint: \"much\" is no number"),
