@@ -96,7 +96,11 @@ impl Leases {
                 (Answered::All, true) => renew_at = after(RENEW_EVERY),
                 (Answered::All, false) => {}
                 // Units wait for the answers, so all claims are made again as soon as the controller may be back.
-                (Answered::NotAll, _) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
+                (Answered::NotAll, true) => renew_at = after(backoff.failed().max(ROUND_AFTER)),
+                // New units, however many come, do not postpone what the others wait for.
+                (Answered::NotAll, false) => {
+                    renew_at = renew_at.min(after(backoff.failed().max(ROUND_AFTER)))
+                }
             }
             if answered == Answered::All {
                 backoff.succeeded();
