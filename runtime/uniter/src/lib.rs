@@ -28,5 +28,5 @@ pub use jitter::Jitter;
 pub use progress::{begin, deploy_failed, deployed, hook_ended};
 pub use relation::MAX_SCOPES_PER_COMMIT;
 pub use resolver::resolve;
-pub use status::{before_hook, charm_arrived, charm_away, idle_effect};
+pub use status::{before_hook, charm_arrived, charm_away, hidden_failure, idle_effect};
 pub use timeline::Timeline;

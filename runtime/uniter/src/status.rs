@@ -5,7 +5,7 @@ use periapt_host_api::{
     commit::EarlyEffect,
     event::Event,
     logs::LogLevel,
-    record::UnitRecord,
+    record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, StatusInfo, WorkloadStatus},
     view::View,
 };
@@ -76,8 +76,7 @@ pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
 /// What a unit says that waits for a charm which its host does not get: nothing is wrong with unit or charm, and the host
 /// tries again. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
 pub fn charm_away(unit: &UnitName, charm: CharmDigest, reason: &str) -> [EarlyEffect; 2] {
-    let message =
-        retry::cut(&format!("charm {} is not in place, tried again by itself: {reason}", charm.short()));
+    let message = retry::cut(&format!("charm {} not available yet, retrying: {reason}", charm.short()));
     let log = EarlyEffect::Log {
         level: LogLevel::Warning,
         module: format!("unit.{unit}.uniter"),
@@ -86,13 +85,36 @@ pub fn charm_away(unit: &UnitName, charm: CharmDigest, reason: &str) -> [EarlyEf
     [log, agent(AgentStatus::Failed, message, Map::new())]
 }
 
-/// What takes [`charm_away`] back: the status before it. None if the next hook says what the agent does, as it has to.
-pub fn charm_arrived(before: &StatusInfo<AgentStatus>) -> Option<EarlyEffect> {
+/// What takes [`charm_away`] back: the failure that the unit's record holds, or else the status before it. None if the next
+/// hook says what the agent does, as it has to.
+pub fn charm_arrived(record: &UnitRecord, before: &StatusInfo<AgentStatus>) -> Option<EarlyEffect> {
+    // Not by the status before: a runner that began while this was shown saw no other.
+    if let Some(failed) = failure(record) {
+        return Some(failed);
+    }
     match before.status {
         AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Error => {
             Some(agent(before.status, before.message.clone(), before.data.clone()))
         }
         AgentStatus::Allocating | AgentStatus::Failed | AgentStatus::Lost => None,
+    }
+}
+
+/// The failure that a unit's record holds, where [`charm_away`] hides it: the runner that said so ended before it took it
+/// back, and nothing that is due asks for the charm. To be sent on [`Decision::Wait`](crate::Decision::Wait).
+pub fn hidden_failure(view: &View, unit: &UnitName) -> Option<EarlyEffect> {
+    let unit = view.units.get(unit).filter(|unit| unit.agent_status.status == AgentStatus::Failed)?;
+    failure(&unit.record)
+}
+
+/// The status of an agent whose unit failed at something, as it was said when it did.
+fn failure(record: &UnitRecord) -> Option<EarlyEffect> {
+    match &record.operation {
+        Operation::Hook { event, step: HookStep::Failed(_) } => Some(hook_failed(event)),
+        Operation::DeployFailed { failure, .. } => {
+            Some(deploy_failed(record.charm.is_some(), &failure.message))
+        }
+        Operation::Hook { step: HookStep::Queued, .. } | Operation::Continue => None,
     }
 }
 

@@ -245,7 +245,9 @@ async fn bulk<C: Controller>(
         Err(error) => {
             let outcome = match error {
                 ControllerError::Refused(refusal) => refused(refusal),
-                ControllerError::Away(message) => CallOutcome::Away { message },
+                ControllerError::Away(message) | ControllerError::Unusable(message) => {
+                    CallOutcome::Away { message }
+                }
             };
             calls.into_iter().map(|call| settled(call, outcome.clone())).collect()
         }
@@ -269,7 +271,9 @@ async fn secret<C: Controller>(
     match controller.secret(model, unit, key).await {
         Ok(content) => CallOutcome::Secret(content),
         Err(ControllerError::Refused(refusal)) => refused(refusal),
-        Err(ControllerError::Away(message)) => CallOutcome::Away { message },
+        Err(ControllerError::Away(message) | ControllerError::Unusable(message)) => {
+            CallOutcome::Away { message }
+        }
     }
 }
 
@@ -282,7 +286,9 @@ async fn resource<C: Controller>(
     match resources.obtain(unit, key).await {
         Ok(file) => CallOutcome::Resource(HeldFile { file: Some(Arc::new(file)) }),
         Err(ControllerError::Refused(refusal)) => refused(refusal),
-        Err(ControllerError::Away(message)) => CallOutcome::Away { message },
+        Err(ControllerError::Away(message) | ControllerError::Unusable(message)) => {
+            CallOutcome::Away { message }
+        }
     }
 }
 
@@ -297,7 +303,7 @@ async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: Ch
     match charms.obtain(digest).await {
         Ok(ready) => CallOutcome::Charm(ready),
         Err(CharmError::Charm(refusal)) => refused(refusal),
-        Err(CharmError::Away(message)) => CallOutcome::Away { message },
+        Err(CharmError::Unreachable(message) | CharmError::Away(message)) => CallOutcome::Away { message },
     }
 }
 

@@ -34,8 +34,10 @@ pub(crate) enum CharmError {
     /// The charm is to blame.
     #[error("{0}")]
     Charm(Refusal),
-    /// It may work later: the controller is away or has no such charm, what came is damaged, or this host is short of
-    /// something.
+    /// The controller is away.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It may work later: the controller has no such charm, what came is damaged, or this host is short of something.
     #[error("{0}")]
     Away(String),
 }
@@ -56,7 +58,8 @@ impl From<ControllerError> for CharmError {
     fn from(error: ControllerError) -> Self {
         match error {
             ControllerError::Refused(refusal) => Self::Away(refusal.message),
-            ControllerError::Away(message) => Self::Away(message),
+            ControllerError::Away(message) => Self::Unreachable(message),
+            ControllerError::Unusable(message) => Self::Away(message),
         }
     }
 }
@@ -90,8 +93,8 @@ impl<C: Controller> Charms<C> {
     }
 
     /// Sees that a charm is in place. Several callers at a time share the work. What failed is tried again later and
-    /// later, and until then each caller is told what was wrong: a failure of this host's or of the controller's within
-    /// seconds, a charm that is to blame itself within minutes.
+    /// later, and until then each caller is told what was wrong: a controller that is away is asked within
+    /// seconds, everything else is tried again within minutes.
     pub(crate) async fn obtain(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
         let known = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

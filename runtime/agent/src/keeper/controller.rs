@@ -26,6 +26,10 @@ pub(crate) enum ControllerError {
     /// It is not known whether it happened.
     #[error("{0}")]
     Away(String),
+    /// What it sent came whole and cannot be used: it is damaged, or this host cannot store it. To ask again costs as much
+    /// as it did.
+    #[error("{0}")]
+    Unusable(String),
 }
 
 /// The answers of a stream.

@@ -196,7 +196,9 @@ impl<C: Controller> ModelKeeper<C> {
                 match self.shared.controller.commands(self.model, command.clone()).await {
                     // One that was refused would be refused again; there is nobody left to tell.
                     Ok(_) | Err(ControllerError::Refused(_)) => break,
-                    Err(ControllerError::Away(_)) => self.pause(backoff.failed()).await,
+                    Err(ControllerError::Away(_) | ControllerError::Unusable(_)) => {
+                        self.pause(backoff.failed()).await;
+                    }
                 }
             }
         }

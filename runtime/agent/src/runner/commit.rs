@@ -51,7 +51,9 @@ pub(crate) enum Committed {
 
 /// Commits progress that started from a record with this `seq`, with what waits in the outbox.
 ///
-/// While the controller is away the same is sent again; it gets the same answer, however often it arrives.
+/// While the controller is away the same is sent again. However often it arrives, it happens once; sent again, it is
+/// answered as it was, or as stale once the unit has moved on. The last commit of a unit takes the unit away: sent again,
+/// it is refused like a commit of another agent's unit.
 pub(crate) async fn commit(
     world: &World,
     unit: &UnitName,
@@ -74,7 +76,8 @@ pub(crate) async fn commit(
         journal: outcome.journal,
         uncommitted_usage: outcome.uncommitted_usage,
     };
-    match deliver(world, commit).await {
+    let Delivered { answer, sent_again } = deliver(world, commit).await;
+    match answer {
         Ok(()) => {
             drop(sender);
             // A unit sees its own last commit (design.md section 3, item 4).
@@ -102,6 +105,15 @@ pub(crate) async fn commit(
             world.mirror.wait_for(|view| !is_wanted(view, unit, charm)).await;
             Ok(Committed::Replaced)
         }
+        Err(refusal)
+            if sent_again
+                && progress.transitions.terminate
+                && refusal.code == ErrorCode::PermissionDenied
+                && is_gone_soon(world, unit).await =>
+        {
+            tracing::debug!(%unit, "a unit was gone before the answer to its last commit came");
+            Ok(Committed::Done)
+        }
         Err(refusal) => {
             sender.put_back(early);
             Ok(Committed::Refused(refusal))
@@ -109,23 +121,37 @@ pub(crate) async fn commit(
     }
 }
 
-async fn deliver(world: &World, commit: UnitCommit) -> Result<(), Refusal> {
+/// The answer to a commit.
+struct Delivered {
+    answer: Result<(), Refusal>,
+    /// It was sent before, and nobody knows what became of it then.
+    sent_again: bool,
+}
+
+async fn deliver(world: &World, commit: UnitCommit) -> Delivered {
     let command = Box::new(RunnerCommand::Commit(Box::new(commit)));
-    let mut backoff = Backoff::network();
+    let (mut backoff, mut sent_again) = (Backoff::network(), false);
     loop {
         match world.link.call(Call::Command(command.clone())).await {
-            CallOutcome::Answered { .. } => return Ok(()),
-            CallOutcome::Refused(refusal) => return Err(refusal),
+            CallOutcome::Answered { .. } => return Delivered { answer: Ok(()), sent_again },
+            CallOutcome::Refused(refusal) => return Delivered { answer: Err(refusal), sent_again },
             CallOutcome::Away { message } => {
                 let wait = backoff.failed();
                 tracing::debug!(message, ?wait, "a commit has no answer yet");
                 sleep(wait).await;
+                sent_again = true;
             }
             CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => {
                 sleep(backoff.failed()).await
             }
         }
     }
+}
+
+/// Waits for the frame that takes a unit away.
+async fn is_gone_soon(world: &World, unit: &UnitName) -> bool {
+    let gone = world.mirror.wait_for(|view| !view.units.contains_key(unit));
+    timeout(STALE_WITHIN, gone).await.is_ok()
 }
 
 fn has_reached(view: &View, unit: &UnitName, seq: u64) -> bool {

@@ -41,28 +41,27 @@ impl Fetch {
 
     /// One revision of a secret.
     pub(crate) async fn secret(&self, unit: &UnitName, key: SecretKey) -> Result<SecretData, CallError> {
-        let away =
-            || format!("cannot read secret {:?}: the controller is away, try again", key.id.to_string());
+        let away = |_: &str| {
+            format!("cannot read secret {:?}: the controller is away, try again", key.id.to_string())
+        };
         let call = Call::Secret { unit: unit.clone(), key };
-        let fetched = self.answered(call, away, |outcome| match outcome {
+        let fetched = self.answered(call, &away, |outcome| match outcome {
             CallOutcome::Secret(content) => Some(content),
             _ => None,
         });
-        timeout(FETCHED_WITHIN, fetched).await.unwrap_or_else(|_| Err(CallError::TryAgain(away())))
+        timeout(FETCHED_WITHIN, fetched).await.unwrap_or_else(|_| Err(CallError::TryAgain(away(""))))
     }
 
     /// The content of a resource, held open. What is on its way may take longer than what does not come.
     pub(crate) async fn resource(&self, unit: &UnitName, key: ResourceKey) -> Result<File, CallError> {
         // Never closed, and if it were: without the permit the work is still right.
         let _place = self.resources.acquire().await;
-        let away = || {
+        let away = |reason: &str| {
             let name = &key.name;
-            format!(
-                "could not download resource: the controller is away, and {name:?} is not at hand; try again"
-            )
+            format!("could not download resource: {name:?} is not at hand, try again: {reason}")
         };
         let call = Call::Resource { unit: unit.clone(), key: key.clone() };
-        let held = self.answered(call, away, |outcome| match outcome {
+        let held = self.answered(call, &away, |outcome| match outcome {
             CallOutcome::Resource(held) => held.file,
             _ => None,
         });
@@ -76,10 +75,11 @@ impl Fetch {
     async fn answered<T>(
         &self,
         call: Call,
-        away: impl Fn() -> String,
+        away: impl Fn(&str) -> String,
         take: impl Fn(CallOutcome) -> Option<T>,
     ) -> Result<T, CallError> {
         let (began, mut backoff) = (Instant::now(), Backoff::network());
+        let mut reason = String::new();
         loop {
             match self.link.call(call.clone()).await {
                 CallOutcome::Refused(refusal) => {
@@ -90,13 +90,16 @@ impl Fetch {
                     });
                 }
                 outcome => {
+                    if let CallOutcome::Away { message } = &outcome {
+                        reason.clone_from(message);
+                    }
                     if let Some(content) = take(outcome) {
                         return Ok(content);
                     }
                 }
             }
             if began.elapsed() >= FETCHED_WITHIN {
-                return Err(CallError::TryAgain(away()));
+                return Err(CallError::TryAgain(away(&reason)));
             }
             sleep(backoff.failed()).await;
         }

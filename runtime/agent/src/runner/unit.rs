@@ -3,13 +3,16 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use periapt_host_api::{Refusal, Timestamp, UnitName, commit::EarlyEffect, usage::Usage, view::View};
+use periapt_host_api::{
+    OperationId, Refusal, Timestamp, UnitName, commit::EarlyEffect, exec, usage::Usage, view::View,
+};
 use periapt_uniter::{ActionRun, Decision, DeployRun, HookEnd, HookRun, Jitter, Progress};
 use tokio::time::sleep;
 
 use super::{
     RunnerError, World,
     board::Doing,
+    charms::NotReady,
     commit::{Committed, Outcome, commit},
     hook::{self, Ran},
     mirror::Changes,
@@ -46,6 +49,15 @@ pub(crate) enum Step {
     Stopped,
 }
 
+/// What became of a suspect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// It ended, or is not due any more.
+    Cleared,
+    /// Its charm is not here. It runs when that arrives, and nothing beside it then.
+    Left,
+}
+
 /// When update-status is due next, decided by a run of it that had nothing to write.
 #[derive(Debug, Clone, Copy)]
 struct Rearmed {
@@ -62,6 +74,10 @@ pub(crate) struct Unit {
     rearmed: Option<Rearmed>,
     /// The `seq` at which idle was reported.
     idle_at: Option<u64>,
+    /// The `seq` at which a failure was reported that another status hid.
+    failure_at: Option<u64>,
+    /// The hook that may have killed a runner: it runs alone.
+    suspect: Option<OperationId>,
     refusals: Backoff,
     /// What hooks used that had nothing to commit. It goes with the next commit; if the runner ends before, nobody is
     /// charged for it.
@@ -74,6 +90,8 @@ impl Unit {
         let last_number = world.mirror.view().units.get(&name).map_or(0, |unit| unit.early_number);
         let outbox = Outbox::new(name.clone(), world.incarnation, world.link.clone(), last_number);
         let changes = world.mirror.changes();
+        let suspect = world.start.suspects.iter().find(|suspect| suspect.unit == name);
+        let suspect = suspect.map(|suspect| suspect.operation);
         let refusals = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
         Self {
             world,
@@ -82,6 +100,8 @@ impl Unit {
             changes,
             rearmed: None,
             idle_at: None,
+            failure_at: None,
+            suspect,
             refusals,
             uncommitted: Usage::default(),
         }
@@ -108,16 +128,23 @@ impl Unit {
     }
 
     /// Runs the hook that may have killed the runner before this one, if it is still due. It is alone: nothing
-    /// else has started yet.
-    pub(crate) async fn try_suspect(&mut self, suspect: &Suspect) -> Result<(), RunnerError> {
+    /// else has started yet. So its charm is asked for once: if it is not here, the model's other units do not wait.
+    pub(crate) async fn try_suspect(&mut self, suspect: &Suspect) -> Result<Tried, RunnerError> {
         let crashed = suspect.deaths >= DEATHS;
         let due = |decision: &Decision| match decision {
             Decision::RunHook(run) if run.operation() == suspect.operation => Some(run.charm.digest),
             _ => None,
         };
         if let Some(charm) = due(&self.resolve().1).filter(|_| !crashed) {
-            // What is wrong with it the hook will tell.
-            let _ = self.charm_in_place(charm, |decision| due(decision) == Some(charm)).await;
+            let world = Arc::clone(&self.world);
+            let asked = self
+                .while_due(world.charms.ask(charm), &|decision: &Decision| due(decision) == Some(charm))
+                .await;
+            // Of a charm that is here and unusable the hook tells.
+            if let Some(Err(NotReady::Away(reason))) = asked {
+                tracing::info!(unit = %self.name, reason, "a hook that may have killed a runner waits for its charm");
+                return Ok(Tried::Left);
+            }
         }
         let (view, decision) = self.resolve();
         match decision {
@@ -127,7 +154,7 @@ impl Unit {
             // The unit went another way meanwhile.
             _ => {}
         }
-        Ok(())
+        Ok(Tried::Cleared)
     }
 
     async fn step(&mut self) -> Result<Step, RunnerError> {
@@ -145,7 +172,10 @@ impl Unit {
             Decision::RunAction(run) => self.action_in_turn(&view, &run).await,
             Decision::Deploy(run) => self.deploy(&run).await,
             Decision::Commit(progress) => self.bookkeep(&view, &progress).await,
-            Decision::Wait { wake_at } => Ok(Step::Rest { wake_at }),
+            Decision::Wait { wake_at } => {
+                self.report_failure(&view);
+                Ok(Step::Rest { wake_at })
+            }
             Decision::Idle { wake_at } => {
                 self.report_idle(&view);
                 Ok(Step::Rest { wake_at })
@@ -176,14 +206,25 @@ impl Unit {
         if self.charm_in_place(charm.digest, same).await.is_none() {
             return Ok(Step::Acted);
         }
-        let memory = hook::memory(&self.changes.view(), &self.name);
+        let view = self.changes.view();
+        let memory = self.memory(&view, due.operation());
         let Some(place) = self.world.hooks.take(memory).await else { return Ok(Step::Stopped) };
         match self.resolve() {
-            (view, Decision::RunHook(run)) if place.is_enough_for(hook::memory(&view, &self.name)) => {
-                self.hook(view, &run, false).await
+            (view, Decision::RunHook(run)) if place.is_enough_for(self.memory(&view, run.operation())) => {
+                let step = self.hook(view, &run, false).await;
+                self.suspect = None;
+                step
             }
             // It is not due any more, or may use more by now.
             _ => Ok(Step::Acted),
+        }
+    }
+
+    /// The memory that a hook may use; for a suspect all, so that nothing runs beside it.
+    fn memory(&self, view: &View, operation: OperationId) -> u64 {
+        match self.suspect == Some(operation) {
+            true => u64::MAX,
+            false => hook::memory(view, &self.name),
         }
     }
 
@@ -192,7 +233,10 @@ impl Unit {
     /// again comes last, and in a busy model something always changes.
     async fn action_in_turn(&mut self, view: &View, run: &ActionRun) -> Result<Step, RunnerError> {
         let same = |decision: &Decision| matches!(decision, Decision::RunAction(again) if waits_for_the_same(run, again));
-        if self.charm_in_place(run.run.charm.digest, same).await.is_none() {
+        // A script needs nothing of the charm until it opens a file, and an operator whose charm does not arrive wants
+        // it all the more.
+        let is_script = run.run.event.hook_name() == exec::ACTION;
+        if !is_script && self.charm_in_place(run.run.charm.digest, same).await.is_none() {
             return Ok(Step::Acted);
         }
         let world = Arc::clone(&self.world);
@@ -354,6 +398,15 @@ impl Unit {
         if self.idle_at != seq {
             self.idle_at = seq;
             self.leave(periapt_uniter::idle_effect(view, &self.name));
+        }
+    }
+
+    /// A failure that waits for `resolved` is to be seen, whatever a runner before this one said last.
+    fn report_failure(&mut self, view: &View) {
+        let seq = view.units.get(&self.name).map(|unit| unit.record.seq);
+        if self.failure_at != seq {
+            self.failure_at = seq;
+            self.leave(periapt_uniter::hidden_failure(view, &self.name));
         }
     }
 

@@ -256,38 +256,60 @@ async fn whoever_asks_for_a_charm_that_failed_is_told_why_and_it_is_tried_again_
         told.dedup();
         assert_eq!(told.len(), 1, "all are told the same");
         // What may be mended at any time is tried again within seconds.
-        advance(Duration::from_millis(100)).await;
+        advance(Duration::from_millis(120)).await;
         bench.charms().obtain(digest()).await.unwrap_err();
         assert_eq!(attempts(), if charms_fault { 1 } else { 2 });
         assert_eq!(bench.leftovers(), 0, "nothing of a failure is kept");
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_controller_that_sends_nothing_of_use_is_asked_less_and_less_often() {
-    let bench = Bench::new(Err(ControllerError::Away("what came is damaged".to_owned())), Ok(()));
-    // Asked for four times a second by each of many units, an hour long.
+/// How often a charm is fetched that is asked for four times a second by each of many units, an hour long.
+async fn fetched_in_an_hour(error: ControllerError) -> usize {
+    let bench = Bench::new(Err(error), Ok(()));
     for _ in 0..4 * 3600 {
         bench.charms().obtain(digest()).await.unwrap_err();
         bench.charms().obtain(digest()).await.unwrap_err();
         advance(Duration::from_millis(250)).await;
     }
     let (fetched, compiled) = bench.work();
-    assert!((240..260).contains(&fetched) && compiled == 0, "{fetched} times");
+    assert_eq!(compiled, 0);
+    fetched
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_charm_that_is_mended_is_in_place_soon() {
+async fn a_charm_that_arrives_damaged_is_fetched_less_and_less_often_and_an_absent_controller_asked_each_15_s()
+ {
+    let damaged = fetched_in_an_hour(ControllerError::Unusable("what came is damaged".to_owned())).await;
+    let refused = fetched_in_an_hour(ControllerError::Refused(Refusal::not_found("no such charm"))).await;
+    let away = fetched_in_an_hour(ControllerError::Away("nobody answers".to_owned())).await;
+    assert!((18..27).contains(&damaged) && (18..27).contains(&refused), "{damaged} {refused}");
+    assert!((200..260).contains(&away), "{away}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charm_that_is_mended_after_an_hour_is_in_place_within_minutes() {
+    let bench = Bench::new(Err(ControllerError::Unusable("what came is damaged".to_owned())), Ok(()));
+    for _ in 0..3600 {
+        bench.charms().obtain(digest()).await.unwrap_err();
+        advance(Duration::from_secs(1)).await;
+    }
+    bench.mend();
+    advance(Duration::from_secs(6 * 60)).await;
+    bench.charms().obtain(digest()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charm_that_comes_back_with_its_controller_is_in_place_soon() {
     let mut bench = Bench::new(Ok(b"no zip".to_vec()), Ok(()));
     let error = bench.charms().obtain(digest()).await.unwrap_err().to_string();
     assert!(error.starts_with("it cannot be unpacked: not a charm archive: "), "{error}");
-    bench.restart(Err(ControllerError::Away("what came is damaged".to_owned())), Ok(()));
+    bench.restart(Err(ControllerError::Away("nobody answers".to_owned())), Ok(()));
     for _ in 0..100 {
         bench.charms().obtain(digest()).await.unwrap_err();
         advance(Duration::from_secs(1)).await;
     }
     bench.mend();
-    advance(Duration::from_secs(15)).await;
+    advance(Duration::from_secs(17)).await;
     bench.charms().obtain(digest()).await.unwrap();
 }
 

@@ -34,6 +34,7 @@ impl From<ClientError> for ControllerError {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Refused(refusal) if !refusal.code.is_temporary() => Self::Refused(refusal),
+            damaged @ ClientError::Damaged { .. } => Self::Unusable(damaged.to_string()),
             other => Self::Away(other.to_string()),
         }
     }
@@ -85,14 +86,16 @@ impl Controller for HttpController {
         key: &ResourceKey,
         file: &Path,
     ) -> Result<(), ControllerError> {
-        let unusable = |error: std::io::Error| ControllerError::Away(format!("{}: {error}", file.display()));
+        let unusable =
+            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
         self.client.fetch_unit_resource(&self.agent, &model, unit, key, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)
     }
 
     async fn charm(&self, digest: CharmDigest, file: &Path) -> Result<(), ControllerError> {
-        let unusable = |error: std::io::Error| ControllerError::Away(format!("{}: {error}", file.display()));
+        let unusable =
+            |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;
         self.client.fetch_charm_to(&digest, &mut writer).await?;
         writer.sync_all().await.map_err(unusable)

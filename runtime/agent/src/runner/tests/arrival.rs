@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, MachineId, UnitName,
+    ApplicationName, CharmDigest, MachineId, TaskId, Timestamp, UnitName,
+    action::{TaskOutcome, TaskStatus},
     commit::EarlyEffect,
-    record::CharmRef,
-    status::{AgentStatus, Life},
-    view::UnitView,
+    event::Event,
+    exec::{self, ExecCommand, ExecRequest},
+    record::{CharmRef, HookFailure, HookStep, Operation},
+    status::{AgentStatus, Life, StatusInfo},
+    view::{TaskView, UnitView},
 };
 
 use super::stage::{Did, Stage, is_idle};
@@ -38,7 +41,7 @@ fn told(did: &[Did]) -> Vec<String> {
 }
 
 fn text(charm: CharmDigest, reason: &str) -> String {
-    format!("charm {} is not in place, tried again by itself: {reason}", charm.short())
+    format!("charm {} not available yet, retrying: {reason}", charm.short())
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,4 +118,90 @@ async fn a_unit_whose_charm_was_here_before_says_so_when_its_next_hook_is_due() 
     stage.away.clear();
     stage.until(|did| is_idle(did, UNIT)).await;
     assert_eq!(stage.commits().len(), 1, "config-changed");
+}
+
+/// A unit that has settled, as another runner left it, on a host that does not get its charm.
+async fn settled_without_charm() -> Stage {
+    let mut rehearsal = Stage::new(&[UNIT]).await;
+    rehearsal.until(|did| is_idle(did, UNIT)).await;
+    let settled = unit(&mut rehearsal).clone();
+    let mut stage = Stage::new(&[UNIT]).await;
+    let charm = wanted(&mut stage).digest;
+    stage.away.insert(charm, "it is damaged".to_owned());
+    *unit(&mut stage) = settled;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_runs_although_the_charm_does_not_arrive() {
+    let mut stage = settled_without_charm().await;
+    let command = ExecCommand::Script("status-get".to_owned());
+    let task = TaskView {
+        id: TaskId(1),
+        unit: UNIT.parse().unwrap(),
+        action: exec::ACTION.to_owned(),
+        parameters: ExecRequest { command, relation: None, remote_unit: None }.into_parameters(),
+        group: None,
+        status: TaskStatus::Pending,
+    };
+    stage.view.tasks.insert(task.id, task);
+    let end = |did: &Did| match did {
+        Did::Committed(commit) => commit.transitions.end_task.clone(),
+        _ => None,
+    };
+    stage.until(|did| did.iter().any(|did| end(did).is_some())).await;
+    let end = stage.did.iter().find_map(end).unwrap();
+    assert_eq!((end.outcome, end.results.stdout.as_str()), (TaskOutcome::Completed, "active\n"));
+}
+
+/// What the unit said of a failure.
+fn errors(did: &[Did]) -> Vec<String> {
+    let items = did.iter().flat_map(|did| match did {
+        Did::Early(_, items) => items.as_slice(),
+        Did::Committed(commit) => commit.early.as_slice(),
+        _ => &[],
+    });
+    items
+        .filter_map(|item| match &item.effect {
+            EarlyEffect::AgentStatus { status: AgentStatus::Error, message, .. } => Some(message.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A unit whose hook failed, of which a runner that is gone said that its charm is away.
+async fn failed_and_hidden(retries: bool) -> Stage {
+    let mut stage = settled_without_charm().await;
+    let failure = HookFailure {
+        message: "no".to_owned(),
+        attempts: 1,
+        failed_at: Timestamp::UNIX_EPOCH,
+        retry_after_ms: 5000,
+    };
+    let unit = unit(&mut stage);
+    unit.record.operation = Operation::Hook { event: Event::ConfigChanged, step: HookStep::Failed(failure) };
+    unit.agent_status = StatusInfo::new(AgentStatus::Failed, "its charm is away", Timestamp::UNIX_EPOCH);
+    stage.view.model.as_mut().unwrap().config.automatically_retry_hooks = retries;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_a_charm_on_its_way_hid_is_seen_again_after_the_runner_restarts() {
+    let mut stage = failed_and_hidden(false).await;
+    stage.until(|did| !errors(did).is_empty()).await;
+    stage.serve_for(Duration::from_secs(60)).await;
+    assert_eq!(errors(&stage.did), ["hook failed: \"config-changed\""]);
+    assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_was_hidden_before_the_runner_began_is_seen_once_nothing_waits_for_the_charm() {
+    let mut stage = failed_and_hidden(true).await;
+    stage.until(|did| !told(did).is_empty()).await;
+    stage.view.model.as_mut().unwrap().config.automatically_retry_hooks = false;
+    stage.publish().await;
+    stage.until(|did| !errors(did).is_empty()).await;
+    stage.serve_for(Duration::from_secs(60)).await;
+    assert_eq!(errors(&stage.did), ["hook failed: \"config-changed\""]);
+    assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
 }

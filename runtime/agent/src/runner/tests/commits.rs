@@ -173,6 +173,38 @@ async fn units_come_and_go_with_the_view() {
     assert_eq!(last, ["remove", "stop"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_frame_comes() {
+    let mut stage = Stage::new(&["app/0", "app/1"]).await;
+    stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
+    let gone: periapt_host_api::UnitName = "app/1".parse().unwrap();
+    let last = |stage: &Stage| stage.commits().iter().filter(|commit| commit.transitions.terminate).count();
+    stage.view.units.get_mut(&gone).unwrap().life = Life::Dying;
+    // The stop and remove hooks.
+    let refusal = Refusal::new(ErrorCode::PermissionDenied, "permission denied");
+    stage.verdicts = [
+        Verdict::Take,
+        Verdict::Take,
+        Verdict::Lose,
+        Verdict::Refuse(refusal.clone()),
+        Verdict::Refuse(refusal),
+    ]
+    .into();
+    stage.publish().await;
+    stage
+        .until(|did| {
+            let last = |did: &&Did| matches!(did, Did::Committed(commit) if commit.transitions.terminate);
+            did.iter().filter(last).count() == 2
+        })
+        .await;
+    stage.serve_for(Duration::from_secs(10)).await;
+    assert_eq!(last(&stage), 2, "once, and once again");
+    stage.view.units.remove(&gone);
+    stage.publish().await;
+    stage.serve_for(Duration::from_secs(60)).await;
+    assert_eq!(last(&stage), 2);
+}
+
 #[tokio::test]
 async fn a_runner_that_is_told_to_ends() {
     let mut stage = Stage::new(&["app/0"]).await;

@@ -79,6 +79,8 @@ pub(crate) enum Verdict {
     Away,
     /// It does not happen.
     Refuse(Refusal),
+    /// It happens, and nobody hears of it.
+    Lose,
     /// It happens when it is let through.
     Hold,
 }
@@ -105,7 +107,7 @@ pub(crate) struct Stage {
     sent: View,
     /// How much of a frame is sent in one line.
     pub(crate) line_bytes: usize,
-    /// Charms that the keeper does not have, and why.
+    /// Charms that the keeper does not have, and why. It has one charm, whatever digest it is asked for.
     pub(crate) away: BTreeMap<CharmDigest, String>,
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
@@ -240,7 +242,6 @@ impl Stage {
                     return self.answer(id, CallOutcome::Away { message }).await;
                 }
                 let charm = &*CHARM_ON_DISK;
-                assert_eq!(digest, charm.digest);
                 let directory: PathBuf = charm.directory.path().join("charm");
                 let ready = ReadyCharm {
                     digest,
@@ -285,6 +286,11 @@ impl Stage {
                     Verdict::Take => {
                         self.take(&commit);
                         RunnerAnswer::Done
+                    }
+                    Verdict::Lose => {
+                        self.take(&commit);
+                        let message = "the answer was lost".to_owned();
+                        return self.answer(id, CallOutcome::Away { message }).await;
                     }
                     Verdict::Away => {
                         let message = "nobody answers".to_owned();

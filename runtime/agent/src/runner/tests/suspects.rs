@@ -1,8 +1,10 @@
 //! Hooks that may have killed a runner.
 
-use periapt_host_api::{OperationId, journal::HookOutcome};
+use std::time::Duration;
 
-use super::stage::{Did, Stage, hooks, is_idle};
+use periapt_host_api::{CharmDigest, MachineId, OperationId, journal::HookOutcome};
+
+use super::stage::{Did, Stage, Verdict, hooks, is_idle};
 use crate::protocol::Suspect;
 
 /// The operation of a new unit's first hook: its deployment is the one commit before it.
@@ -61,4 +63,35 @@ async fn a_suspect_that_is_not_due_any_more_is_cleared() {
     assert!(
         hooks(&stage.commits()).iter().all(|(_, outcome)| !matches!(outcome, HookOutcome::Failed { .. }))
     );
+}
+
+fn has_started(did: &[Did], number: u32) -> bool {
+    did.iter().any(|did| matches!(did, Did::Started(unit, _) if unit.number() == number))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspect_whose_charm_does_not_arrive_holds_nobody_up_and_runs_alone_when_it_does() {
+    let mut stage = stage(2).await;
+    let other = CharmDigest::of(b"another");
+    stage.meddle("app/0", |record| record.charm.as_mut().unwrap().digest = other);
+    let mut meta = stage.view.charms.values().next().unwrap().clone();
+    meta.digest = other;
+    stage.view.charms.insert(other, meta);
+    stage.away.insert(other, "it is damaged".to_owned());
+    stage.until(|did| is_idle(did, "app/1")).await;
+    let cleared = |stage: &Stage| stage.did.contains(&Did::Ended("app/0".parse().unwrap(), INSTALL));
+    assert!(!cleared(&stage), "it stays a suspect");
+    // A hook of the other unit runs while the charm arrives.
+    stage.serve_for(Duration::from_secs(11)).await;
+    let before = stage.commits().len();
+    stage.verdicts.push_back(Verdict::Hold);
+    stage.view.machines.get_mut(&MachineId(1)).unwrap().addresses_hash.push('+');
+    stage.publish().await;
+    stage.until(|did| did.iter().filter(|did| matches!(did, Did::Committed(_))).count() > before).await;
+    stage.away.clear();
+    stage.serve_for(Duration::from_secs(30)).await;
+    assert!(!has_started(&stage.did, 0), "nothing runs beside it");
+    stage.let_through().await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    assert!(cleared(&stage));
 }

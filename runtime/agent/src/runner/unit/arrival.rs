@@ -47,9 +47,14 @@ impl Unit {
             }
         };
         if let Some(Told { before, .. }) = told {
-            self.leave(before.as_ref().and_then(periapt_uniter::charm_arrived));
-            // Whatever was said of being idle was said before.
-            self.idle_at = None;
+            let view = world.mirror.view();
+            let record = view.units.get(&self.name).map(|unit| &unit.record);
+            let effect = before
+                .zip(record)
+                .and_then(|(before, record)| periapt_uniter::charm_arrived(record, &before));
+            self.leave(effect);
+            // The failure was just said, and whatever was said of being idle was said before.
+            (self.idle_at, self.failure_at) = (None, record.map(|record| record.seq));
         }
         arrived
     }
@@ -69,7 +74,7 @@ impl Unit {
     }
 
     /// What a future comes to; none if what is due is another before.
-    async fn while_due<F: Future>(
+    pub(super) async fn while_due<F: Future>(
         &mut self,
         future: F,
         due: &impl Fn(&Decision) -> bool,
