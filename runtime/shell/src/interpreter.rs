@@ -1,8 +1,8 @@
 //! Runs a script's tree. Each stage of a pipe runs to its end before the next one begins, and a subshell is a copy of the
 //! variables: there are no processes, and the same script over the same world does the same.
 
-mod arithmetic;
-mod expand;
+pub(crate) mod arithmetic;
+pub(crate) mod expand;
 mod files;
 mod glob;
 mod redirect;
@@ -25,6 +25,9 @@ pub(crate) use streams::{Input, Output, Streams};
 
 /// A part of a run.
 pub(crate) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Halt>> + Send + 'a>>;
+
+/// What a script's tree takes of memory for each byte of its text: a command of one letter and its `;` take 500 bytes.
+const TREE: usize = 256;
 
 /// Why a command did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +95,7 @@ impl Shell {
 
     /// Runs a text: the whole script, or that of `sh -c`. One that is no script fails with 2.
     pub(crate) async fn text(&mut self, text: &str, streams: Streams) -> Result<(), Halt> {
-        // What a tree takes of memory is a multiple of its text.
-        self.pay(text.len().saturating_mul(16))?;
+        self.pay(text.len().saturating_mul(TREE))?;
         match parser::parse(text, self.left) {
             Ok(list) => self.list(&list, streams).await,
             Err(error) => {

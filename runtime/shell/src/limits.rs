@@ -9,13 +9,15 @@ pub struct Limits {
     /// Bytes of one text: a variable, a pipe's content, a substitution's output, a file that a command reads. A
     /// hook tool takes as much as its arguments.
     pub text: usize,
+    /// How many arguments one command or loop has at most.
+    pub arguments: usize,
     /// How deep commands may be nested, those of substitutions and of `sh -c` included: each level takes stack.
     pub depth: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { work: 64 << 20, text: 1 << 20, depth: 20 }
+        Self { work: 64 << 20, text: 1 << 20, arguments: 1 << 17, depth: 20 }
     }
 }
 
@@ -29,8 +31,14 @@ const STEPS_IN_A_ROW: u64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// Most likely a loop without an end.
-    #[error("the script does more than it may: it was stopped after {steps} steps")]
+    #[error(
+        "the script used up its work ({} of text looked at or copied) after {steps} steps: most likely a loop \
+         without an end, or texts that grow",
+        size(*.limit)
+    )]
     Work {
+        /// How much it was allowed, in bytes.
+        limit: u64,
         /// How many it took.
         steps: u64,
     },
@@ -40,22 +48,39 @@ pub enum Stopped {
         /// The most that is allowed.
         limit: usize,
     },
+    /// A command got too many arguments.
+    #[error("the script gives a command more than {limit} arguments")]
+    Arguments {
+        /// The most that are allowed.
+        limit: usize,
+    },
     /// Whoever runs the script gave an answer to another question. It is a defect of that caller.
     #[error("the script was given an answer that it did not ask for")]
     Answer,
 }
 
+/// A number of bytes as people read it.
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{bytes} bytes"),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
+}
+
 /// What is left of a script's work.
 #[derive(Debug)]
 pub(crate) struct Meter {
+    limit: u64,
     left: u64,
     steps: u64,
     text: usize,
+    arguments: usize,
 }
 
 impl Meter {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { left: limits.work, steps: 0, text: limits.text }
+        let Limits { work, text, arguments, .. } = *limits;
+        Self { limit: work, left: work, steps: 0, text, arguments }
     }
 
     /// Pays for one step; whether it is time to let others run.
@@ -75,13 +100,22 @@ impl Meter {
         if bytes > self.text { Err(Stopped::Text { limit: self.text }) } else { Ok(()) }
     }
 
+    /// Refuses a list of arguments that is too long.
+    pub(crate) fn check_arguments(&self, arguments: usize) -> Result<(), Stopped> {
+        match arguments > self.arguments {
+            true => Err(Stopped::Arguments { limit: self.arguments }),
+            false => Ok(()),
+        }
+    }
+
     /// The longest text that there may be.
     pub(crate) fn text(&self) -> usize {
         self.text
     }
 
     fn pay(&mut self, price: u64) -> Result<(), Stopped> {
-        self.left = self.left.checked_sub(price).ok_or(Stopped::Work { steps: self.steps })?;
+        self.left =
+            self.left.checked_sub(price).ok_or(Stopped::Work { limit: self.limit, steps: self.steps })?;
         Ok(())
     }
 }

@@ -6,6 +6,26 @@ pub(crate) struct List {
     pub(crate) items: Vec<AndOr>,
 }
 
+impl List {
+    /// The file of a list that is `< FILE` and nothing else.
+    pub(crate) fn only_reads(&self) -> Option<&Word> {
+        let [AndOr { first: Pipeline { negated: false, stages }, rest }] = self.items.as_slice() else {
+            return None;
+        };
+        match stages.as_slice() {
+            [Command { body: Body::Simple { assignments, words }, redirections }]
+                if rest.is_empty() && assignments.is_empty() && words.is_empty() =>
+            {
+                match redirections.as_slice() {
+                    [Redirection::Read(file)] => Some(file),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Pipelines joined by `&&` and `||`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AndOr {

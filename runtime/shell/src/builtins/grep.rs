@@ -8,6 +8,12 @@ use crate::interpreter::{Halt, Step};
 /// The largest compiled pattern, in bytes. It bounds the time of compiling, too.
 const MAX_COMPILED: usize = 256 << 10;
 
+/// The longest pattern, in bytes: what is longer compiles to more than that.
+const MAX_PATTERN: usize = 64 << 10;
+
+/// What each byte of a pattern costs: the tree that it is read into takes so much memory.
+const COMPILING_BYTE: usize = 256;
+
 /// What compiling one is charged with, in bytes of work: most are small. Counts multiply what they count, and classes
 /// are tables of all that Unicode has.
 const COMPILING: usize = 32 << 10;
@@ -26,6 +32,11 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
             patterns.push(parsed.operands.remove(0));
         }
         let has = |wanted: char| !parsed.has('F') && patterns.iter().any(|pattern| pattern.contains(wanted));
+        let length = patterns.iter().map(String::len).fold(0, usize::saturating_add);
+        if length > MAX_PATTERN {
+            return call.fail(2, "the pattern is too large");
+        }
+        call.shell.pay(length.saturating_mul(COMPILING_BYTE))?;
         call.shell.pay(match () {
             () if has('{') => COMPILING_COUNTS,
             () if has('\\') || has('[') || parsed.has('i') || parsed.has('w') => COMPILING_CLASSES,

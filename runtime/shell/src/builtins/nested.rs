@@ -25,6 +25,7 @@ pub(super) fn sh(mut call: Call<'_>) -> Step<'_, u8> {
 
 async fn script(call: &mut Call<'_>) -> Result<(), Halt> {
     let scope = &mut call.shell.scope;
+    scope.keep_exported();
     (scope.exit_on_failure, scope.refuse_unset, scope.pipe_fails, scope.trace) = (false, false, false, false);
     let mut arguments = call.arguments.iter().peekable();
     let mut is_text = false;

@@ -92,7 +92,7 @@ pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Halt> {
     };
     let (format, _) = unescape(format);
     loop {
-        call.shell.pay(format.len().saturating_add(64))?;
+        call.shell.pay(widths(&format).saturating_add(format.len()).saturating_add(64))?;
         let before = arguments.len();
         let mut text = String::new();
         match formatted(&format, &mut arguments, &mut text) {
@@ -106,6 +106,16 @@ pub(super) fn printf(call: &mut Call<'_>) -> Result<u8, Halt> {
             return Ok(0);
         }
     }
+}
+
+/// How wide the columns of a format are together, at least: what a round of it may make of no arguments at all.
+fn widths(format: &str) -> usize {
+    let columns = format.split('%').skip(1).map(|column| {
+        let column = column.trim_start_matches(['-', '0', '+', ' ', '#']);
+        let digits = column.bytes().take_while(u8::is_ascii_digit).count();
+        column.get(..digits).and_then(|width| width.parse::<usize>().ok()).unwrap_or(0).min(MAX_WIDTH) + 64
+    });
+    columns.fold(0, usize::saturating_add)
 }
 
 fn formatted(format: &str, arguments: &mut &[String], text: &mut String) -> Result<(), String> {
@@ -193,6 +203,7 @@ pub(super) fn seq(call: &mut Call<'_>) -> Result<u8, Halt> {
     };
     let mut at = first;
     while (step > 0 && at <= last) || (step < 0 && at >= last) {
+        call.shell.pay(32)?;
         call.say(&format!("{at}\n"))?;
         let Some(next) = at.checked_add(step) else { break };
         at = next;

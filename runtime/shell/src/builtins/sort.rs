@@ -10,11 +10,12 @@ pub(super) fn sort(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let Some(parsed) = call.options("nru", "")? else { return Ok(2) };
         let (contents, all) = call.contents(&parsed.operands).await?;
-        let mut sorted: Vec<&[u8]> =
-            contents.iter().flat_map(|(_, content)| lines(content)).map(bare).collect();
+        let mut sorted: Vec<&[u8]> = Vec::new();
         // Each line is compared with some others, and takes a place of its own.
-        let bytes: usize = sorted.iter().map(|line| line.len() + 64).sum();
-        call.shell.pay(bytes.saturating_mul(20))?;
+        for line in contents.iter().flat_map(|(_, content)| lines(content)).map(bare) {
+            call.shell.pay((line.len() + 64).saturating_mul(20))?;
+            sorted.push(line);
+        }
         let numeric = parsed.has('n');
         let compare = |one: &&[u8], other: &&[u8]| match numeric {
             true => number(one).total_cmp(&number(other)),

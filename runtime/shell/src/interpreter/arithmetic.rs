@@ -3,12 +3,15 @@
 /// How deep parentheses and signs may be nested: each takes stack.
 const MAX_DEPTH: u32 = 32;
 
+/// The longest text that may be a number.
+const LONGEST: usize = 128;
+
 /// Operators of two operands from the weakest to the strongest; longer ones come first where one begins another.
 const LEVELS: [&[&str]; 6] =
     [&["||"], &["&&"], &["==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
 /// The value of an expression, in which names stand for variables.
-pub(super) fn evaluate(text: &str, variable: &dyn Fn(&str) -> String) -> Result<i64, String> {
+pub(super) fn evaluate<'v>(text: &str, variable: &dyn Fn(&str) -> &'v str) -> Result<i64, String> {
     let mut reader = Reader { rest: text, variable, left: MAX_DEPTH };
     let value = reader.level(0)?;
     match reader.rest.trim_start() {
@@ -19,7 +22,7 @@ pub(super) fn evaluate(text: &str, variable: &dyn Fn(&str) -> String) -> Result<
 
 struct Reader<'t, 'v> {
     rest: &'t str,
-    variable: &'v dyn Fn(&str) -> String,
+    variable: &'t dyn Fn(&str) -> &'v str,
     left: u32,
 }
 
@@ -77,19 +80,38 @@ impl Reader<'_, '_> {
     }
 
     fn number(&self, word: &str) -> Result<i64, String> {
-        let value;
         let text = match word.starts_with(|first: char| first.is_ascii_digit()) {
             true => word,
-            false => {
-                value = (self.variable)(word);
-                match value.trim() {
-                    "" => "0",
-                    text => text,
-                }
-            }
+            false => (self.variable)(word),
         };
-        text.parse().map_err(|_| format!("{:?} is no number", text.chars().take(32).collect::<String>()))
+        let shown = || text.chars().take(32).collect::<String>();
+        // A name may stand in the expression any number of times: a long value is not looked through each time.
+        let number = if text.len() > LONGEST { None } else { integer(text) };
+        number.ok_or_else(|| format!("{:?} is no number (one that begins with 0 is octal)", shown()))
     }
+}
+
+/// A number as C writes it: one that begins with 0 is octal, with 0x hexadecimal; no text is 0.
+pub(crate) fn integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (negative, digits) = match text.strip_prefix(['-', '+']) {
+        Some(digits) => (text.starts_with('-'), digits),
+        None => (false, text),
+    };
+    if digits.is_empty() {
+        return text.is_empty().then_some(0);
+    }
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    if digits.starts_with(['-', '+']) {
+        return None;
+    }
+    // The least number has no positive counterpart.
+    let number = i128::from_str_radix(digits, radix).ok()?;
+    i64::try_from(if negative { -number } else { number }).ok()
 }
 
 fn apply(operator: &str, one: i64, other: i64) -> Result<i64, String> {
@@ -117,7 +139,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<i64, String> {
-        evaluate(text, &|name| if name == "seven" { "7".to_owned() } else { String::new() })
+        evaluate(text, &|name| if name == "seven" { "7" } else { "" })
     }
 
     #[test]
@@ -131,6 +153,7 @@ mod tests {
             ("seven >= 7 && !0", 1),
             ("9223372036854775807 + 1", i64::MIN),
             ("", 0),
+            ("010 + 0x1F", 39),
         ] {
             assert_eq!(check(text), Ok(expected), "{text}");
         }
@@ -138,9 +161,19 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_refused() {
-        for text in
-            ["1 +* 2", "1 / 0", "1 % (1 - 1)", "(1", "1)", "1 2", "a = 1", "99999999999999999999", "1x"]
-        {
+        for text in [
+            "1 +* 2",
+            "1 / 0",
+            "1 % (1 - 1)",
+            "(1",
+            "1)",
+            "1 2",
+            "a = 1",
+            "99999999999999999999",
+            "1x",
+            "08",
+            "0x",
+        ] {
             assert!(check(text).is_err(), "{text}");
         }
         for text in ["(", "-", "!"] {

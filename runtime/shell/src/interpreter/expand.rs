@@ -2,12 +2,14 @@
 
 use super::{Halt, Output, Shell, Step, Streams, arithmetic};
 use crate::{
-    pattern,
+    Stopped,
+    limits::Meter,
+    pattern::Pattern,
     syntax::{Change, End, Kind, List, Piece, Unset, Word},
 };
 
-/// What blanks a value that is not quoted is split at.
-const BLANKS: [char; 3] = [' ', '\t', '\n'];
+/// What an argument in the making takes beside its bytes: two texts, and a place in a vector that grows.
+const FIELD: usize = 128;
 
 /// An argument in the making: as text, and as a pattern in which quoted characters stand for themselves.
 #[derive(Debug, Default)]
@@ -42,20 +44,42 @@ impl Fields {
         self.open.get_or_insert_default().push(text, quoted);
     }
 
-    /// A value that is not quoted: blanks end an argument.
-    fn split(&mut self, value: &str) {
-        for (index, part) in value.split(BLANKS).enumerate() {
-            if index > 0 {
-                self.end();
-            }
+    /// A value that is not quoted: separators end an argument. Blanks among them count once, however many they are, and
+    /// belong to a separator of another kind beside them.
+    fn split(&mut self, value: &str, separators: &str, meter: &mut Meter) -> Result<(), Stopped> {
+        let mut rest = value;
+        let mut behind_blank = false;
+        while let Some(at) = rest.find(|character| separators.contains(character)) {
+            let (part, behind) = rest.split_at(at);
             if !part.is_empty() {
                 self.push(part, false);
+                behind_blank = false;
+            }
+            let mut characters = behind.chars();
+            let is_blank = characters.next().is_some_and(is_blank);
+            rest = characters.as_str();
+            if is_blank {
+                behind_blank |= self.open.is_some();
+                self.end(meter)?;
+            } else if !std::mem::take(&mut behind_blank) {
+                self.open.get_or_insert_default();
+                self.end(meter)?;
             }
         }
+        if !rest.is_empty() {
+            self.push(rest, false);
+        }
+        Ok(())
     }
 
-    fn end(&mut self) {
-        self.done.extend(self.open.take());
+    /// Ends an argument, if there is one, and pays for it.
+    fn end(&mut self, meter: &mut Meter) -> Result<(), Stopped> {
+        if let Some(field) = self.open.take() {
+            meter.bytes(field.text.len().saturating_mul(2).saturating_add(FIELD))?;
+            meter.check_arguments(self.done.len() + 1)?;
+            self.done.push(field);
+        }
+        Ok(())
     }
 }
 
@@ -68,10 +92,8 @@ impl Shell {
             for piece in word {
                 self.expand(piece, &mut fields, streams).await?;
             }
-            fields.end();
+            fields.end(&mut self.meter)?;
             for field in fields.done {
-                // A text, its pattern and what vectors take.
-                self.pay(field.text.len().saturating_mul(2).saturating_add(64))?;
                 let paths = match field.globs && !self.scope.no_globs {
                     true => self.glob(&field.pattern).await?,
                     false => Vec::new(),
@@ -80,6 +102,7 @@ impl Shell {
                     arguments.push(field.text);
                 }
                 arguments.extend(paths);
+                self.meter.check_arguments(arguments.len())?;
             }
         }
         Ok(arguments)
@@ -102,15 +125,21 @@ impl Shell {
     }
 
     async fn expand(&mut self, piece: &Piece, fields: &mut Fields, streams: Streams) -> Result<(), Halt> {
-        let is_all = matches!(&piece.kind, Kind::Parameter { name, change: None } if name == "@");
-        if is_all && piece.quoted {
-            let arguments = self.scope.arguments.get(1..).unwrap_or_default().to_vec();
-            for (index, argument) in arguments.iter().enumerate() {
-                self.pay(argument.len().saturating_add(64))?;
+        let is_all = matches!(
+            &piece.kind,
+            Kind::Parameter { name, change: None } if name == "@" || name == "*" && !piece.quoted
+        );
+        if is_all {
+            let Self { scope, meter, .. } = self;
+            for (index, argument) in scope.arguments.iter().skip(1).enumerate() {
+                meter.bytes(argument.len().saturating_mul(2))?;
                 if index > 0 {
-                    fields.end();
+                    fields.end(meter)?;
                 }
-                fields.push(argument, true);
+                match piece.quoted {
+                    true => fields.push(argument, true),
+                    false => fields.split(argument, scope.separators(), meter)?,
+                }
             }
             return Ok(());
         }
@@ -121,7 +150,10 @@ impl Shell {
         match (&piece.kind, piece.quoted) {
             (Kind::Text(_), quoted) => fields.push(&value, quoted),
             (_, true) => fields.push(&value, true),
-            (_, false) => fields.split(&value),
+            (_, false) => {
+                self.pay(value.len())?;
+                fields.split(&value, self.scope.separators(), &mut self.meter)?;
+            }
         }
         Ok(())
     }
@@ -134,8 +166,9 @@ impl Shell {
             Kind::Output(list) => self.output(list, streams).await,
             Kind::Arithmetic(word) => {
                 let text = self.joined(word, streams).await?;
-                self.pay(text.len())?;
-                let variable = |name: &str| self.scope.get(name).unwrap_or_default().to_owned();
+                // Each name in it is looked up.
+                self.pay(text.len().saturating_mul(16))?;
+                let variable = |name: &str| self.scope.get(name).unwrap_or_default();
                 match arithmetic::evaluate(&text, &variable) {
                     Ok(number) => Ok(number.to_string()),
                     Err(error) => self.refuse(&format!("arithmetic: {error}"), streams),
@@ -146,12 +179,40 @@ impl Shell {
 
     /// What a list writes, without the ends of lines behind it.
     async fn output(&mut self, list: &List, streams: Streams) -> Result<String, Halt> {
+        if let Some(file) = list.only_reads() {
+            return self.content(file, streams).await;
+        }
         let buffer = self.buffers.open(Vec::new());
         let ended = self.in_subshell(list, Streams { stdout: Output::Buffer(buffer), ..streams }).await;
         let bytes = self.buffers.close(buffer);
         ended?;
         self.substituted = Some(self.status);
-        let mut text = String::from_utf8_lossy(&bytes).replace('\0', "");
+        self.substitute(&bytes)
+    }
+
+    /// `$(< FILE)`: what the file holds.
+    async fn content(&mut self, file: &Word, streams: Streams) -> Result<String, Halt> {
+        let path = self.joined(file, streams).await?;
+        let bytes = match path.as_str() {
+            "/dev/null" => Ok(Vec::new()),
+            path => self.read_file(path).await?,
+        };
+        self.status = u8::from(bytes.is_err());
+        self.substituted = Some(self.status);
+        match bytes {
+            Ok(bytes) => self.substitute(&bytes),
+            Err(error) => {
+                self.write(streams.stderr, format!("{path}: {error}\n").as_bytes())?;
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// The text that bytes become, without the ends of lines behind it.
+    fn substitute(&mut self, bytes: &[u8]) -> Result<String, Halt> {
+        self.pay(bytes.len())?;
+        let mut text = String::from_utf8_lossy(bytes).replace('\0', "");
+        self.meter.check(text.len())?;
         text.truncate(text.trim_end_matches('\n').len());
         Ok(text)
     }
@@ -162,7 +223,7 @@ impl Shell {
         change: Option<&Change>,
         streams: Streams,
     ) -> Result<String, Halt> {
-        let value = self.lookup(name);
+        let value = self.lookup(name)?;
         match change {
             None | Some(Change::Length | Change::Trim { .. })
                 if value.is_none() && self.scope.refuse_unset =>
@@ -174,10 +235,8 @@ impl Shell {
             Some(Change::Trim { end, longest, pattern }) => {
                 let value = value.unwrap_or_default();
                 let pattern = self.pattern(pattern, streams).await?;
-                // Each place where the value could be cut is one try.
-                let tries = value.len().saturating_add(1);
-                self.pay(tries.saturating_mul(tries).saturating_mul(pattern.len().saturating_add(1)))?;
-                Ok(trimmed(&value, &pattern, *end, *longest).to_owned())
+                self.pay(pattern.len().saturating_mul(Pattern::PRICE))?;
+                Ok(trimmed(&value, &pattern, *end, *longest, &mut self.meter)?.to_owned())
             }
             Some(Change::Unset { how, empty_too, word }) => {
                 let value = value.filter(|value| !(*empty_too && value.is_empty()));
@@ -212,40 +271,66 @@ impl Shell {
         Err(Halt::Exit(1))
     }
 
-    fn lookup(&self, name: &str) -> Option<String> {
-        let arguments = &self.scope.arguments;
-        match name {
+    /// A parameter's value, which is paid for before it is copied.
+    fn lookup(&mut self, name: &str) -> Result<Option<String>, Halt> {
+        let Self { scope, meter, .. } = self;
+        let arguments = &scope.arguments;
+        let value = match name {
             "?" => Some(self.status.to_string()),
             "#" => Some(arguments.len().saturating_sub(1).to_string()),
-            "@" | "*" => Some(arguments.get(1..).unwrap_or_default().join(" ")),
+            "@" | "*" => {
+                let arguments = arguments.get(1..).unwrap_or_default();
+                meter.bytes(
+                    arguments.iter().map(|argument| argument.len() + 1).fold(0, usize::saturating_add),
+                )?;
+                let between = if name == "@" { " " } else { scope.separators() };
+                let between: String = between.chars().take(1).collect();
+                Some(arguments.join(&between))
+            }
             // There is one process, and nothing runs beside it.
             "$" => Some("1".to_owned()),
             "!" => None,
             "-" => Some(String::new()),
             _ if name.starts_with(|first: char| first.is_ascii_digit()) => {
-                arguments.get(name.parse::<usize>().ok()?).cloned()
+                let value = name.parse::<usize>().ok().and_then(|number| arguments.get(number));
+                meter.bytes(value.map_or(0, String::len))?;
+                value.cloned()
             }
-            _ => self.scope.get(name).map(str::to_owned),
-        }
+            _ => {
+                let value = scope.get(name);
+                meter.bytes(value.map_or(0, str::len))?;
+                value.map(str::to_owned)
+            }
+        };
+        Ok(value)
     }
 }
 
+/// Whether a separator is one of those that count once, however many they are.
+pub(crate) fn is_blank(separator: char) -> bool {
+    matches!(separator, ' ' | '\t' | '\n')
+}
+
 /// A value without what matches at one end.
-fn trimmed<'v>(value: &'v str, pattern: &str, end: End, longest: bool) -> &'v str {
-    let mut places: Vec<usize> = value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
-    // From the shortest piece to the longest.
-    if end == End::Back {
-        places.reverse();
-    }
-    if longest {
-        places.reverse();
-    }
-    for at in places {
-        let (front, back) = value.split_at(at);
-        let (piece, rest) = if end == End::Front { (front, back) } else { (back, front) };
-        if pattern::matches(pattern, piece) {
-            return rest;
+fn trimmed<'v>(
+    value: &'v str,
+    pattern: &str,
+    end: End,
+    longest: bool,
+    meter: &mut Meter,
+) -> Result<&'v str, Stopped> {
+    let pattern = Pattern::new(pattern);
+    let pay = &mut |steps| meter.bytes(steps);
+    Ok(match end {
+        End::Front => {
+            let matched = pattern.begins(value.chars(), longest, pay)?.unwrap_or(0);
+            let at = value.char_indices().nth(matched).map_or(value.len(), |(at, _)| at);
+            value.get(at..).unwrap_or_default()
         }
-    }
-    value
+        End::Back => {
+            let matched = pattern.reversed().begins(value.chars().rev(), longest, pay)?.unwrap_or(0);
+            let at = matched.checked_sub(1).and_then(|last| value.char_indices().rev().nth(last));
+            value.get(..at.map_or(value.len(), |(at, _)| at)).unwrap_or_default()
+        }
+    })
 }

@@ -1,19 +1,26 @@
 //! Words that are patterns of files' names.
 
-use super::{Halt, Shell};
-use crate::{FileAnswer, FileCall, FileKind, pattern};
+use super::{Halt, Shell, files::FILE_CALL};
+use crate::{FileAnswer, FileCall, FileKind, pattern::Pattern};
+
+/// What a name or a path takes beside its bytes.
+const PLACE: usize = 64;
 
 impl Shell {
     /// The paths that match a pattern, sorted; none leaves the word as it is.
+    /// Each is paid for, and there are no more than a command may have arguments.
     pub(super) async fn glob(&mut self, word: &str) -> Result<Vec<String>, Halt> {
+        self.pay(word.len().saturating_mul(Pattern::PRICE))?;
         let mut found = vec![String::new()];
         let parts: Vec<&str> = word.split('/').collect();
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
+            let pattern = Pattern::new(part);
             let mut next = Vec::new();
             for prefix in found {
                 self.step().await?;
                 if !has_pattern(part) {
+                    self.pay((prefix.len() + part.len()).saturating_mul(2).saturating_add(PLACE))?;
                     let path = format!("{prefix}{}", unescaped(part));
                     if !is_last || part.is_empty() || self.stat(&path).await.is_ok() {
                         next.push(path);
@@ -24,12 +31,15 @@ impl Shell {
                 let Ok(FileAnswer::Names(names)) = self.file(FileCall::List { path: place }).await else {
                     continue;
                 };
+                let listed = names.iter().map(|(name, _)| name.len() + PLACE);
+                self.pay(listed.fold(FILE_CALL, usize::saturating_add))?;
                 for (name, kind) in names {
-                    // As many steps as matching may take.
-                    self.pay(prefix.len() + (name.len() + 1).saturating_mul(part.len()))?;
                     let hidden = name.starts_with('.') && !part.starts_with('.');
                     let fits = is_last || kind == FileKind::Directory;
-                    if fits && !hidden && pattern::matches(part, &name) {
+                    let meter = &mut self.meter;
+                    if fits && !hidden && pattern.matches(&name, &mut |steps| meter.bytes(steps))? {
+                        self.pay((prefix.len() + name.len()).saturating_mul(2).saturating_add(PLACE))?;
+                        self.meter.check_arguments(next.len() + 1)?;
                         next.push(format!("{prefix}{name}"));
                     }
                 }

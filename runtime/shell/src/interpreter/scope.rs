@@ -5,6 +5,12 @@ use std::collections::BTreeMap;
 /// Where scripts begin, as Juju's begin in the charm's directory.
 const HOME: &str = "/charm";
 
+/// What a variable or an argument takes beside its bytes.
+const PLACE: usize = 64;
+
+/// What separates words where a script says nothing else (`IFS`).
+const BLANKS: &str = " \t\n";
+
 /// Variables, arguments, directory and options.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
@@ -87,10 +93,21 @@ impl Scope {
         exported.map(|(name, variable)| (name.as_str(), variable.value.as_str()))
     }
 
+    /// What separates words: `IFS`, or blanks where it is not set.
+    pub(crate) fn separators(&self) -> &str {
+        self.get("IFS").unwrap_or(BLANKS)
+    }
+
+    /// Leaves what another script is given: the variables that are exported. `IFS` begins anew.
+    pub(crate) fn keep_exported(&mut self) {
+        self.variables.retain(|name, variable| variable.exported && name != "IFS");
+    }
+
     /// What a copy of it costs.
     pub(super) fn bytes(&self) -> usize {
-        let variables = self.variables.iter().map(|(name, variable)| name.len() + variable.value.len());
-        let arguments = self.arguments.iter().map(String::len);
+        let variables =
+            self.variables.iter().map(|(name, variable)| name.len() + variable.value.len() + PLACE);
+        let arguments = self.arguments.iter().map(|argument| argument.len() + PLACE);
         variables.chain(arguments).fold(0, usize::saturating_add)
     }
 }

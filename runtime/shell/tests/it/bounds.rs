@@ -59,6 +59,37 @@ fn what_grows_without_end_is_stopped() {
 }
 
 #[test]
+fn arguments_that_patterns_and_columns_make_are_paid_for_before_they_are_made() {
+    let files =
+        "for a in 1 2 3 4 5 6 7 8 9; do for b in 1 2 3 4 5 6 7 8 9; do touch /tmp/$a$b; done; done; cd /tmp";
+    let twice = |name: &str, times: usize| format!("{name}=\"${name} ${name}\"; ").repeat(times);
+    for text in [
+        format!("{files}; p='*'; {} set -- $p; echo $#", twice("p", 14)),
+        format!("f=%4096s; {} printf \"$f\" x >/dev/null", twice("f", 17)),
+        format!("x=a; {} set -- $x", twice("x", 18)),
+    ] {
+        let (stopped, world) = stopped(&text);
+        assert!(matches!(stopped, Stopped::Work { .. } | Stopped::Arguments { .. }), "{text}: {stopped}");
+        drop(world);
+    }
+}
+
+#[test]
+fn an_honest_cut_of_a_long_text_is_made() {
+    let said = World::new().run("x=$(seq 1 2000); echo ${x%99*} | tail -c 5; echo ${x##*none} | wc -c");
+    assert_eq!(said.code, Ok(0), "{said:?}");
+}
+
+#[test]
+fn a_script_that_is_stopped_is_told_which_bound_it_passed() {
+    let (stopped, _) = stopped("while true; do :; done");
+    assert!(
+        stopped.to_string().contains("used up its work (64 MiB of text looked at or copied)"),
+        "{stopped}"
+    );
+}
+
+#[test]
 fn commands_that_run_each_other_have_an_end() {
     for (text, error) in [
         ("env ".repeat(10_000) + "true", "commands run each other"),

@@ -84,6 +84,16 @@ fn substitutions_are_what_their_commands_write() {
 }
 
 #[test]
+fn separators_files_and_octal_numbers_mean_what_they_mean_in_bash() {
+    say(&[
+        ("l=a,b,,c; IFS=,; for x in $l; do echo \"<$x>\"; done", "<a>\n<b>\n<>\n<c>\n"),
+        ("x=$(</srv/data/b.txt); echo \"<$x>\"", "<two>\n"),
+        ("echo $((010)) $((0x10))", "8 16\n"),
+    ]);
+    fail(&[("x=$(</none); echo $?", 0, "/none: No such file or directory\n")]);
+}
+
+#[test]
 fn conditions_and_loops_turn_on_exit_codes() {
     say(&[
         ("if true; then echo a; else echo b; fi", "a\n"),
