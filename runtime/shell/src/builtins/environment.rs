@@ -143,16 +143,23 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
     if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
         return call.fail(2, &format!("{wrong}: not a valid identifier"));
     }
+    let separators = call.shell.scope.separators();
+    if !names.is_empty() && !separators.is_empty() && separators != " \t\n" {
+        return call.fail(2, "an IFS of other characters than blanks is not known here: `cut -d` is");
+    }
+    let whole = separators.is_empty();
     let line = call.shell.read_line(call.streams.stdin)?;
-    let found = line.is_some();
-    let line = String::from_utf8_lossy(&line.unwrap_or_default()).into_owned();
-    let mut rest = line.trim();
+    // The last line of a text that does not end it is read, and is the end.
+    let found = line.as_ref().is_some_and(|(_, ended)| *ended);
+    let line = String::from_utf8_lossy(&line.unwrap_or_default().0).into_owned();
+    let mut rest = if whole { line.as_str() } else { line.trim() };
     let Some((last, first)) = names.split_last() else {
         call.shell.scope.set("REPLY", line);
         return Ok(u8::from(!found));
     };
     for name in first {
-        let (value, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let split = if whole { None } else { rest.split_once(char::is_whitespace) };
+        let (value, behind) = split.unwrap_or((rest, ""));
         call.shell.scope.set(name, value.to_owned());
         rest = behind.trim_start();
     }

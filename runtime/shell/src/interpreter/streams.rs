@@ -87,8 +87,8 @@ impl Shell {
         Ok(rest)
     }
 
-    /// Reads one line, without its end; none at the end.
-    pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<Vec<u8>>, Halt> {
+    /// Reads one line, without its end, and whether it had one; none at the end.
+    pub(crate) fn read_line(&mut self, input: Input) -> Result<Option<(Vec<u8>, bool)>, Halt> {
         let rest = self.unread(input);
         if rest.is_empty() {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Shell {
         let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default().to_vec();
         self.pay(line.len())?;
         self.skip(input, line.len() + usize::from(length.is_some()));
-        Ok(Some(line))
+        Ok(Some((line, length.is_some())))
     }
 
     /// What is left to be read, if there is a stream at all.

@@ -83,6 +83,17 @@ fn grep_knows_both_kinds_of_patterns() {
 }
 
 #[test]
+fn reading_ends_with_a_line_that_nothing_ends_and_refuses_other_separators() {
+    say(&[
+        ("printf 'a\\nb' | while read l; do echo $l; done", "a\n"),
+        ("printf b | { read l; echo $? $l; }", "1 b\n"),
+        ("echo ' a b ' | { IFS= read -r l; echo \"<$l>\"; }", "< a b >\n"),
+    ]);
+    let error = "read: an IFS of other characters than blanks is not known here: `cut -d` is\n";
+    fail(&[("echo a:b | { IFS=: read x y; }", 2, error)]);
+}
+
+#[test]
 fn tests_hold_or_do_not() {
     for (text, code) in [
         ("test -f /charm/charmcraft.yaml", 0),
