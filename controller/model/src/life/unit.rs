@@ -111,7 +111,9 @@ fn never_looked_after(unit: &Unit) -> bool {
     match unit.agent_status.status {
         AgentStatus::Allocating => true,
         AgentStatus::Error => unit.machine.is_none(),
-        AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Failed | AgentStatus::Lost => false,
+        // Its charm has not arrived, so that nothing of it ever ran.
+        AgentStatus::Failed => unit.record.charm.is_none() && !unit.record.installed,
+        AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Lost => false,
     }
 }
 

@@ -5,12 +5,12 @@ use periapt_host_api::{
     agent::RunnerCommand,
     command::{Answer, Command, ControllerCommand, Force},
     event::Event,
-    status::Life,
+    status::{AgentStatus, Life},
 };
 
 use periapt_model::{Agenda, due_work};
 
-use crate::world::{World, on_machine, unit};
+use crate::world::{World, agent_status, on_machine, unit};
 
 fn remove_unit(world: &mut World, name: &str, force: Option<Force>) -> Answer {
     world.run(Command::RemoveUnit { unit: unit(name), force, storage: Default::default() }).unwrap()
@@ -36,6 +36,27 @@ fn q04_a_unit_whose_agent_never_reported_goes_at_once() {
     world.start("app/1");
     let waits_for = vec!["its agent to run its last hooks".to_owned()];
     assert_eq!(remove_unit(&mut world, "app/1", None), Answer::Removal { gone: false, waits_for });
+    assert_eq!(world.unit("app/1").life, Life::Dying);
+}
+
+#[test]
+fn a_unit_whose_charm_never_arrived_goes_at_once() {
+    let mut world = World::new();
+    world.deploy_app("app", 2);
+    world.start("app/1");
+    for name in ["app/0", "app/1"] {
+        let unit = world.unit(name).name.clone();
+        let incarnation = world.commit_of(name).incarnation;
+        let away =
+            agent_status(AgentStatus::Failed, "charm 0123abcd not available yet, retrying: it is damaged");
+        let items = vec![world.item(name, away)];
+        world.runner_call("a1", RunnerCommand::Early { unit, incarnation, items }).unwrap();
+        assert_eq!(world.unit(name).agent_status.status, AgentStatus::Failed);
+    }
+    assert_eq!(remove_unit(&mut world, "app/0", None), Answer::Removal { gone: true, waits_for: vec![] });
+    assert!(!world.has_unit("app/0"));
+    // One that runs a charm and waits for another has its last hooks to run.
+    remove_unit(&mut world, "app/1", None);
     assert_eq!(world.unit("app/1").life, Life::Dying);
 }
 
