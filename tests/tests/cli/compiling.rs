@@ -22,7 +22,7 @@ fn component() -> anyhow::Result<Vec<u8>> {
     Ok(Archive::read(HELLO)?.file(COMPONENT).context("a component")?.to_vec())
 }
 
-/// An order with limits under which any component of ours is compiled, this process being the keeper.
+/// An order with limits under which any component of ours is compiled, which this process starts.
 fn order() -> Value {
     json!({
         "work": "component",
@@ -97,7 +97,7 @@ fn past_any_limit_there_is_no_code() -> anyhow::Result<()> {
     let short = component.len() as u64 - 1;
     let told = refused(&with("/limits/input", short)?, &component)?;
     assert_eq!(told, format!("the input is larger than {short} bytes\n"));
-    let told = refused(&with("/keeper", 1)?, &component)?;
+    let told = refused(&with("/starter", 1)?, &component)?;
     assert_eq!(told, "the process that started it is gone\n");
     let told = refused(&order(), b"no component")?;
     assert!(told.starts_with("the component cannot be compiled: "), "{told:?}");

@@ -103,7 +103,7 @@ fn a_script_without_an_end_is_stopped_and_leaves_nothing() {
     let (task, results) =
         run(&mut lab, request("leader-set colour=none; echo begun; while true; do :; done"));
     assert_eq!((task.status, results.stdout.as_str()), (TaskStatus::Failed, "begun\n"));
-    assert!(task.message.contains("the script does more than it may"), "{}", task.message);
+    assert!(task.message.contains("the script used up its work"), "{}", task.message);
     let (_, results) = run(&mut lab, request("leader-get colour"));
     assert_eq!(results.stdout, "");
     let (_, agent) = lab.statuses("a/0").unwrap();
