@@ -289,7 +289,8 @@ impl Drop for Running {
 
 /// Sends a signal to a process that a test started. After KILL it has ended.
 pub fn signal(pid: u32, signal: &str) -> anyhow::Result<()> {
-    let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status()?;
+    // The shell's own: a bare system has no program of that name.
+    let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", signal, &pid.to_string()]).status()?;
     ensure!(sent.success(), "kill -{signal} {pid}");
     let deadline = Instant::now() + UNTIL;
     while signal == "KILL" && is_alive(pid) {
