@@ -67,15 +67,15 @@ pub(crate) struct Bootstrap {
     keep_broken: bool,
 }
 
-/// What runs, and is written down nowhere yet.
+/// Processes that bootstrap has started, before the client's file names them.
 struct Begun {
-    /// Without its processes.
+    /// The controller's entry, without its processes.
     entry: ControllerEntry,
     local: Local,
     leashes: Vec<Leash>,
 }
 
-/// Whether commands go to the new controller from now on.
+/// The choice whether the new controller becomes the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Switch {
     Here,

@@ -114,8 +114,8 @@ impl Run {
     }
 }
 
-/// How the controller starts its helpers: this program again, also when its file was replaced meanwhile, with nothing of
-/// this one's environment.
+/// Returns the program that the controller starts as its helper: this same binary, even if its file was replaced
+/// meanwhile, with an empty environment.
 fn check_helper() -> Program {
     Program {
         path: "/proc/self/exe".into(),

@@ -27,7 +27,7 @@ use crate::{
     prompt::PromptArg,
 };
 
-/// How long a command waits for models to be gone, beside what was said of each step.
+/// The longest time that a command waits until models are removed, in addition to the time-outs of single steps.
 pub(crate) const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
 
 /// Make a model, and make it the current one

@@ -145,7 +145,7 @@ impl Refresh {
         Ok(())
     }
 
-    /// What is changed with the charm.
+    /// Collects the settings, storage, resources and trust that change together with the charm.
     fn with(&self, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
         let config = settings::from_options(&self.config, Some(self.application.as_str()))?;
         Ok(RefreshWith {

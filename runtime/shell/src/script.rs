@@ -11,27 +11,27 @@ use crate::{
     interpreter::{self, Shell},
 };
 
-/// What is to be run.
+/// A script's text, with the variables, the host name and the bounds that it runs with.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// Its text.
     pub text: String,
     /// The variables that it begins with.
     pub environment: Vec<(String, String)>,
-    /// What `hostname` says.
+    /// The name that `hostname` prints.
     pub hostname: String,
-    /// What it may take.
+    /// The bounds of its work, memory and output.
     pub limits: Limits,
 }
 
-/// What a script has left when it is over.
+/// The result of a script: its exit code and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// Its exit code; or why it was stopped.
     pub code: Result<u8, Stopped>,
-    /// What it wrote to its standard output.
+    /// The bytes that it wrote to its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to its standard error.
+    /// The bytes that it wrote to its standard error.
     pub stderr: Vec<u8>,
 }
 

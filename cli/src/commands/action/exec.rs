@@ -95,7 +95,7 @@ impl Exec {
         self.follow.carry_out(context, &model, request, Manner::Exec).await
     }
 
-    /// What is to be run.
+    /// Builds the request that the controller stores with the task.
     fn request(&self) -> Result<ExecRequest> {
         ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)
     }

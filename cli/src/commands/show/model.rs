@@ -90,7 +90,7 @@ struct ShownBackend {
     status: &'static str,
 }
 
-/// What charms may assume.
+/// A feature that a charm's `assumes` may name.
 #[derive(Debug, Serialize)]
 struct ShownFeature {
     name: &'static str,
