@@ -4,11 +4,14 @@
 mod call;
 mod cut;
 mod environment;
+mod escapes;
 mod files;
 mod flow;
 mod grep;
 mod nested;
 mod print;
+mod printf;
+mod read;
 mod sleep;
 mod sort;
 mod test;
@@ -54,9 +57,9 @@ const COMMANDS: &[Command] = &[
     Command { name: "ls", run: Run::Later(files::ls) },
     Command { name: "mkdir", run: Run::Later(files::mkdir) },
     Command { name: "printenv", run: Run::Now(environment::printenv) },
-    Command { name: "printf", run: Run::Now(print::printf) },
+    Command { name: "printf", run: Run::Now(printf::printf) },
     Command { name: "pwd", run: Run::Now(environment::pwd) },
-    Command { name: "read", run: Run::Now(environment::read) },
+    Command { name: "read", run: Run::Now(read::read) },
     Command { name: "rm", run: Run::Later(files::rm) },
     Command { name: "seq", run: Run::Now(print::seq) },
     Command { name: "set", run: Run::Now(environment::set) },

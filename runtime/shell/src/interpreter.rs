@@ -110,6 +110,11 @@ impl Shell {
         Ok(self.meter.bytes(bytes)?)
     }
 
+    /// Refuses a text that is too long.
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), Halt> {
+        Ok(self.meter.check(bytes)?)
+    }
+
     /// The most bytes of one text.
     pub(crate) fn longest_text(&self) -> usize {
         self.meter.text()

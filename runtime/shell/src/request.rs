@@ -76,6 +76,17 @@ pub enum FileKind {
     Directory,
 }
 
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStat {
+    /// A file or a directory.
+    pub kind: FileKind,
+    /// Its bytes; 0 for a directory.
+    pub size: u64,
+    /// Whether the script may write it, or make and remove files in it.
+    pub writable: bool,
+}
+
 /// What a call to the files comes back with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAnswer {
@@ -83,13 +94,8 @@ pub enum FileAnswer {
     Content(Vec<u8>),
     /// A directory's entries, sorted by name.
     Names(Vec<(String, FileKind)>),
-    /// What there is.
-    Found {
-        /// What it is.
-        kind: FileKind,
-        /// Its bytes; 0 for a directory.
-        size: u64,
-    },
+    /// What a path leads to.
+    Found(FileStat),
     /// It was done.
     Done,
 }

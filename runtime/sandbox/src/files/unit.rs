@@ -9,6 +9,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, Descriptor
 
 use super::{
     Files, Shows, StorageMount,
+    handle::{Handle, Mount},
     listing::Gathering,
     whole::{self, CHARM, TMP},
 };
@@ -132,6 +133,16 @@ impl UnitFiles {
                 })
             })
         })
+    }
+
+    /// Whether what a path leads to may be written, or, in a directory, files made and removed: `/tmp` and storage may,
+    /// unless that is attached read-only.
+    pub fn is_writable(&self, path: &str) -> bool {
+        match self.files.root_of(path) {
+            Ok((Handle::Directory { mount, .. }, _)) => mount == Mount::Tmp,
+            Ok((Handle::Stored(directory), _)) => !directory.is_read_only(),
+            Ok((Handle::File { .. }, _)) | Err(_) => false,
+        }
     }
 
     /// Makes a directory.
@@ -263,6 +274,29 @@ mod tests {
             assert_eq!(error, Err(FileError::ReadOnly));
         }
         assert_eq!(fs::read_to_string(outside.path().join("charm/files/note")).unwrap(), "read me");
+    }
+
+    #[test]
+    fn what_may_be_written_is_told_as_writing_it_would_show() {
+        let (_outside, mut files) = files();
+        files.write("/tmp/a", b"x").unwrap();
+        for (path, writable) in [
+            ("/tmp", true),
+            ("/tmp/a", true),
+            ("/srv/data", true),
+            ("/srv", false),
+            ("/", false),
+            ("/charm", false),
+            ("/charm/files/note", false),
+        ] {
+            assert_eq!(files.is_writable(path), writable, "{path}");
+        }
+        let read_only =
+            files.files.storage().iter().map(|mount| StorageMount { read_only: true, ..mount.clone() });
+        let read_only = read_only.collect();
+        files.files = files.files.with_storage(read_only);
+        assert!(!files.is_writable("/srv/data"));
+        assert_eq!(files.write("/srv/data/a", b"x"), Err(FileError::ReadOnly));
     }
 
     #[test]

@@ -109,13 +109,13 @@ pub(super) fn cd(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let to = call.arguments.iter().find(|argument| *argument != "--").map_or("/charm", String::as_str);
         let path = call.shell.path(to);
-        match call.shell.stat(to).await {
-            Ok((FileKind::Directory, _)) => {
+        match call.shell.kind(to).await {
+            Ok(FileKind::Directory) => {
                 call.shell.scope.set("PWD", path.clone());
                 call.shell.scope.directory = path;
                 Ok(0)
             }
-            Ok((FileKind::File, _)) => call.fail(1, &format!("{to}: Not a directory")),
+            Ok(FileKind::File) => call.fail(1, &format!("{to}: Not a directory")),
             Err(error) => call.fail(1, &format!("{to}: {error}")),
         }
     })
@@ -135,34 +135,4 @@ pub(super) fn hostname(call: &mut Call<'_>) -> Result<u8, Halt> {
     let line = format!("{}\n", call.shell.hostname);
     call.say(&line)?;
     Ok(0)
-}
-
-/// `read [-r] NAME...`: one line, its last name taking what is left.
-pub(super) fn read(call: &mut Call<'_>) -> Result<u8, Halt> {
-    let names: Vec<&String> = call.arguments.iter().filter(|argument| *argument != "-r").collect();
-    if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
-        return call.fail(2, &format!("{wrong}: not a valid identifier"));
-    }
-    let separators = call.shell.scope.separators();
-    if !names.is_empty() && !separators.is_empty() && separators != " \t\n" {
-        return call.fail(2, "an IFS of other characters than blanks is not known here: `cut -d` is");
-    }
-    let whole = separators.is_empty();
-    let line = call.shell.read_line(call.streams.stdin)?;
-    // The last line of a text that does not end it is read, and is the end.
-    let found = line.as_ref().is_some_and(|(_, ended)| *ended);
-    let line = String::from_utf8_lossy(&line.unwrap_or_default().0).into_owned();
-    let mut rest = if whole { line.as_str() } else { line.trim() };
-    let Some((last, first)) = names.split_last() else {
-        call.shell.scope.set("REPLY", line);
-        return Ok(u8::from(!found));
-    };
-    for name in first {
-        let split = if whole { None } else { rest.split_once(char::is_whitespace) };
-        let (value, behind) = split.unwrap_or((rest, ""));
-        call.shell.scope.set(name, value.to_owned());
-        rest = behind.trim_start();
-    }
-    call.shell.scope.set(last, rest.to_owned());
-    Ok(u8::from(!found))
 }

@@ -16,8 +16,8 @@ pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
         let (mut code, mut directories) = (0, Vec::new());
         for path in parsed.operands.clone() {
             call.shell.step().await?;
-            match call.shell.stat(&path).await {
-                Ok((FileKind::Directory, _)) if !parsed.has('d') => directories.push(path),
+            match call.shell.kind(&path).await {
+                Ok(FileKind::Directory) if !parsed.has('d') => directories.push(path),
                 Ok(_) => call.say(&format!("{path}\n"))?,
                 Err(error) => code = call.fail(2, &format!("cannot access '{path}': {error}"))?,
             }
@@ -83,9 +83,9 @@ async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), String>,
         let above = path.get(..end).unwrap_or_default();
         call.shell.step().await?;
         call.shell.pay(above.len())?;
-        match call.shell.stat(above).await {
-            Ok((FileKind::Directory, _)) => {}
-            Ok((FileKind::File, _)) => return Ok(Err("Not a directory".to_owned())),
+        match call.shell.kind(above).await {
+            Ok(FileKind::Directory) => {}
+            Ok(FileKind::File) => return Ok(Err("Not a directory".to_owned())),
             Err(_) => {
                 if let Err(error) = make(call, above.to_owned()).await? {
                     return Ok(Err(error));
@@ -105,13 +105,13 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
         let mut code = if nothing { call.fail(1, "missing operand")? } else { 0 };
         for path in &parsed.operands {
             call.shell.step().await?;
-            let removed = match call.shell.stat(path).await {
+            let removed = match call.shell.kind(path).await {
                 Err(_) if force => continue,
                 Err(error) => Err(error),
-                Ok((FileKind::Directory, _)) if !parsed.has('r') && !parsed.has('R') => {
+                Ok(FileKind::Directory) if !parsed.has('r') && !parsed.has('R') => {
                     Err("Is a directory".to_owned())
                 }
-                Ok((kind, _)) => remove_all(&mut call, path, kind).await?,
+                Ok(kind) => remove_all(&mut call, path, kind).await?,
             };
             if let Err(error) = removed {
                 code = call.fail(1, &format!("cannot remove '{path}': {error}"))?;
@@ -155,7 +155,7 @@ pub(super) fn touch(mut call: Call<'_>) -> Step<'_, u8> {
         let mut code = if parsed.operands.is_empty() { call.fail(1, "missing file operand")? } else { 0 };
         for path in &parsed.operands {
             call.shell.step().await?;
-            if matches!(call.shell.stat(path).await, Ok((FileKind::Directory, _))) {
+            if matches!(call.shell.kind(path).await, Ok(FileKind::Directory)) {
                 continue;
             }
             let write = FileCall::Write { path: call.shell.path(path), content: Vec::new(), append: true };

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use crate::{
-    FileKind,
+    FileKind, FileStat,
     interpreter::{Halt, Step},
 };
 
@@ -60,18 +60,20 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
     Ok(holds.map(|holds| holds != (negations % 2 == 1)))
 }
 
-/// Whether a file is as asked; none if nothing such can be asked. What is there can be read, and is no program.
+/// Whether a file is as asked; none if nothing such can be asked. What is there can be read. No file can be executed,
+/// whatever permissions its charm gave it; a directory can be entered.
 async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Option<bool> {
-    let holds: fn(FileKind, u64) -> bool = match option {
-        "-e" | "-r" => |_, _| true,
-        "-f" => |kind, _| kind == FileKind::File,
-        "-d" => |kind, _| kind == FileKind::Directory,
-        "-s" => |kind, size| kind == FileKind::Directory || size > 0,
-        "-x" => |kind, _| kind == FileKind::Directory,
-        "-h" | "-L" | "-p" | "-S" => |_, _| false,
+    let is_directory = |found: FileStat| found.kind == FileKind::Directory;
+    let holds: fn(FileStat) -> bool = match option {
+        "-e" | "-r" => |_| true,
+        "-f" => |found| found.kind == FileKind::File,
+        "-d" | "-x" => is_directory,
+        "-s" => |found| found.kind == FileKind::Directory || found.size > 0,
+        "-w" => |found| found.writable,
+        "-h" | "-L" | "-p" | "-S" => |_| false,
         _ => return None,
     };
-    Some(call.shell.stat(path).await.is_ok_and(|(kind, size)| holds(kind, size)))
+    Some(call.shell.stat(path).await.is_ok_and(holds))
 }
 
 fn compared(one: &str, operator: &str, other: &str) -> Result<bool, String> {

@@ -3,7 +3,7 @@
 use periapt_hook::FileError;
 
 use super::{Halt, Shell};
-use crate::{FileAnswer, FileCall, FileKind, Reply, Request};
+use crate::{FileAnswer, FileCall, FileKind, FileStat, Reply, Request};
 
 /// What is told where the answer is none.
 const FAILED: &str = "Input/output error";
@@ -54,12 +54,17 @@ impl Shell {
         }
     }
 
-    /// What a path leads to, and how many bytes that has.
-    pub(crate) async fn stat(&mut self, path: &str) -> Result<(FileKind, u64), String> {
+    /// What a path leads to.
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<FileStat, String> {
         match self.file(FileCall::Stat { path: self.path(path) }).await? {
-            FileAnswer::Found { kind, size } => Ok((kind, size)),
+            FileAnswer::Found(found) => Ok(found),
             _ => Err(FAILED.to_owned()),
         }
+    }
+
+    /// Whether a path leads to a file or to a directory.
+    pub(crate) async fn kind(&mut self, path: &str) -> Result<FileKind, String> {
+        Ok(self.stat(path).await?.kind)
     }
 }
 

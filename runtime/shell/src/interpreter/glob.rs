@@ -22,7 +22,7 @@ impl Shell {
                 if !has_pattern(part) {
                     self.pay((prefix.len() + part.len()).saturating_mul(2).saturating_add(PLACE))?;
                     let path = format!("{prefix}{}", unescaped(part));
-                    if !is_last || part.is_empty() || self.stat(&path).await.is_ok() {
+                    if !is_last || part.is_empty() || self.kind(&path).await.is_ok() {
                         next.push(path);
                     }
                     continue;

@@ -11,8 +11,6 @@ fn what_is_printed_is_as_bash_prints_it() {
         ("echo -n a", "a"),
         ("echo -e 'a\\tb'; echo 'a\\tb'", "a\tb\na\\tb\n"),
         ("echo -x -n", "-x -n\n"),
-        ("printf '%s-%d\\n' a 1 b 2", "a-1\nb-2\n"),
-        ("printf 'plain'", "plain"),
         ("seq 3; seq 2 3; seq 5 -2 1", "1\n2\n3\n2\n3\n5\n3\n1\n"),
         ("hostname; hostname -s", "probe-0\nprobe-0\n"),
         ("pwd; cd /srv/data && pwd; cd ../..; pwd; cd; pwd", "/charm\n/srv/data\n/\n/charm\n"),
@@ -83,14 +81,177 @@ fn grep_knows_both_kinds_of_patterns() {
 }
 
 #[test]
-fn reading_ends_with_a_line_that_nothing_ends_and_refuses_other_separators() {
+fn printf_puts_numbers_and_texts_into_columns_as_bash_does() {
+    say(&[
+        ("printf '%d %d %d\\n' 010 0x1f -0x1F", "8 31 -31\n"),
+        (
+            "printf '%+d|% d|%05d|%-5d|%5d|%.3d|%8.3d|%+.0d|%.0d|%08.3d|%+05d|% 05d\\n' 5 5 5 5 5 5 5 0 0 5 5 5",
+            "+5| 5|00005|5    |    5|005|     005|+||     005|+0005| 0005\n",
+        ),
+        (
+            "printf '%#x|%#o|%#X|%x|%X|%o|%u\\n' 255 8 255 255 255 8 -1",
+            "0xff|010|0XFF|ff|FF|10|18446744073709551615\n",
+        ),
+        (
+            "printf '%#x %#o|%#.3o|%#8x|%#08x|%x\\n' 0 0 8 255 255 -255",
+            "0 0|010|    0xff|0x0000ff|ffffffffffffff01\n",
+        ),
+        ("printf '%#08o|%#.0o|%#5o|%#05o|%#o\\n' 8 0 8 0 0", "00000010|0|  010|00000|0\n"),
+        (
+            "printf '%*d|%-*d|%*d|%.*s|%*.*s|%.*s\\n' 5 7 5 7 -5 7 2 abc 5 2 abc -1 abc",
+            "    7|7    |7    |ab|   ab|abc\n",
+        ),
+        ("printf '%s|%.2s|%5s|%-5s|%05s|%5.1s\\n' abc abc ab ab ab ab", "abc|ab|   ab|ab   |   ab|    a\n"),
+        ("printf '%0-5d|%-05d|% +d|%.d|%.s|%5.d|\\n' 3 3 3 0 abc 0", "3    |3    |+3|||     |\n"),
+        ("printf '%#+x|%+x|%+u|% o|%+s\\n' 5 5 5 5 a", "0x5|5|5|5|a\n"),
+        ("printf '%ld %hd %lld %jd %zd %td\\n' 1 2 3 4 5 6", "1 2 3 4 5 6\n"),
+        ("printf '%c|%5c|%-3c|\\n' abc x y", "a|    x|y  |\n"),
+        ("printf '%5b|%.2b|%-5b|\\n' 'a\\tb' 'a\\tb' a", "  a\tb|a\t|a    |\n"),
+        ("printf '%5s|\\n' é", "   é|\n"),
+        ("printf '%d %d %d %d\\n' \"'a\" '\"b' \"'\" \"'é\"", "97 98 0 233\n"),
+        ("printf '%u %u\\n' 18446744073709551615 -2", "18446744073709551615 18446744073709551614\n"),
+        ("printf '%d|%d|%d\\n' '' ' 5' +5", "0|5|5\n"),
+        ("printf '%s\\n' a b c; printf 'x\\n' a b; printf '%s %s\\n' a b c", "a\nb\nc\nx\na b\nc \n"),
+        ("printf '%%|%s|' 'a%sb'; printf -- '-%s\\n' a; printf -", "%|a%sb|-a\n-"),
+    ]);
+}
+
+#[test]
+fn printf_makes_bytes_of_escapes_and_no_conversions() {
+    say(&[
+        ("printf '\\x25d\\n' 5", "%d\n"),
+        ("printf '\\045s %b\\n' '\\045s'", "%s %s\n"),
+        ("printf 'a\\cb'; echo; printf '%b-%s\\n' 'a\\cb' c; echo x", "a\\cb\nax\n"),
+        ("printf '%b' 'a\\c' b c; printf '%b%b' 'a\\c' b", "aa"),
+        ("printf '\\xe9\\377\\0101' | wc -c", "4\n"),
+    ]);
+    let mut world = World::new();
+    world.run("printf '\\xe9|\\377|%b|%.1s|%c' '\\0351\\351' é é > /tmp/x; echo -ne '\\xe9\\0377' >> /tmp/x");
+    let written = world.files.get("/tmp/x").cloned().flatten().unwrap();
+    assert_eq!(written, b"\xe9|\xff|\xe9\xe9|\xc3|\xc3\xe9\xff");
+}
+
+#[test]
+fn printf_goes_on_behind_what_is_no_number_and_ends_at_what_is_no_conversion() {
+    let usage = "usage: printf [-v var] format [arguments]";
+    for (text, code, stdout, stderr) in [
+        ("printf '%d %s\\n' 12x a", 1, "12 a\n", "printf: 12x: invalid number\n"),
+        ("printf '%d|%d\\n' x 3", 1, "0|3\n", "printf: x: invalid number\n"),
+        ("printf '%d\\n' 08", 1, "0\n", "printf: 08: invalid octal number\n"),
+        ("printf '%i\\n' 0x", 1, "0\n", "printf: 0x: invalid hex number\n"),
+        ("printf '%d\\n' '5 '", 1, "5\n", "printf: 5 : invalid number\n"),
+        ("printf '%d\\n' 3.7", 1, "3\n", "printf: 3.7: invalid number\n"),
+        ("printf '%d\\n' --5", 1, "0\n", "printf: --5: invalid number\n"),
+        ("printf '%d\\n' 0b11", 1, "0\n", "printf: 0b11: invalid number\n"),
+        ("printf '%*d|\\n' x 3", 1, "3|\n", "printf: x: invalid number\n"),
+        (
+            "printf '%d\\n' 99999999999999999999",
+            1,
+            "9223372036854775807\n",
+            "printf: 99999999999999999999: Numerical result out of range\n",
+        ),
+        (
+            "printf '%d %u\\n' -99999999999999999999 1",
+            1,
+            "-9223372036854775808 1\n",
+            "printf: -99999999999999999999: Numerical result out of range\n",
+        ),
+        ("printf 'a%y' 1", 1, "a", "printf: `y': invalid format character\n"),
+        ("printf 'a%'", 1, "a", "printf: `%': missing format character\n"),
+        ("printf '%5%|\\n'", 1, "", "printf: `%': invalid format character\n"),
+        ("printf 'a%5000s' b", 1, "a", "printf: 5000: column too wide\n"),
+        ("printf '%.99999999999999999999d' 1", 1, "", "printf: 9223372036854775807: column too wide\n"),
+        ("printf '%*d' 5000 1", 1, "", "printf: 5000: column too wide\n"),
+        ("printf", 2, "", &format!("printf: {usage}\n")),
+        ("printf --", 2, "", &format!("printf: {usage}\n")),
+        ("printf -q a", 2, "", &format!("printf: -q: invalid option\n{usage}\n")),
+        ("printf '-%s\\n' a", 2, "", &format!("printf: -%: invalid option\n{usage}\n")),
+    ] {
+        let said = World::new().run(text);
+        assert_eq!((said.code.clone(), &*said.stdout, &*said.stderr), (Ok(code), stdout, stderr), "{text}");
+    }
+}
+
+#[test]
+fn printf_assigns_to_a_variable_what_it_would_print() {
+    say(&[
+        ("printf -v x '%03d\\n' 7; echo \"<$x>\"; printf -vx b; echo $x", "<007\n>\nb\n"),
+        ("printf -v x '%s,' a b c; echo $x", "a,b,c,\n"),
+        (
+            "printf -v x 'a\\0b'; echo \"<$x>\"; printf -v x 'a%y' 2>/dev/null; echo \"$? <$x>\"",
+            "<a>\n1 <a>\n",
+        ),
+    ]);
+    fail(&[
+        ("printf -v 1x a", 2, "printf: `1x': not a valid identifier\n"),
+        (
+            "printf -v",
+            2,
+            "printf: -v: option requires an argument\nusage: printf [-v var] format [arguments]\n",
+        ),
+        ("printf -v x", 2, "printf: usage: printf [-v var] format [arguments]\n"),
+    ]);
+}
+
+#[test]
+fn reading_ends_with_a_line_that_nothing_ends() {
     say(&[
         ("printf 'a\\nb' | while read l; do echo $l; done", "a\n"),
         ("printf b | { read l; echo $? $l; }", "1 b\n"),
         ("echo ' a b ' | { IFS= read -r l; echo \"<$l>\"; }", "< a b >\n"),
     ]);
-    let error = "read: an IFS of other characters than blanks is not known here: `cut -d` is\n";
-    fail(&[("echo a:b | { IFS=: read x y; }", 2, error)]);
+    fail(&[
+        ("read -q x", 2, "read: option -q is not known here\n"),
+        ("read 1x", 2, "read: 1x: not a valid identifier\n"),
+    ]);
+}
+
+/// What `input`, a format of `printf`, is read to by `names`, with `IFS` and an option before it.
+fn read(input: &str, read: &str, names: &str) -> String {
+    let shown: Vec<String> = names.split(' ').map(|name| format!("<${{{name}}}>")).collect();
+    let names = if names == "REPLY" { "" } else { names };
+    let text = format!("printf '{input}' | {{ {read} {names}; echo \"$?{}\"; }}", shown.concat());
+    World::new().run(&text).stdout
+}
+
+#[test]
+fn a_backslash_quotes_what_is_read_and_joins_lines_unless_it_is_read_itself() {
+    for (input, how, names, expected) in [
+        (r"a\\b c\n", "read", "x y", "0<ab><c>\n"),
+        (r"a\\ b c\n", "read", "x y", "0<a b><c>\n"),
+        (r"a\\\nb c\n", "read", "x y", "0<ab><c>\n"),
+        (r"one\\\n  two three\nnext\n", "read", "a b", "0<one><two three>\n"),
+        (r"a\\\n", "read", "x", "1<a>\n"),
+        (r"a\\", "read", "x", "1<a>\n"),
+        (r"a\\\\n\n", "read", "x", "0<a\\n>\n"),
+        (r"a\\b\n", "read -r", "x", "0<a\\b>\n"),
+        (r"a\\b \n", "read", "REPLY", "0<ab >\n"),
+        (r" a\\  \n", "read", "x", "0<a >\n"),
+    ] {
+        assert_eq!(read(input, how, names), expected, "{input}");
+    }
+}
+
+#[test]
+fn what_is_read_is_split_at_separators_as_bash_and_dash_do() {
+    for (input, how, names, expected) in [
+        (r"a:b:c\n", "IFS=: read", "x y", "0<a><b:c>\n"),
+        (r"a:b:\n", "IFS=: read", "x y", "0<a><b>\n"),
+        (r"a:b::\n", "IFS=: read", "x y", "0<a><b::>\n"),
+        (r"a:b:c:\n", "IFS=: read", "x y", "0<a><b:c:>\n"),
+        (r"a : b : c \n", "IFS=' :' read", "x y z", "0<a><b><c>\n"),
+        (r":a\n", "IFS=: read", "x y", "0<><a>\n"),
+        (r" :a\n", "IFS=' :' read", "x y", "0<><a>\n"),
+        (r"a b :\n", "IFS=' :' read", "x y", "0<a><b>\n"),
+        (r"a\\:b:c\n", "IFS=: read", "x y", "0<a:b><c>\n"),
+        (r"a:\n", "IFS=: read", "x", "0<a>\n"),
+        (r"a::b\n", "IFS=: read", "x y z", "0<a><><b>\n"),
+        (r"a\tb\n", "IFS=, read", "x", "0<a\tb>\n"),
+        (r"a b  c  \n", "read", "x y", "0<a><b  c>\n"),
+        (r"a b\n", "read", "x y z", "0<a><b><>\n"),
+    ] {
+        assert_eq!(read(input, how, names), expected, "{input}");
+    }
 }
 
 #[test]
@@ -101,6 +262,15 @@ fn tests_hold_or_do_not() {
         ("[ -d charmcraft.yaml ]", 1),
         ("[ -e /none ]", 1),
         ("[ ! -e /none ]", 0),
+        ("[ -w /tmp -a -w /srv/data/a.txt -a -r charmcraft.yaml ]", 0),
+        ("[ -w charmcraft.yaml ]", 1),
+        ("[ -w /charm ]", 1),
+        ("[ -w / ]", 1),
+        ("[ -w /none ]", 1),
+        ("touch /tmp/x; [ -w /tmp/x ]", 0),
+        ("[ -x /srv/data ]", 0),
+        ("[ -x src/charm.py ]", 1),
+        ("[ -r /none ]", 1),
         ("[ -s /srv/data/a.txt -a -d /srv ]", 0),
         ("[ -e /none -o 1 -lt 2 ]", 0),
         ("[ a = a ]", 0),

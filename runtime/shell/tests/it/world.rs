@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use periapt_hook::{FileError, ToolOutput};
 use periapt_shell::{
-    Ended, FileAnswer, FileCall, FileKind, Limits, Progress, Reply, Request, Script, Stopped,
+    Ended, FileAnswer, FileCall, FileKind, FileStat, Limits, Progress, Reply, Request, Script, Stopped,
 };
 
 /// What a script found and did.
@@ -146,11 +146,11 @@ impl World {
                 });
                 Ok(FileAnswer::Names(names.collect()))
             }
-            (FileCall::Stat { .. }, Some(None)) => {
-                Ok(FileAnswer::Found { kind: FileKind::Directory, size: 0 })
-            }
-            (FileCall::Stat { .. }, Some(Some(content))) => {
-                Ok(FileAnswer::Found { kind: FileKind::File, size: content.len() as u64 })
+            (FileCall::Stat { path }, Some(content)) => {
+                let kind = if content.is_some() { FileKind::File } else { FileKind::Directory };
+                let size = content.map_or(0, |content| content.len() as u64);
+                let writable = ["/tmp", "/srv/data"].iter().any(|place| path.starts_with(place));
+                Ok(FileAnswer::Found(FileStat { kind, size, writable }))
             }
             (FileCall::Remove { directory, path }, Some(content)) => {
                 let full = self.files.keys().any(|other| *other != "/" && parent(other) == path);

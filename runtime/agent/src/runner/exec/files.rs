@@ -6,7 +6,7 @@ use std::fs::File;
 use periapt_hook::{CallError, FileError, FileRequest};
 use periapt_host_api::{Timestamp, view::View};
 use periapt_sandbox::{Budgets, UnitFile, UnitFiles};
-use periapt_shell::{FileAnswer, FileCall, FileKind};
+use periapt_shell::{FileAnswer, FileCall, FileKind, FileStat};
 use periapt_uniter::HookRun;
 
 use super::super::World;
@@ -66,7 +66,8 @@ impl<'a> ExecFiles<'a> {
             }
             FileCall::Stat { path } => files.stat(&path).map(|file| {
                 let size = if let UnitFile::File { size } = file { size } else { 0 };
-                FileAnswer::Found { kind: kind(file), size }
+                let writable = files.is_writable(&path);
+                FileAnswer::Found(FileStat { kind: kind(file), size, writable })
             }),
             FileCall::MakeDirectory { path } => files.make_directory(&path).map(done),
             FileCall::Remove { path, directory: false } => files.remove(&path).map(done),

@@ -1,0 +1,123 @@
+//! What a backslash makes of the characters behind it, in `echo -e` and in `printf`.
+
+use std::ops::ControlFlow;
+
+/// Where an escape stands: each place writes octal numbers in its own way, and `printf` ends at no `\c` of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A word of `echo -e`: `\0NNN`.
+    Echo,
+    /// The format of `printf`: `\NNN`.
+    Format,
+    /// An argument of `printf` for its `%b`: either.
+    Argument,
+}
+
+/// Writes a text with its escapes replaced. A `\c` breaks off.
+pub(super) fn unescape(text: &str, place: Place, bytes: &mut Vec<u8>) -> ControlFlow<()> {
+    let mut rest = text;
+    while let Some((plain, behind)) = rest.split_once('\\') {
+        bytes.extend_from_slice(plain.as_bytes());
+        match escape(behind, place, bytes) {
+            Some(behind) => rest = behind,
+            None => return ControlFlow::Break(()),
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    ControlFlow::Continue(())
+}
+
+/// Writes what the text behind a backslash begins with; what follows that, or none behind a `\c`.
+pub(super) fn escape<'t>(text: &'t str, place: Place, bytes: &mut Vec<u8>) -> Option<&'t str> {
+    let mut characters = text.chars();
+    let Some(kind) = characters.next() else {
+        bytes.push(b'\\');
+        return Some("");
+    };
+    let behind = characters.as_str();
+    let numbered = match kind {
+        'c' if place != Place::Format => return None,
+        '0' if place != Place::Format => Some(number(behind, 8, 3).unwrap_or((0, behind))),
+        '0'..='7' if place != Place::Echo => number(text, 8, 3),
+        'x' => number(behind, 16, 2),
+        'u' => number(behind, 16, 4),
+        'U' => number(behind, 16, 8),
+        _ => None,
+    };
+    match (numbered, simple(kind, place)) {
+        (Some((number, behind)), _) => {
+            match kind {
+                'u' | 'U' => {
+                    let character = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                // Three octal digits may be more than a byte: its lowest eight bits are meant.
+                _ => bytes.push(number.to_le_bytes()[0]),
+            }
+            Some(behind)
+        }
+        (None, Some(byte)) => {
+            bytes.push(byte);
+            Some(behind)
+        }
+        (None, None) => {
+            bytes.push(b'\\');
+            bytes.extend_from_slice(kind.encode_utf8(&mut [0; 4]).as_bytes());
+            Some(behind)
+        }
+    }
+}
+
+/// The byte that one character behind a backslash stands for.
+fn simple(kind: char, place: Place) -> Option<u8> {
+    Some(match kind {
+        'n' => b'\n',
+        't' => b'\t',
+        'r' => b'\r',
+        'a' => 0x7,
+        'b' => 0x8,
+        'e' => 0x1b,
+        'f' => 0xc,
+        'v' => 0xb,
+        '\\' => b'\\',
+        '"' if place == Place::Format => b'"',
+        '\'' if place == Place::Format => b'\'',
+        '?' if place == Place::Format => b'?',
+        _ => return None,
+    })
+}
+
+/// The number that a text begins with, of so many digits at most, and what follows it; none if it begins with none.
+fn number(text: &str, radix: u32, most: usize) -> Option<(u32, &str)> {
+    let digits = text.chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+    let (number, behind) = text.split_at_checked(digits)?;
+    Some((u32::from_str_radix(number, radix).ok()?, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_reads_numbers_in_its_own_way() {
+        for (place, text, expected) in [
+            (Place::Echo, r"\101|\0101|\x41|\0377|\xe9|\c|no", b"\\101|A|A|\xff|\xe9|".as_slice()),
+            (Place::Echo, r#"\u00e9\U1F600|\q|\"|\?|\8|\0"#, "é😀|\\q|\\\"|\\?|\\8|\0".as_bytes()),
+            (Place::Format, r"\0101|\101|\1011|\400\x1234", b"\x081|A|A1|\0\x1234"),
+            (
+                Place::Format,
+                r#"\e\a\b\f\n\r\t\v\\\"\?\'\q\8\xzz\u\0\c"#,
+                b"\x1b\x07\x08\x0c\n\r\t\x0b\\\"?'\\q\\8\\xzz\\u\0\\c",
+            ),
+            (Place::Argument, r"\0101|\101|\1011|\x41|\u00e9", "A|A|A1|A|é".as_bytes()),
+            (Place::Argument, r#"\e\\\"\?\'\q\0400\04001\"#, b"\x1b\\\\\"\\?\\'\\q\0\x001\\"),
+            (Place::Argument, r"a\cb", b"a"),
+            (Place::Format, r"\ud800\U00110000", "\u{fffd}\u{fffd}".as_bytes()),
+        ] {
+            let mut bytes = Vec::new();
+            let ended = unescape(text, place, &mut bytes);
+            assert_eq!(bytes, expected, "{place:?}: {text}");
+            assert_eq!(ended.is_break(), place != Place::Format && text.contains(r"\c"), "{text}");
+        }
+    }
+}
