@@ -115,11 +115,6 @@ impl Shell {
         Ok(self.meter.check(bytes)?)
     }
 
-    /// The most bytes of one text.
-    pub(crate) fn longest_text(&self) -> usize {
-        self.meter.text()
-    }
-
     /// Pays for one step, and lets others run from time to time.
     pub(crate) async fn step(&mut self) -> Result<(), Halt> {
         if self.meter.step()? {
@@ -134,8 +129,13 @@ impl Shell {
 
     /// A copy of all variables, to be put back when a subshell is over.
     pub(crate) fn copied_scope(&mut self) -> Result<Scope, Halt> {
-        self.pay(self.scope.bytes())?;
+        self.pay_for_scope()?;
         Ok(self.scope.clone())
+    }
+
+    /// Pays for something that is done with each variable.
+    pub(crate) fn pay_for_scope(&mut self) -> Result<(), Halt> {
+        self.pay(self.scope.bytes())
     }
 
     /// Runs something whose changes of variables and directory end with it.

@@ -20,5 +20,5 @@ mod syntax;
 
 pub use builtins::commands;
 pub use limits::{Limits, Stopped};
-pub use request::{FileAnswer, FileCall, FileKind, FileStat, Reply, Request};
+pub use request::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request};
 pub use script::{Ended, Progress, Running, Script};

@@ -95,6 +95,11 @@ impl Meter {
         self.pay(bytes as u64)
     }
 
+    /// How many bytes of a text can still be paid for.
+    pub(crate) fn affordable(&self) -> usize {
+        usize::try_from(self.left).unwrap_or(usize::MAX).min(self.text)
+    }
+
     /// Refuses a text that is too long.
     pub(crate) fn check(&self, bytes: usize) -> Result<(), Stopped> {
         if bytes > self.text { Err(Stopped::Text { limit: self.text }) } else { Ok(()) }
@@ -106,11 +111,6 @@ impl Meter {
             true => Err(Stopped::Arguments { limit: self.arguments }),
             false => Ok(()),
         }
-    }
-
-    /// The longest text that there may be.
-    pub(crate) fn text(&self) -> usize {
-        self.text
     }
 
     fn pay(&mut self, price: u64) -> Result<(), Stopped> {

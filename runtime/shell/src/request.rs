@@ -24,6 +24,9 @@ pub enum Request {
     Pause,
 }
 
+/// What a name in a directory's listing takes beside its bytes.
+pub const LISTED_NAME: usize = 128;
+
 /// A call to the files that a hook of the unit sees. All paths are absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCall {
@@ -43,10 +46,13 @@ pub enum FileCall {
         /// Behind what it holds, rather than in its place.
         append: bool,
     },
-    /// The names in a directory, sorted: [`FileAnswer::Names`].
+    /// The names in a directory, sorted, unless they take more than `at_most` bytes, each [`LISTED_NAME`] beside its own:
+    /// [`FileAnswer::Names`].
     List {
         /// Which directory.
         path: String,
+        /// The most bytes to list.
+        at_most: usize,
     },
     /// What a path leads to: [`FileAnswer::Found`].
     Stat {

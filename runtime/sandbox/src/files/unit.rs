@@ -15,9 +15,6 @@ use super::{
 };
 use crate::{Budgets, Prepared, clock::HookClock, meter::Meter};
 
-/// The most bytes of a directory's listing.
-const MAX_LISTING: u64 = 1 << 20;
-
 /// The files of one unit during one script. `/tmp` is empty at its beginning and gone with it.
 #[derive(Debug)]
 pub struct UnitFiles {
@@ -97,14 +94,14 @@ impl UnitFiles {
         })
     }
 
-    /// The names in a directory with what they are, sorted.
-    pub fn list(&mut self, path: &str) -> Result<Vec<(String, UnitFile)>, FileError> {
+    /// The names in a directory with what they are, sorted, unless they take more than `at_most` bytes of memory.
+    pub fn list(&mut self, path: &str, at_most: usize) -> Result<Vec<(String, UnitFile)>, FileError> {
         let above = self.above(path);
         if !above.is_empty() {
             return Ok(above);
         }
-        let gathering = Gathering::new(&self.meter, MAX_LISTING);
-        self.answered(path, |files| {
+        let gathering = Gathering::new(&self.meter, at_most as u64);
+        let listed = self.answered(path, |files| {
             files.with(path, OpenFlags::DIRECTORY, DescriptorFlags::READ, |files, directory| {
                 let listing = match files.stored(directory)? {
                     Some(stored) => stored.list(gathering)?,
@@ -116,7 +113,9 @@ impl UnitFiles {
                 };
                 Ok(listing.map(|(kind, name)| (name.to_string(), file(kind))).collect())
             })
-        })
+        });
+        // Nothing else that listing takes runs out.
+        listed.map_err(|error| if error == FileError::NoSpace { FileError::TooLarge } else { error })
     }
 
     /// What a path leads to.
@@ -225,7 +224,7 @@ mod tests {
     }
 
     fn names(files: &mut UnitFiles, path: &str) -> Result<Vec<String>, FileError> {
-        Ok(files.list(path)?.into_iter().map(|(name, _)| name).collect())
+        Ok(files.list(path, 1 << 20)?.into_iter().map(|(name, _)| name).collect())
     }
 
     #[test]
@@ -234,9 +233,10 @@ mod tests {
         assert_eq!(names(&mut files, "/").unwrap(), ["charm", "srv", "tmp"]);
         assert_eq!(names(&mut files, "/srv").unwrap(), ["data"]);
         assert_eq!(names(&mut files, "/srv/data").unwrap(), [""; 0]);
-        assert_eq!(files.list("/charm").unwrap(), [("files".to_owned(), UnitFile::Directory)]);
+        assert_eq!(files.list("/charm", 1_000).unwrap(), [("files".to_owned(), UnitFile::Directory)]);
         assert_eq!(files.stat("/srv"), Ok(UnitFile::Directory));
         assert_eq!(files.stat("/charm/files/note"), Ok(UnitFile::File { size: 7 }));
+        assert_eq!(files.list("/charm", 100), Err(FileError::TooLarge));
         for path in ["/etc", "/resources", "/sr", "/srv/database"] {
             assert_eq!(files.stat(path), Err(FileError::Absent), "{path}");
         }
@@ -309,7 +309,7 @@ mod tests {
             assert!(files.remove_directory(path).is_err() && files.remove(path).is_err(), "{path}");
         }
         for _ in 0..200 {
-            files.list("/srv/data").unwrap();
+            files.list("/srv/data", 1_000).unwrap();
             files.stat("/charm/files").unwrap();
         }
     }

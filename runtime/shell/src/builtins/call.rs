@@ -13,13 +13,15 @@ pub(super) struct Call<'a> {
 /// The options and operands of a call.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    options: Vec<(char, String)>,
+    /// Each once, however often it stands there.
+    switches: Vec<char>,
+    valued: Vec<(char, String)>,
     pub(super) operands: Vec<String>,
 }
 
 impl Parsed {
-    pub(super) fn has(&self, option: char) -> bool {
-        self.options.iter().any(|(name, _)| *name == option)
+    pub(super) fn has(&self, switch: char) -> bool {
+        self.switches.contains(&switch)
     }
 
     /// The last value of an option.
@@ -28,7 +30,7 @@ impl Parsed {
     }
 
     pub(super) fn values(&self, option: char) -> impl Iterator<Item = &str> {
-        self.options.iter().filter(move |(name, _)| *name == option).map(|(_, value)| value.as_str())
+        self.valued.iter().filter(move |(name, _)| *name == option).map(|(_, value)| value.as_str())
     }
 }
 
@@ -72,7 +74,9 @@ impl Call<'_> {
             };
             for (at, letter) in letters.char_indices() {
                 if switches.contains(letter) {
-                    parsed.options.push((letter, String::new()));
+                    if !parsed.has(letter) {
+                        parsed.switches.push(letter);
+                    }
                 } else if valued.contains(letter) {
                     let rest = letters.get(at + letter.len_utf8()..).unwrap_or_default();
                     let value = match rest {
@@ -83,7 +87,7 @@ impl Call<'_> {
                         self.complain(&format!("option -{letter} needs a value"))?;
                         return Ok(None);
                     };
-                    parsed.options.push((letter, value));
+                    parsed.valued.push((letter, value));
                     break;
                 } else {
                     let shown: String = argument.chars().take(64).collect();

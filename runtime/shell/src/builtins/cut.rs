@@ -3,6 +3,9 @@
 use super::call::{Call, bare, lines};
 use crate::interpreter::Step;
 
+/// What a range takes of memory; each is a byte of the list at least.
+const RANGE: usize = size_of::<(usize, usize)>();
+
 /// `cut -d CHARACTER -f LIST [-s]` and `cut -c LIST`, of files or of what it reads.
 pub(super) fn cut(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
@@ -12,6 +15,7 @@ pub(super) fn cut(mut call: Call<'_>) -> Step<'_, u8> {
             (None, Some(characters)) => (false, characters),
             _ => return call.fail(1, "you must specify a list of characters or fields"),
         };
+        call.shell.pay(list.len().saturating_mul(RANGE))?;
         let Some(ranges) = ranges(list) else {
             return call.fail(1, &format!("invalid field range: {list}"));
         };

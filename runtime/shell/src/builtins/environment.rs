@@ -88,16 +88,19 @@ pub(super) fn printenv(call: &mut Call<'_>) -> Result<u8, Halt> {
     }
     let mut code = 0;
     for name in call.arguments {
-        let value = call.shell.scope.exported().find(|(exported, _)| exported == name);
-        match value.map(|(_, value)| format!("{value}\n")) {
-            Some(line) => call.say(&line)?,
-            None => code = 1,
-        }
+        let Some(length) = call.shell.scope.exported_value(name).map(str::len) else {
+            code = 1;
+            continue;
+        };
+        call.shell.pay(length)?;
+        let line = format!("{}\n", call.shell.scope.exported_value(name).unwrap_or_default());
+        call.say(&line)?;
     }
     Ok(code)
 }
 
 pub(super) fn show_environment(call: &mut Call<'_>) -> Result<u8, Halt> {
+    call.shell.pay_for_scope()?;
     let lines: String =
         call.shell.scope.exported().map(|(name, value)| format!("{name}={value}\n")).collect();
     call.say(&lines)?;
@@ -109,7 +112,7 @@ pub(super) fn cd(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
         let to = call.arguments.iter().find(|argument| *argument != "--").map_or("/charm", String::as_str);
         let path = call.shell.path(to);
-        match call.shell.kind(to).await {
+        match call.shell.kind(to).await? {
             Ok(FileKind::Directory) => {
                 call.shell.scope.set("PWD", path.clone());
                 call.shell.scope.directory = path;

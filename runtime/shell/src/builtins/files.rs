@@ -2,7 +2,7 @@
 
 use super::call::{Call, Parsed};
 use crate::{
-    FileAnswer, FileCall, FileKind,
+    FileCall, FileKind,
     interpreter::{Halt, Step},
 };
 
@@ -16,7 +16,7 @@ pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
         let (mut code, mut directories) = (0, Vec::new());
         for path in parsed.operands.clone() {
             call.shell.step().await?;
-            match call.shell.kind(&path).await {
+            match call.shell.kind(&path).await? {
                 Ok(FileKind::Directory) if !parsed.has('d') => directories.push(path),
                 Ok(_) => call.say(&format!("{path}\n"))?,
                 Err(error) => code = call.fail(2, &format!("cannot access '{path}': {error}"))?,
@@ -36,9 +36,8 @@ pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
 }
 
 async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result<(), String>, Halt> {
-    let names = match call.shell.file(FileCall::List { path: call.shell.path(path) }).await {
-        Ok(FileAnswer::Names(names)) => names,
-        Ok(_) => return Ok(Ok(())),
+    let names = match call.shell.list_directory(call.shell.path(path)).await? {
+        Ok(names) => names,
         Err(error) => return Ok(Err(error)),
     };
     if parsed.has('a') {
@@ -73,7 +72,7 @@ pub(super) fn mkdir(mut call: Call<'_>) -> Step<'_, u8> {
 
 async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), String>, Halt> {
     call.shell.step().await?;
-    Ok(call.shell.file(FileCall::MakeDirectory { path }).await.map(drop))
+    Ok(call.shell.file(FileCall::MakeDirectory { path }).await?.map(drop))
 }
 
 /// Makes a directory with those above it, as far as they are missing.
@@ -83,7 +82,7 @@ async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), String>,
         let above = path.get(..end).unwrap_or_default();
         call.shell.step().await?;
         call.shell.pay(above.len())?;
-        match call.shell.kind(above).await {
+        match call.shell.kind(above).await? {
             Ok(FileKind::Directory) => {}
             Ok(FileKind::File) => return Ok(Err("Not a directory".to_owned())),
             Err(_) => {
@@ -105,7 +104,7 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
         let mut code = if nothing { call.fail(1, "missing operand")? } else { 0 };
         for path in &parsed.operands {
             call.shell.step().await?;
-            let removed = match call.shell.kind(path).await {
+            let removed = match call.shell.kind(path).await? {
                 Err(_) if force => continue,
                 Err(error) => Err(error),
                 Ok(FileKind::Directory) if !parsed.has('r') && !parsed.has('R') => {
@@ -129,9 +128,8 @@ async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<R
         call.shell.step().await?;
         let directory = kind == FileKind::Directory;
         if directory && !emptied {
-            let names = match call.shell.file(FileCall::List { path: path.clone() }).await {
-                Ok(FileAnswer::Names(names)) => names,
-                Ok(_) => Vec::new(),
+            let names = match call.shell.list_directory(path.clone()).await? {
+                Ok(names) => names,
                 Err(error) => return Ok(Err(error)),
             };
             waiting.push((path.clone(), kind, true));
@@ -141,7 +139,7 @@ async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<R
             }
             continue;
         }
-        if let Err(error) = call.shell.file(FileCall::Remove { path, directory }).await {
+        if let Err(error) = call.shell.file(FileCall::Remove { path, directory }).await? {
             return Ok(Err(error));
         }
     }
@@ -155,11 +153,11 @@ pub(super) fn touch(mut call: Call<'_>) -> Step<'_, u8> {
         let mut code = if parsed.operands.is_empty() { call.fail(1, "missing file operand")? } else { 0 };
         for path in &parsed.operands {
             call.shell.step().await?;
-            if matches!(call.shell.kind(path).await, Ok(FileKind::Directory)) {
+            if matches!(call.shell.kind(path).await?, Ok(FileKind::Directory)) {
                 continue;
             }
             let write = FileCall::Write { path: call.shell.path(path), content: Vec::new(), append: true };
-            if let Err(error) = call.shell.file(write).await {
+            if let Err(error) = call.shell.file(write).await? {
                 code = call.fail(1, &format!("cannot touch '{path}': {error}"))?;
             }
         }
@@ -179,7 +177,7 @@ pub(super) fn tee(mut call: Call<'_>) -> Step<'_, u8> {
             call.shell.pay(content.len())?;
             let (full, append) = (call.shell.path(path), parsed.has('a'));
             let write = FileCall::Write { path: full, content: content.clone(), append };
-            if let Err(error) = call.shell.file(write).await {
+            if let Err(error) = call.shell.file(write).await? {
                 code = call.fail(1, &format!("{path}: {error}"))?;
             }
         }

@@ -20,6 +20,9 @@ const COMPILING: usize = 32 << 10;
 const COMPILING_CLASSES: usize = 128 << 10;
 const COMPILING_COUNTS: usize = 1 << 20;
 
+/// The most states of a compiled pattern.
+const MAX_STATES: usize = MAX_COMPILED / 16;
+
 /// `grep [-EFchilnoqsvwx] [-e PATTERN] [PATTERN] [FILE...]`
 pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
     Box::pin(async move {
@@ -32,7 +35,7 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
             patterns.push(parsed.operands.remove(0));
         }
         let has = |wanted: char| !parsed.has('F') && patterns.iter().any(|pattern| pattern.contains(wanted));
-        let length = patterns.iter().map(String::len).fold(0, usize::saturating_add);
+        let length = patterns.iter().map(|pattern| pattern.len() + 1).fold(0, usize::saturating_add);
         if length > MAX_PATTERN {
             return call.fail(2, "the pattern is too large");
         }
@@ -46,15 +49,14 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
             Ok(pattern) => pattern,
             Err(error) => return call.fail(2, &error),
         };
-        // A pattern of so many bytes has as many states, at most, that each byte of a text may be tried with.
-        let states = patterns.iter().map(String::len).sum::<usize>() / 16 + 4;
+        let price = price(&patterns, length, &parsed);
         let (contents, all) = call.contents(&parsed.operands).await?;
         let named = (contents.len() > 1 || parsed.has('H')) && !parsed.has('h');
         let mut found = false;
         for (path, content) in &contents {
-            call.shell.pay(content.len().saturating_mul(states))?;
+            call.shell.pay(content.len().saturating_mul(price))?;
             let prefix = if named { format!("{path}:") } else { String::new() };
-            found |= search(&mut call, &pattern, &parsed, (&prefix, path), content)?;
+            found |= search(&mut call, (&pattern, price), &parsed, (&prefix, path), content)?;
         }
         Ok(match (all || parsed.has('q') && found, found) {
             (false, _) => 2,
@@ -67,7 +69,7 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
 /// Searches one text; whether something was found.
 fn search(
     call: &mut Call<'_>,
-    pattern: &Regex,
+    (pattern, price): (&Regex, usize),
     parsed: &Parsed,
     (prefix, path): (&str, &str),
     content: &[u8],
@@ -83,17 +85,11 @@ fn search(
             continue;
         }
         let number = if parsed.has('n') { format!("{}:", number + 1) } else { String::new() };
-        let whole = [line];
-        let parts: Vec<&[u8]> = match parsed.has('o') {
-            true if parsed.has('v') => Vec::new(),
-            true => {
-                pattern.find_iter(line).map(|found| found.as_bytes()).filter(|it| !it.is_empty()).collect()
-            }
-            false => whole.to_vec(),
-        };
-        for part in parts {
-            let line = [prefix.as_bytes(), number.as_bytes(), part, b"\n"].concat();
-            call.shell.write(call.streams.stdout, &line)?;
+        let front = format!("{prefix}{number}");
+        match parsed.has('o') {
+            true if parsed.has('v') => {}
+            true => parts(call, (pattern, price), &front, line)?,
+            false => show(call, &front, line)?,
         }
     }
     if parsed.has('q') {
@@ -106,6 +102,51 @@ fn search(
         call.say(&format!("{prefix}{count}\n"))?;
     }
     Ok(count > 0)
+}
+
+/// Writes each part of a line that matches. Which one is next may depend on all that is left of the line, so that is
+/// paid for each time.
+fn parts(
+    call: &mut Call<'_>,
+    (pattern, price): (&Regex, usize),
+    front: &str,
+    line: &[u8],
+) -> Result<(), Halt> {
+    let mut at = 0;
+    while let Some(left) = line.len().checked_sub(at) {
+        call.shell.pay(left.saturating_mul(price))?;
+        let Some(found) = pattern.find_at(line, at) else { break };
+        if found.is_empty() {
+            at = found.end() + 1;
+            continue;
+        }
+        at = found.end();
+        show(call, front, found.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn show(call: &mut Call<'_>, front: &str, part: &[u8]) -> Result<(), Halt> {
+    for bytes in [front.as_bytes(), part, b"\n"] {
+        call.shell.write(call.streams.stdout, bytes)?;
+    }
+    Ok(())
+}
+
+/// What a byte of a text costs: as many states of the pattern as it may have to be tried with.
+fn price(patterns: &[String], length: usize, parsed: &Parsed) -> usize {
+    let special = |pattern: &String| pattern.contains(['*', '+', '?', '{', '|', '[', '(', '.', '\\']);
+    if parsed.has('F') || !patterns.iter().any(special) {
+        // Plain texts are looked for all at once.
+        return length / 16 + 4;
+    }
+    // What is to be there so many times has so many times the states.
+    let counts = patterns.iter().flat_map(|pattern| pattern.split('{').skip(1)).filter_map(|behind| {
+        let numbers = behind.split(['}', '\\']).next()?.split(',');
+        numbers.filter_map(|number| number.parse::<usize>().ok()).max()
+    });
+    let times = counts.fold(1, |times: usize, count| times.saturating_mul(count.max(1))).min(MAX_STATES);
+    (length / 2 + 4).saturating_mul(times)
 }
 
 fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, String> {

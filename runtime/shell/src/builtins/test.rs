@@ -50,7 +50,7 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
         [text] => Ok(!text.is_empty()),
         ["-n", text] => Ok(!text.is_empty()),
         ["-z", text] => Ok(text.is_empty()),
-        [option, path] => match file(call, option, path).await {
+        [option, path] => match file(call, option, path).await? {
             Some(holds) => Ok(holds),
             None => Err(format!("{option}: unary operator expected")),
         },
@@ -62,7 +62,7 @@ async fn primary(call: &mut Call<'_>, arguments: &[String]) -> Result<Result<boo
 
 /// Whether a file is as asked; none if nothing such can be asked. What is there can be read. No file can be executed,
 /// whatever permissions its charm gave it; a directory can be entered.
-async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Option<bool> {
+async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Result<Option<bool>, Halt> {
     let is_directory = |found: FileStat| found.kind == FileKind::Directory;
     let holds: fn(FileStat) -> bool = match option {
         "-e" | "-r" => |_| true,
@@ -71,9 +71,9 @@ async fn file(call: &mut Call<'_>, option: &str, path: &str) -> Option<bool> {
         "-s" => |found| found.kind == FileKind::Directory || found.size > 0,
         "-w" => |found| found.writable,
         "-h" | "-L" | "-p" | "-S" => |_| false,
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(call.shell.stat(path).await.is_ok_and(holds))
+    Ok(Some(call.shell.stat(path).await?.is_ok_and(holds)))
 }
 
 fn compared(one: &str, operator: &str, other: &str) -> Result<bool, String> {

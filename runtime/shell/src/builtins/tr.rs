@@ -1,22 +1,45 @@
 //! `tr`
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::call::Call;
 use crate::interpreter::Halt;
 
 /// The most characters of a set: all that have one byte.
 const MAX_SET: usize = 256;
 
+/// The longest text of a set, in bytes: what is longer has more characters.
+const MAX_TEXT: usize = 4_096;
+
+/// What a byte of a set costs: a class that is not closed is looked for at each.
+const SET: usize = 256;
+
+/// What a byte of the text costs: its character is looked for in a set.
+const CHARACTER: usize = 8;
+
 /// `tr [-d | -s] SET [SET]`
 pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
     let Some(parsed) = call.options("ds", "")? else { return Ok(1) };
-    let sets: Option<Vec<Vec<char>>> = parsed.operands.iter().map(|operand| set(operand)).collect();
-    let Some(sets) = sets else {
+    let length = parsed.operands.iter().map(String::len).max().unwrap_or(0);
+    call.shell.pay(length.min(MAX_TEXT).saturating_mul(SET))?;
+    let short = parsed.operands.iter().filter(|operand| operand.len() <= MAX_TEXT).take(2);
+    let sets: Vec<Vec<char>> = short.filter_map(|operand| set(operand)).collect();
+    if sets.len() < parsed.operands.len().min(2) {
         return call.fail(1, "a set of at most 256 characters, ranges and classes is expected");
+    }
+    let (from, to) = match (sets.as_slice(), parsed.operands.len(), parsed.has('d'), parsed.has('s')) {
+        ([set], 1, true, false) | ([set], 1, false, true) => (set, None),
+        ([from, to], 2, false, _) => (from, Some(to)),
+        _ => return call.fail(1, "one set with -d or -s is expected, or two"),
+    };
+    let Some(last) = to.map_or(Some('\0'), |to| to.last().copied()) else {
+        return call.fail(1, "when not truncating set1, string2 must be non-empty");
     };
     let content = call.shell.read_all(call.streams.stdin)?;
-    call.shell.pay(content.len().saturating_mul(4))?;
+    call.shell.pay(content.len().saturating_mul(CHARACTER))?;
     let text = String::from_utf8_lossy(&content);
     let squeezed = |text: &mut dyn Iterator<Item = char>, set: &[char]| {
+        let set: BTreeSet<char> = set.iter().copied().collect();
         let mut result = String::new();
         for character in text {
             if !(set.contains(&character) && result.ends_with(character)) {
@@ -25,24 +48,19 @@ pub(super) fn tr(call: &mut Call<'_>) -> Result<u8, Halt> {
         }
         result
     };
-    let result = match (sets.as_slice(), parsed.has('d'), parsed.has('s')) {
-        ([set], true, false) => text.chars().filter(|character| !set.contains(character)).collect(),
-        ([set], false, true) => squeezed(&mut text.chars(), set),
-        ([from, to], false, squeeze) => {
-            let Some(last) = to.last() else {
-                return call.fail(1, "when not truncating set1, string2 must be non-empty");
-            };
-            let mut replaced =
-                text.chars().map(|character| match from.iter().position(|expected| *expected == character) {
-                    Some(at) => *to.get(at).unwrap_or(last),
-                    None => character,
-                });
-            match squeeze {
-                true => squeezed(&mut replaced, to),
-                false => replaced.collect(),
-            }
+    let result = match to {
+        None if parsed.has('d') => {
+            let set: BTreeSet<char> = from.iter().copied().collect();
+            text.chars().filter(|character| !set.contains(character)).collect()
         }
-        _ => return call.fail(1, "one set with -d or -s is expected, or two"),
+        None => squeezed(&mut text.chars(), from),
+        Some(to) => {
+            // Of one that stands there twice, the last place counts.
+            let others = to.iter().copied().chain(std::iter::repeat(last));
+            let table: BTreeMap<char, char> = from.iter().copied().zip(others).collect();
+            let mut replaced = text.chars().map(|character| *table.get(&character).unwrap_or(&character));
+            if parsed.has('s') { squeezed(&mut replaced, to) } else { replaced.collect() }
+        }
     };
     call.say(&result)?;
     Ok(0)

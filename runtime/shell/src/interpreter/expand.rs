@@ -47,6 +47,8 @@ impl Fields {
     /// A value that is not quoted: separators end an argument. Blanks among them count once, however many they are, and
     /// belong to a separator of another kind beside them.
     fn split(&mut self, value: &str, separators: &str, meter: &mut Meter) -> Result<(), Stopped> {
+        // Each character is looked for among the separators.
+        meter.bytes(value.len().saturating_mul(separators.len().max(1)))?;
         let mut rest = value;
         let mut behind_blank = false;
         while let Some(at) = rest.find(|character| separators.contains(character)) {
@@ -150,10 +152,7 @@ impl Shell {
         match (&piece.kind, piece.quoted) {
             (Kind::Text(_), quoted) => fields.push(&value, quoted),
             (_, true) => fields.push(&value, true),
-            (_, false) => {
-                self.pay(value.len())?;
-                fields.split(&value, self.scope.separators(), &mut self.meter)?;
-            }
+            (_, false) => fields.split(&value, self.scope.separators(), &mut self.meter)?,
         }
         Ok(())
     }

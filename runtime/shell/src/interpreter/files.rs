@@ -3,13 +3,10 @@
 use periapt_hook::FileError;
 
 use super::{Halt, Shell};
-use crate::{FileAnswer, FileCall, FileKind, FileStat, Reply, Request};
-
-/// What is told where the answer is none.
-const FAILED: &str = "Input/output error";
+use crate::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Request, Stopped};
 
 /// What a call to the files costs beside its bytes: some calls to the system.
-pub(super) const FILE_CALL: usize = 1_024;
+const FILE_CALL: usize = 1_024;
 
 impl Shell {
     /// A path from the root, without `.` and `..`: there are no links that they could lead along.
@@ -28,43 +25,71 @@ impl Shell {
         format!("/{}", names.join("/"))
     }
 
-    /// Makes a call to the files. The error is text.
-    pub(crate) async fn file(&mut self, call: FileCall) -> Result<FileAnswer, String> {
+    /// Makes a call to the files, which is paid for before; none of those that answer with content. The error is text.
+    pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, String>, Halt> {
+        self.pay(FILE_CALL)?;
+        Ok(self.answered(call).await?.map_err(told))
+    }
+
+    async fn answered(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileError>, Halt> {
         match self.ask(Request::File(call)).await {
-            Reply::File(Ok(answer)) => Ok(answer),
-            Reply::File(Err(error)) => Err(told(error)),
-            Reply::Done | Reply::Tool(_) => Err(FAILED.to_owned()),
+            Reply::File(answer) => Ok(answer),
+            Reply::Done | Reply::Tool(_) => Err(Stopped::Answer.into()),
         }
     }
 
-    /// The content of a file, or why it cannot be read. One that is too long has been read to its bound.
+    /// The content of a file, or why it cannot be read. No more is read than can be paid for.
     pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, String>, Halt> {
-        let at_most = self.longest_text();
-        let call = FileCall::Read { path: self.path(path), at_most };
-        match self.ask(Request::File(call)).await {
-            Reply::File(Ok(FileAnswer::Content(content))) => {
-                self.pay(content.len().saturating_add(FILE_CALL))?;
+        self.pay(FILE_CALL)?;
+        let at_most = self.meter.affordable();
+        match self.answered(FileCall::Read { path: self.path(path), at_most }).await? {
+            Ok(FileAnswer::Content(content)) => {
+                self.pay(content.len())?;
                 Ok(Ok(content))
             }
-            Reply::File(Err(error)) => {
-                self.pay(if error == FileError::TooLarge { at_most } else { FILE_CALL })?;
-                Ok(Err(told(error)))
-            }
-            Reply::File(Ok(_)) | Reply::Done | Reply::Tool(_) => Ok(Err(FAILED.to_owned())),
+            Ok(_) => Err(Stopped::Answer.into()),
+            Err(error) => self.not_got(error, at_most),
         }
+    }
+
+    /// The names in a directory, or why they cannot be listed. No more are listed than can be paid for.
+    pub(crate) async fn list_directory(
+        &mut self,
+        path: String,
+    ) -> Result<Result<Vec<(String, FileKind)>, String>, Halt> {
+        self.pay(FILE_CALL)?;
+        let at_most = self.meter.affordable();
+        match self.answered(FileCall::List { path, at_most }).await? {
+            Ok(FileAnswer::Names(names)) => {
+                let bytes = names.iter().map(|(name, _)| name.len().saturating_add(LISTED_NAME));
+                self.pay(bytes.fold(0, usize::saturating_add))?;
+                Ok(Ok(names))
+            }
+            Ok(_) => Err(Stopped::Answer.into()),
+            Err(error) => self.not_got(error, at_most),
+        }
+    }
+
+    /// Pays for what was too long, because it was looked at up to its bound.
+    fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, String>, Halt> {
+        if error == FileError::TooLarge {
+            self.pay(at_most.saturating_add(1))?;
+        }
+        Ok(Err(told(error)))
     }
 
     /// What a path leads to.
-    pub(crate) async fn stat(&mut self, path: &str) -> Result<FileStat, String> {
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, String>, Halt> {
         match self.file(FileCall::Stat { path: self.path(path) }).await? {
-            FileAnswer::Found(found) => Ok(found),
-            _ => Err(FAILED.to_owned()),
+            Ok(FileAnswer::Found(found)) => Ok(Ok(found)),
+            Ok(_) => Err(Stopped::Answer.into()),
+            Err(error) => Ok(Err(error)),
         }
     }
 
     /// Whether a path leads to a file or to a directory.
-    pub(crate) async fn kind(&mut self, path: &str) -> Result<FileKind, String> {
-        Ok(self.stat(path).await?.kind)
+    pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, String>, Halt> {
+        Ok(self.stat(path).await?.map(|found| found.kind))
     }
 }
 

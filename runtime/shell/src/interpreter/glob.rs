@@ -1,7 +1,7 @@
 //! Words that are patterns of files' names.
 
-use super::{Halt, Shell, files::FILE_CALL};
-use crate::{FileAnswer, FileCall, FileKind, pattern::Pattern};
+use super::{Halt, Shell};
+use crate::{FileKind, pattern::Pattern};
 
 /// What a name or a path takes beside its bytes.
 const PLACE: usize = 64;
@@ -15,24 +15,20 @@ impl Shell {
         let parts: Vec<&str> = word.split('/').collect();
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
-            let pattern = Pattern::new(part);
+            let pattern = has_pattern(part).then(|| Pattern::new(part));
             let mut next = Vec::new();
             for prefix in found {
                 self.step().await?;
-                if !has_pattern(part) {
+                let Some(pattern) = &pattern else {
                     self.pay((prefix.len() + part.len()).saturating_mul(2).saturating_add(PLACE))?;
                     let path = format!("{prefix}{}", unescaped(part));
-                    if !is_last || part.is_empty() || self.kind(&path).await.is_ok() {
+                    if !is_last || part.is_empty() || self.kind(&path).await?.is_ok() {
                         next.push(path);
                     }
                     continue;
-                }
-                let place = self.path(if prefix.is_empty() { "." } else { &prefix });
-                let Ok(FileAnswer::Names(names)) = self.file(FileCall::List { path: place }).await else {
-                    continue;
                 };
-                let listed = names.iter().map(|(name, _)| name.len() + PLACE);
-                self.pay(listed.fold(FILE_CALL, usize::saturating_add))?;
+                let place = self.path(if prefix.is_empty() { "." } else { &prefix });
+                let Ok(names) = self.list_directory(place).await? else { continue };
                 for (name, kind) in names {
                     let hidden = name.starts_with('.') && !part.starts_with('.');
                     let fits = is_last || kind == FileKind::Directory;

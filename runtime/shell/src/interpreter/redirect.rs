@@ -1,7 +1,7 @@
 //! Redirections. What goes to a file is gathered and written when the command is over; the file is made, or emptied,
 //! before.
 
-use super::{Halt, Input, Output, Shell, Streams, files::FILE_CALL};
+use super::{Halt, Input, Output, Shell, Streams};
 use crate::{
     FileCall,
     syntax::{Append, Redirection, Streams as Which},
@@ -59,11 +59,10 @@ impl Shell {
                         direct(&mut redirected.streams, *which, device);
                         continue;
                     }
-                    self.pay(FILE_CALL)?;
                     let full = self.path(&path);
                     let append = *append == Append::Yes;
                     let call = FileCall::Write { path: full.clone(), content: Vec::new(), append };
-                    if let Err(error) = self.file(call).await {
+                    if let Err(error) = self.file(call).await? {
                         return self.not_redirected(redirected, &path, &error, outer);
                     }
                     let buffer = self.buffers.open(Vec::new());
@@ -101,7 +100,7 @@ impl Shell {
                 continue;
             }
             let call = FileCall::Write { path: path.clone(), content, append: true };
-            if let Err(error) = self.file(call).await {
+            if let Err(error) = self.file(call).await? {
                 self.status = 1;
                 self.write(outer.stderr, format!("{path}: {error}\n").as_bytes())?;
             }

@@ -93,6 +93,11 @@ impl Scope {
         exported.map(|(name, variable)| (name.as_str(), variable.value.as_str()))
     }
 
+    /// The value of a variable that `env` shows.
+    pub(crate) fn exported_value(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).filter(|variable| variable.exported).map(|variable| variable.value.as_str())
+    }
+
     /// What separates words: `IFS`, or blanks where it is not set.
     pub(crate) fn separators(&self) -> &str {
         self.get("IFS").unwrap_or(BLANKS)

@@ -106,7 +106,7 @@ impl Shell {
     async fn unknown(&mut self, name: &str, streams: Streams) -> Result<u8, Halt> {
         let shown: String = name.chars().take(256).collect();
         let (code, reason) = match name.contains('/') {
-            true if self.kind(name).await.is_ok() => (NOT_EXECUTABLE, "cannot execute"),
+            true if self.kind(name).await?.is_ok() => (NOT_EXECUTABLE, "cannot execute"),
             _ => (NOT_FOUND, "command not found"),
         };
         let text =

@@ -81,8 +81,8 @@ impl Shell {
 
     /// Reads all that is left.
     pub(crate) fn read_all(&mut self, input: Input) -> Result<Vec<u8>, Halt> {
+        self.pay(self.unread(input).len())?;
         let rest = self.unread(input).to_vec();
-        self.pay(rest.len())?;
         self.skip(input, rest.len());
         Ok(rest)
     }
@@ -93,11 +93,12 @@ impl Shell {
         if rest.is_empty() {
             return Ok(None);
         }
-        let length = rest.iter().position(|byte| *byte == b'\n');
-        let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default().to_vec();
-        self.pay(line.len())?;
-        self.skip(input, line.len() + usize::from(length.is_some()));
-        Ok(Some((line, length.is_some())))
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(rest.len());
+        self.pay(length)?;
+        let line = self.unread(input).get(..length).unwrap_or_default().to_vec();
+        self.skip(input, length + usize::from(end.is_some()));
+        Ok(Some((line, end.is_some())))
     }
 
     /// What is left to be read, if there is a stream at all.
@@ -105,9 +106,8 @@ impl Shell {
         match input {
             Input::Nothing => Ok(None),
             Input::Buffer(_) => {
-                let rest = self.unread(input).to_vec();
-                self.pay(rest.len())?;
-                Ok(Some(rest))
+                self.pay(self.unread(input).len())?;
+                Ok(Some(self.unread(input).to_vec()))
             }
         }
     }

@@ -74,6 +74,76 @@ fn arguments_that_patterns_and_columns_make_are_paid_for_before_they_are_made() 
     }
 }
 
+/// A text of at least so many bytes as `$x`: `part` over and over.
+fn long(part: &str, bytes: usize) -> String {
+    let times = (bytes / part.len()).next_power_of_two().ilog2();
+    format!("x='{part}'; {}", "x=$x$x; ".repeat(times as usize))
+}
+
+#[test]
+fn every_command_pays_for_its_work_before_it_does_it() {
+    let within = |world: &mut World, text: &str, work: u64| {
+        world.run_within(text, Limits { work, ..Limits::default() }).code
+    };
+    for (command, text, enough, work) in [
+        // Each match looks at all that is left of the line, in vain.
+        ("grep -o", format!("{} echo $x | grep -oE 'a.*z|a' >/dev/null", long("a", 64 << 10)), 0, 64 << 20),
+        // A pattern of few bytes and many states.
+        ("grep", format!("{} echo $x | grep -cE '(a{{900}}){{9}}'", long("a", 64 << 10)), 0, 64 << 20),
+        // Nothing of it is shown.
+        ("ls", "ls /srv/hidden".to_owned(), 4 << 20, 256 << 10),
+        ("rm", "rm -r /srv/hidden".to_owned(), 64 << 20, 256 << 10),
+        ("a pattern of names", "echo /srv/hidden/*".to_owned(), 4 << 20, 256 << 10),
+        ("test", "for i in $(seq 2000); do test -e /tmp; done".to_owned(), 8 << 20, 3 << 20),
+        ("cd", "for i in $(seq 2000); do cd /tmp; done".to_owned(), 8 << 20, 3 << 20),
+        ("cat", "cat /srv/large".to_owned(), 4 << 20, 512 << 10),
+        ("wc", "wc -w /srv/large".to_owned(), 8 << 20, 3 << 20),
+        ("head", "head -n 1 /srv/large".to_owned(), 8 << 20, 3 << 20),
+        ("sort", "sort -u /srv/large".to_owned(), 64 << 20, 8 << 20),
+        ("uniq", "uniq /srv/large".to_owned(), 4 << 20, 2 << 20),
+        ("cut", format!("{} cut -c $x </dev/null", long("1,", 64 << 10) + "x=${x}1; "), 8 << 20, 1 << 20),
+        ("tr", "tr -d b </srv/large".to_owned(), 16 << 20, 6 << 20),
+        ("printenv", "printenv LARGE".to_owned(), 256 << 10, 96 << 10),
+        ("env", "env".to_owned(), 512 << 10, 96 << 10),
+        ("read", "IFS=$LARGE; read x y </srv/large".to_owned(), 0, 64 << 20),
+        ("separators", "IFS=$LARGE; set -- $LARGE".to_owned(), 0, 64 << 20),
+        ("printf", "printf '%1000d' $(seq 1000) >/dev/null".to_owned(), 4 << 20, 1 << 20),
+    ] {
+        let world = || {
+            let mut world = World::new();
+            world.files.insert("/srv/large".to_owned(), Some(vec![b'a'; 1_000_000]));
+            world.files.insert("/srv/hidden".to_owned(), None);
+            world.files.extend((0..4_000).map(|number| (format!("/srv/hidden/.{number}"), Some(Vec::new()))));
+            world.environment.push(("LARGE".to_owned(), "x".repeat(64 << 10)));
+            world
+        };
+        if enough > 0 {
+            assert!(within(&mut world(), &text, enough).is_ok(), "{command} within {enough}");
+        }
+        let mut world = world();
+        let code = within(&mut world, &text, work);
+        assert!(matches!(code, Err(Stopped::Work { .. })), "{command} within {work}: {code:?}");
+        assert_eq!((world.listed, world.files.len()), (0, 4_013), "{command}");
+    }
+}
+
+#[test]
+fn what_a_command_is_asked_for_is_looked_for_in_no_more_than_it_says() {
+    for (text, code, error) in [
+        (
+            format!("{} tr \"$x\" a </dev/null", long("[:", 64 << 10)),
+            1,
+            "tr: a set of at most 256 characters",
+        ),
+        (format!("{} ls -$x", long("a", 64 << 10)), 0, ""),
+        (format!("{} grep -$x b /srv/data/a.txt", long("n", 64 << 10)), 1, ""),
+    ] {
+        let said = World::new().run(&text);
+        assert_eq!(said.code, Ok(code), "{said:?}");
+        assert!(said.stderr.starts_with(error), "{said:?}");
+    }
+}
+
 #[test]
 fn an_honest_cut_of_a_long_text_is_made() {
     let said = World::new().run("x=$(seq 1 2000); echo ${x%99*} | tail -c 5; echo ${x##*none} | wc -c");

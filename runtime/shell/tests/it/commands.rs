@@ -51,6 +51,7 @@ fn lines_are_cut_sorted_and_counted() {
         ("printf 'b\\nb\\na\\n' | uniq -c", "      2 b\n      1 a\n"),
         ("echo Hello | tr a-z A-Z; echo aab | tr -s a; echo x1 | tr '[:digit:]' n", "HELLO\nab\nxn\n"),
         ("echo abc | cut -c 2-", "bc\n"),
+        ("echo aXb | tr aab xyz; printf 'aabb\\n' | tr -s ab xx; echo a-b | tr a- xy", "yXz\nx\nxyb\n"),
         ("wc -l /srv/data/a.txt /srv/data/b.txt", "3 /srv/data/a.txt\n1 /srv/data/b.txt\n4 total\n"),
         ("wc -c < /srv/data/b.txt", "4\n"),
     ]);
@@ -65,7 +66,7 @@ fn grep_knows_both_kinds_of_patterns() {
             "a.txt:two\nb.txt:two\na.txt\ntwo\nthree\ntwo\n",
         ),
         ("echo 'a+b' | grep 'a+b' && echo 'aab' | grep -E '^a+b$'", "a+b\naab\n"),
-        ("echo 'one two' | grep -o '[a-z]*'", "one\ntwo\n"),
+        ("echo 'one two' | grep -o '[a-z]*'; echo 'abab a' | grep -no 'ab\\|^a'", "one\ntwo\n1:ab\n1:ab\n"),
         ("echo 'a.b' | grep -F . && echo ab | grep -F . || echo none", "a.b\nnone\n"),
         ("echo ONE | grep -iq one && echo found", "found\n"),
         ("echo 'a b' | grep -w b && echo 'ab' | grep -w b || echo none", "a b\nnone\n"),

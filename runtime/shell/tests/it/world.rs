@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use periapt_hook::{FileError, ToolOutput};
 use periapt_shell::{
-    Ended, FileAnswer, FileCall, FileKind, FileStat, Limits, Progress, Reply, Request, Script, Stopped,
+    Ended, FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Limits, Progress, Reply, Request, Script,
+    Stopped,
 };
 
 /// What a script found and did.
@@ -12,9 +13,13 @@ use periapt_shell::{
 pub(crate) struct World {
     /// Files by their paths; a directory has no content.
     pub(crate) files: BTreeMap<String, Option<Vec<u8>>>,
+    /// Variables beside the usual ones.
+    pub(crate) environment: Vec<(String, String)>,
     pub(crate) slept: Duration,
     pub(crate) pauses: u32,
     pub(crate) called: Vec<Vec<String>>,
+    /// Names that it was told of.
+    pub(crate) listed: usize,
 }
 
 /// What a script left.
@@ -48,8 +53,8 @@ impl World {
 
     pub(crate) fn run_within(&mut self, text: &str, limits: Limits) -> Said {
         let environment = [("JUJU_UNIT_NAME", "probe/0"), ("JUJU_MODEL_NAME", "default")];
-        let environment =
-            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment = environment.chain(self.environment.clone()).collect();
         let script = Script { text: text.to_owned(), environment, hostname: "probe-0".to_owned(), limits };
         let mut running = script.start();
         loop {
@@ -103,7 +108,7 @@ impl World {
         };
         let (FileCall::Read { path, .. }
         | FileCall::Write { path, .. }
-        | FileCall::List { path }
+        | FileCall::List { path, .. }
         | FileCall::Stat { path }
         | FileCall::MakeDirectory { path }
         | FileCall::Remove { path, .. }) = &call;
@@ -138,13 +143,18 @@ impl World {
             }
             (FileCall::Read { .. }, Some(Some(content))) => Ok(FileAnswer::Content(content)),
             (FileCall::List { .. }, Some(Some(_))) => Err(FileError::NotDirectory),
-            (FileCall::List { path }, Some(None)) => {
+            (FileCall::List { path, at_most }, Some(None)) => {
                 let beneath = self.files.iter().filter(|(other, _)| *other != "/" && parent(other) == path);
                 let names = beneath.map(|(other, content)| {
                     let kind = if content.is_some() { FileKind::File } else { FileKind::Directory };
                     (other.rsplit_once('/').unwrap().1.to_owned(), kind)
                 });
-                Ok(FileAnswer::Names(names.collect()))
+                let names: Vec<(String, FileKind)> = names.collect();
+                if names.iter().map(|(name, _)| name.len() + LISTED_NAME).sum::<usize>() > at_most {
+                    return Err(FileError::TooLarge);
+                }
+                self.listed += names.len();
+                Ok(FileAnswer::Names(names))
             }
             (FileCall::Stat { path }, Some(content)) => {
                 let kind = if content.is_some() { FileKind::File } else { FileKind::Directory };

@@ -60,8 +60,8 @@ impl<'a> ExecFiles<'a> {
             FileCall::Read { path, at_most } => files.read(&path, at_most).map(FileAnswer::Content),
             FileCall::Write { path, content, append: false } => files.write(&path, &content).map(done),
             FileCall::Write { path, content, append: true } => files.append(&path, &content).map(done),
-            FileCall::List { path } => {
-                let names = files.list(&path)?;
+            FileCall::List { path, at_most } => {
+                let names = files.list(&path, at_most)?;
                 Ok(FileAnswer::Names(names.into_iter().map(|(name, file)| (name, kind(file))).collect()))
             }
             FileCall::Stat { path } => files.stat(&path).map(|file| {
