@@ -1,7 +1,6 @@
 //! What the two services, controller and agent, have in common as processes.
 
 mod log;
-mod memory;
 
 use std::{fmt, path::PathBuf};
 
@@ -13,8 +12,6 @@ use crate::{
     output,
     process::{FAILED, READY, end_with_parent},
 };
-
-pub(crate) use memory::give_back_what_is_freed;
 
 /// Says on standard output that the service answers, and at what. Whoever started it may have gone.
 pub(crate) fn announce(at: &impl fmt::Display) {

@@ -4,12 +4,13 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_agent::{Options, Program};
+use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName};
 
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
     logging::LOG_VARIABLE,
-    service::{announce, cancelled_by_signal, detach, give_back_what_is_freed, told},
+    service::{announce, cancelled_by_signal, detach, told},
 };
 
 /// What an agent's processes can be asked for.
@@ -87,7 +88,7 @@ impl Run {
     }
 
     async fn serve(self) -> Result<()> {
-        give_back_what_is_freed();
+        give_back_what_is_freed(Resident::open());
         let data = match self.data {
             Some(data) => data,
             None => crate::data::DataDir::from_environment()?.path().join("agents").join(self.name.as_str()),

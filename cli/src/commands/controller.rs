@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use periapt_controller::{Options, Program};
+use periapt_helper::{Resident, give_back_what_is_freed};
 
 use crate::{
     context::Context,
@@ -11,7 +12,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     local,
     process::ProcessId,
-    service::{announce, cancelled_by_signal, detach, give_back_what_is_freed, told},
+    service::{announce, cancelled_by_signal, detach, told},
 };
 
 /// What can be done with a controller's process.
@@ -95,7 +96,7 @@ impl Run {
     }
 
     async fn serve(self) -> Result<()> {
-        give_back_what_is_freed();
+        give_back_what_is_freed(Resident::open());
         let data = std::path::absolute(&self.data).explain(|| format!("{}", self.data.display()))?;
         std::fs::create_dir_all(&data).explain(|| format!("cannot make {}", data.display()))?;
         let engine = periapt_sandbox::engine_version();

@@ -2,7 +2,7 @@
 
 use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
 
-use periapt_helper::{Fence, RunnerPlaces};
+use periapt_helper::{Fence, Resident, RunnerPlaces, give_back_what_is_freed};
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
@@ -118,9 +118,12 @@ fn run(places: &str) -> Result<(), RunnerError> {
     // Its memory holds what its model keeps to itself.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
         .map_err(|error| RunnerError::NoKeeper(error.into()))?;
+    let resident = Resident::open();
     for gap in Fence::Runner(&places).raise() {
         tracing::debug!(%gap, "a runner without its whole fence");
     }
+    // A thread that stands behind the fence, as all do from here on.
+    give_back_what_is_freed(resident);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunnerError::NoKeeper)?;
     let ended = runtime.block_on(async {
