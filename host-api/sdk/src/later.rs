@@ -77,7 +77,7 @@ impl Later {
         self
     }
 
-    /// When another unit, or none, leads the application.
+    /// When another unit leads the application.
     pub fn when_leader_changes(mut self) -> Self {
         self.0.conditions.push(wit::Condition::Leader);
         self

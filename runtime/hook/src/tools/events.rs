@@ -39,7 +39,7 @@ pub(super) const EMIT_LATER: Tool = Tool {
         Flag {
             names: &["--when-leader"],
             kind: Kind::Switch,
-            help: "Run it when another unit, or none, leads the application",
+            help: "Run it when another unit leads the application",
         },
         Flag { names: &["--data"], kind: Kind::Text("null"), help: "What the hook is told, as JSON" },
     ]],

@@ -8,7 +8,7 @@ use periapt_host_api::{
     command::{Command, ResolveMode},
     pending::MAX_PENDING,
 };
-use periapt_lab::{Action, Fate, Lab, laws};
+use periapt_lab::{Action, Claims, Fate, Lab, laws};
 
 use crate::bench::{LOCAL, Related, charm, does, fails, lab, printed, refused};
 
@@ -177,6 +177,19 @@ fn another_leader_makes_it_due() {
     lab.reconnect("host").unwrap();
     lab.run_until_idle().unwrap();
     assert_eq!(told(&lab), ["again"]);
+}
+
+#[test]
+fn an_application_that_nobody_leads_for_a_while_makes_nothing_due() {
+    let mut lab = asked("emit-later again --when-leader");
+    lab.set_claims("host", Claims::Unsent).unwrap();
+    lab.advance(minutes(3)).unwrap();
+    let leader = lab.state().unwrap().application(&"a".parse().unwrap()).unwrap().leader.clone();
+    assert_eq!(leader, None);
+    assert_eq!(told(&lab), Vec::<String>::new());
+    lab.set_claims("host", Claims::Answered).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!((told(&lab), pending(&lab)), (Vec::new(), 1), "the same unit leads again");
 }
 
 #[test]

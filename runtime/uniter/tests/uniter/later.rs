@@ -155,6 +155,8 @@ fn another_leader_makes_it_due() {
     let now = world.now;
     ask(&mut world, 0, now, None, vec![Condition::Leader { seen: Some("a/0".parse().unwrap()) }]);
     check(&mut world, &[]);
+    world.lead_by_nobody();
+    check(&mut world, &[]);
     world.lead_by("a/1");
     check(&mut world, &["leader-settings-changed", "event-0"]);
 }
