@@ -35,6 +35,7 @@ fn main() -> ExitCode {
     if let Some(code) = periapt_trial::answer_as_hook_tool(std::env::args_os()) {
         return code.into();
     }
+    program::name_process();
     program::called_by(std::env::args_os().next().as_deref());
     match complete::answered() {
         Ok(true) => return ExitCode::SUCCESS,

@@ -1,10 +1,19 @@
 //! What this program is called: hints and examples name it as whoever reads them called it. Juju's clients and people's
 //! fingers reach it by a link named `juju`.
 
-use std::{borrow::Cow, ffi::OsStr, path::Path, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    ffi::{CString, OsStr},
+    path::Path,
+    sync::OnceLock,
+};
 
 /// Its own name, in which all texts are written.
 pub(crate) const OWN: &str = "periapt";
+
+/// This program's file, by which it starts itself again. A process that goes on after its file was replaced or removed
+/// starts others of the same version.
+pub(crate) const FILE: &str = "/proc/self/exe";
 
 static NAME: OnceLock<String> = OnceLock::new();
 
@@ -12,6 +21,17 @@ static NAME: OnceLock<String> = OnceLock::new();
 pub(crate) fn called_by(argument: Option<&OsStr>) {
     if let Some(name) = argument.and_then(name_in) {
         let _ = NAME.set(name);
+    }
+}
+
+/// Gives a process that was started by [`FILE`] this program's name where processes are listed.
+pub(crate) fn name_process() {
+    let by_file = Path::new(FILE).file_name().map(OsStr::as_encoded_bytes);
+    if rustix::thread::name().is_ok_and(|name| Some(name.as_bytes()) == by_file)
+        && let Ok(own) = CString::new(OWN)
+    {
+        // It is for people's eyes.
+        let _ = rustix::thread::set_name(&own);
     }
 }
 

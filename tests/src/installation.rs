@@ -67,6 +67,23 @@ impl Installation {
         Ok(this)
     }
 
+    /// A controller `local` with an agent on this machine, and a model `test`, all started from a file of the binary that
+    /// another program has replaced since.
+    pub fn replaced() -> anyhow::Result<Self> {
+        let mut this = Self::empty()?;
+        let (own, other) = (this.path().join("periapt"), this.path().join("other"));
+        let original = std::mem::replace(&mut this.binary, own.clone());
+        if std::fs::hard_link(&original, &own).is_err() {
+            std::fs::copy(&original, &own).context("a copy of the binary")?;
+        }
+        this.ok(["bootstrap", "local", "--agent-name", "first"])?;
+        std::fs::write(&other, "#!/bin/sh\nexit 9\n")?;
+        std::fs::rename(other, &own)?;
+        this.binary = original;
+        this.ok(["add-model", "test"])?;
+        Ok(this)
+    }
+
     /// Where its files are, and a test's own.
     pub fn path(&self) -> &Path {
         self.directory.path()

@@ -10,6 +10,7 @@ use periapt_host_api::{AgentName, TagName};
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
     logging::LOG_VARIABLE,
+    program,
     service::{announce, cancelled_by_signal, detach, told},
 };
 
@@ -99,7 +100,7 @@ impl Run {
             availability_zone: self.availability_zone,
             tags: self.tags.into_iter().collect(),
             storage_limit: self.storage_limit,
-            ..Options::new(self.controller, self.name.clone(), data, program()?)
+            ..Options::new(self.controller, self.name.clone(), data, own_program())
         };
         let agent = options.build().map_err(with_source)?;
         let cancel = cancelled_by_signal()?;
@@ -115,18 +116,17 @@ impl Run {
     }
 }
 
-/// How the agent starts its other processes: this program again, with nothing of this one's environment but what
-/// says how much to log.
-fn program() -> Result<Program> {
-    let path = std::env::current_exe().explain(|| "cannot find this program's own file".to_owned())?;
+/// How the agent starts its other processes: this program again, whatever has become of its file, with nothing of this
+/// one's environment but what says how much to log.
+fn own_program() -> Program {
     let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
-    Ok(Program {
-        path,
+    Program {
+        path: program::FILE.into(),
         runner: arguments("runner"),
         compile_helper: arguments("compile-helper"),
         environment: std::env::var_os(LOG_VARIABLE)
             .map(|value| (OsString::from(LOG_VARIABLE), value))
             .into_iter()
             .collect(),
-    })
+    }
 }

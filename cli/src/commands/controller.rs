@@ -12,6 +12,7 @@ use crate::{
     error::{Explain as _, Failure, Result, with_source},
     local,
     process::ProcessId,
+    program,
     service::{announce, cancelled_by_signal, detach, told},
 };
 
@@ -119,7 +120,7 @@ impl Run {
 /// meanwhile, with an empty environment.
 fn check_helper() -> Program {
     Program {
-        path: "/proc/self/exe".into(),
+        path: program::FILE.into(),
         arguments: vec!["controller".into(), "check-charm".into()],
         environment: Vec::new(),
     }

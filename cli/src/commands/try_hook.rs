@@ -79,7 +79,8 @@ impl TryHook {
 
 fn native(command: &str, directory: &Path) -> Result<NativeProgram> {
     let directory = directory.canonicalize().explain(|| format!("cannot use {}", directory.display()))?;
-    let tool = std::env::current_exe().explain(|| "cannot find this program".to_owned())?;
+    // Whoever runs a tool is another process: it finds the file of this one.
+    let tool = format!("/proc/{}/exe", std::process::id()).into();
     Ok(NativeProgram { command: command.split_whitespace().map(Into::into).collect(), directory, tool })
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 use super::{Leash, ProcessId};
 use crate::{
     error::{Explain as _, Failure, Result},
-    input,
+    input, program,
 };
 
 /// The word with which a process says, on its standard output, that it answers; what it answers at follows.
@@ -53,7 +53,6 @@ impl Detached<'_> {
     /// Starts it, hands out which one it is, and waits until it answers. Whatever becomes of this process until the leash
     /// is released, the new one does not outlive it.
     pub(crate) async fn start(self, record: impl FnOnce(&ProcessId) -> Result<()>) -> Result<Started> {
-        let program = std::env::current_exe().explain(|| "cannot find this program's own file".to_owned())?;
         let log = OpenOptions::new()
             .append(true)
             .create(true)
@@ -62,7 +61,8 @@ impl Detached<'_> {
             .explain(|| format!("cannot open {}", self.log.display()))?;
         let logged = log.metadata().map_or(0, |metadata| metadata.len());
         let (held, leash) = Leash::new().explain(|| format!("cannot start the {}", self.what))?;
-        let mut child = Command::new(program)
+        let mut child = Command::new(program::FILE)
+            .arg0(program::OWN)
             .args(&self.arguments)
             .current_dir("/")
             .stdin(held)

@@ -1,5 +1,7 @@
 //! Several agents of one controller.
 
+use std::{fs, path::Path};
+
 use anyhow::Context as _;
 use periapt_tests::{Installation, signal};
 
@@ -28,6 +30,26 @@ fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
     assert_eq!(status["applications"]["wordpress"]["units"]["wordpress/0"]["machine"], "1");
     assert_eq!(status["machines"].as_object().map(serde_json::Map::len), Some(2), "{status}");
     assert_eq!(second.end("TERM")?, Some(0));
+    Ok(())
+}
+
+#[test]
+fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_own_version() -> anyhow::Result<()> {
+    let periapt = Installation::replaced()?;
+    // The controller has the charm checked; the agent compiles it, and starts a runner for its model.
+    periapt.deploy("mysql", [])?;
+    periapt.wait_for(["model"])?;
+    let mut runners = 0;
+    for pid in periapt.processes()? {
+        let process = Path::new("/proc").join(pid.to_string());
+        let words = String::from_utf8_lossy(&fs::read(process.join("cmdline"))?).replace('\0', " ");
+        let file = fs::read_link(process.join("exe"))?;
+        let (file, name) = (file.to_string_lossy().into_owned(), fs::read_to_string(process.join("comm"))?);
+        assert!(file.ends_with("/periapt (deleted)"), "{words}: {file}");
+        assert_eq!(name, "periapt\n", "{words}");
+        runners += usize::from(words.contains(" agent runner "));
+    }
+    assert_eq!(runners, 1);
     Ok(())
 }
 
