@@ -53,6 +53,9 @@ fn an_action_is_listed_run_and_shown_in_jujus_shape() -> anyhow::Result<()> {
         "{}",
         done.stderr
     );
+    // Options stand anywhere among the words.
+    let shown = periapt.json(["run", "probe/0", "--utc", "greet", "--string-args", "whom=1e3"])?;
+    assert_eq!(of(&shown, "probe/0")["results"]["greeting"]["text"], "hello 1e3", "{shown}");
     let leader = periapt.json(["run", "probe/leader", "greet"])?;
     assert_eq!(leader.as_object().unwrap().len(), 1);
 
@@ -124,7 +127,14 @@ fn what_cannot_be_scheduled_says_why_as_juju_does() -> anyhow::Result<()> {
         assert!(done.stderr.contains("failed to schedule any tasks:"), "{}", done.stderr);
         assert!(done.stderr.contains(reason), "{}", done.stderr);
     }
-    assert_eq!(periapt.run(["run", "probe/0"])?.code, Some(2));
+    for (arguments, error) in [
+        (&["run", "probe/0"][..], "ERROR no action specified"),
+        (&["run", "probe/0", "--string-args"], "ERROR no action specified"),
+        (&["run", "greet"], "ERROR no unit specified"),
+    ] {
+        let done = periapt.run(arguments)?;
+        assert!(done.code == Some(2) && done.stderr.starts_with(error), "{done:?}");
+    }
     assert!(periapt.refused(["show-task", "77"])?.contains("task \"77\" not found"));
     assert!(periapt.refused(["show-operation", "77"])?.contains("operation \"77\" not found"));
     Ok(())

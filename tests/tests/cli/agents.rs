@@ -34,7 +34,8 @@ fn units_go_to_the_agent_that_is_named_and_run_there() -> anyhow::Result<()> {
 }
 
 #[test]
-fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_own_version() -> anyhow::Result<()> {
+fn an_agent_and_a_controller_whose_file_was_replaced_start_processes_of_their_own_version()
+-> anyhow::Result<()> {
     let periapt = Installation::replaced()?;
     // The controller has the charm checked; the agent compiles it, and starts a runner for its model.
     periapt.deploy("mysql", [])?;

@@ -58,7 +58,7 @@ Examples:
   periapt run mysql/0 backup --background")]
 pub(crate) struct Run {
     /// The units, the action, and its parameters
-    #[arg(required = true, num_args = 2.., value_name = "UNIT... ACTION [KEY=VALUE...]")]
+    #[arg(required = true, num_args = 1.., value_name = "UNIT... ACTION [KEY=VALUE...]")]
     arguments: Vec<String>,
     /// A YAML file of parameters; - for standard input
     #[arg(long, value_name = "FILE")]
@@ -159,13 +159,13 @@ fn split(arguments: &[String]) -> Result<(Vec<ActionReceiver>, String, &[String]
         arguments.iter().take_while(|argument| argument.contains('/') && !argument.contains('=')).count();
     let (units, rest) = arguments.split_at(count);
     if units.is_empty() {
-        return Err(Failure::new("no unit specified").with_hint("periapt run UNIT... ACTION [KEY=VALUE...]"));
+        return Err(Failure::misused("no unit specified: `periapt run UNIT... ACTION [KEY=VALUE...]`"));
     }
     let receivers: Vec<ActionReceiver> =
         units.iter().map(|unit| unit.parse()).collect::<std::result::Result<_, _>>()?;
     match rest.split_first() {
         Some((action, pairs)) if !action.contains('=') => Ok((receivers, action.clone(), pairs)),
-        _ => Err(Failure::new("no action specified").with_hint("`periapt actions APPLICATION` lists them")),
+        _ => Err(Failure::misused("no action specified: `periapt actions APPLICATION` lists them")),
     }
 }
 
@@ -366,6 +366,7 @@ mod tests {
         for (line, message) in [
             ("backup a=b", "no unit specified"),
             ("mysql/0 mysql/1", "no action specified"),
+            ("mysql/0", "no action specified"),
             ("mysql/0 a=b", "no action specified"),
             ("mysql/x backup", "invalid unit name"),
         ] {

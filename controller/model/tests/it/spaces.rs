@@ -115,6 +115,23 @@ fn mistakes_are_named() {
     assert_eq!(code(add_space(&mut world, "alpha", &[])), ErrorCode::AlreadyExists);
     assert_eq!(code(bind(&mut world, Some("nowhere"), &[])), ErrorCode::NotFound);
     assert_eq!(code(bind(&mut world, None, &[("x", "one")])), ErrorCode::BadRequest);
+    let expose = |space: &str| {
+        let exposure = Exposure {
+            spaces: ["one".parse().unwrap(), space.parse().unwrap()].into(),
+            ..Exposure::default()
+        };
+        Command::Expose {
+            application: "app".parse().unwrap(),
+            endpoints: [("db".to_owned(), exposure)].into(),
+        }
+    };
+    let refusal = world.run(expose("nowhere")).unwrap_err();
+    assert_eq!(
+        (refusal.code, refusal.message.as_str()),
+        (ErrorCode::NotFound, "space \"nowhere\" not found")
+    );
+    assert!(!world.application("app").exposed);
+    world.run(expose("one")).unwrap();
     let remove = |name: &str| Command::RemoveSpace { name: name.parse().unwrap() };
     assert_eq!(world.run(remove("one")).unwrap_err().message, "space \"one\" is bound by app");
     assert_eq!(world.run(remove("alpha")).unwrap_err().code, ErrorCode::BadRequest);
