@@ -157,9 +157,8 @@ fn bags_of_former_members_stay_until_the_relation_is_removed() {
     assert!(owners(&world.view("a1"), id).is_empty());
 }
 
-#[test]
-fn in_a_container_scope_only_what_lives_here_is_seen() {
-    //
+/// Two units, each on a host of its own and with a subordinate that has entered the scope of their relation.
+fn with_subordinates() -> (World, RelationId) {
     let mut world = World::new();
     world.agent("a2");
     world.deploy_app("app", 2);
@@ -172,6 +171,13 @@ fn in_a_container_scope_only_what_lives_here_is_seen() {
         world.start(&logging);
         world.enter(&logging, id).unwrap();
     }
+    (world, id)
+}
+
+#[test]
+fn in_a_container_scope_only_what_lives_here_is_seen() {
+    //
+    let (mut world, id) = with_subordinates();
     assert_eq!(owners(&world.view("a1"), id), ["app/0", "logging/0"]);
     assert_eq!(owners(&world.view("a2"), id), ["app/1", "logging/1"]);
     // Whatever a runner claims to have been told.
@@ -205,21 +211,12 @@ fn a_former_subordinates_bag_is_seen_by_the_principal_that_was_told_of_it() {
 #[test]
 fn a_subordinate_that_was_forced_out_leaves_its_bag_to_its_principal_alone() {
     //
-    let mut world = World::new();
-    world.agent("a2");
-    world.deploy_app("app", 2);
-    world.deploy_logging("logging");
-    let id = world.integrate("app", "logging").unwrap();
-    for number in 0..2 {
-        let (app, logging) = (format!("app/{number}"), format!("logging/{number}"));
-        world.start(&app);
-        world.enter(&app, id).unwrap();
-        world.start(&logging);
-        world.enter(&logging, id).unwrap();
+    let (mut world, id) = with_subordinates();
+    for logging in ["logging/0", "logging/1"] {
         let force = Some(Force { max_wait: 0 });
-        world.run(Command::RemoveUnit { unit: unit(&logging), force, storage: Default::default() }).unwrap();
+        world.run(Command::RemoveUnit { unit: unit(logging), force, storage: Default::default() }).unwrap();
         world.settle();
-        assert!(!world.has_unit(&logging));
+        assert!(!world.has_unit(logging));
     }
     // Whether the principal was ever told of it or not.
     world.tell("app/0", id, "logging/0", true);

@@ -25,8 +25,8 @@ fn wanted(stage: &mut Stage) -> &mut CharmRef {
     &mut stage.view.applications.get_mut(&"app".parse::<ApplicationName>().unwrap()).unwrap().charm
 }
 
-/// What the unit said of charms that are away.
-fn told(did: &[Did]) -> Vec<String> {
+/// What the unit said of its agent with a status.
+fn told(did: &[Did], of: AgentStatus) -> Vec<String> {
     let items = did.iter().flat_map(|did| match did {
         Did::Early(_, items) => items.as_slice(),
         Did::Committed(commit) => commit.early.as_slice(),
@@ -34,7 +34,7 @@ fn told(did: &[Did]) -> Vec<String> {
     });
     items
         .filter_map(|item| match &item.effect {
-            EarlyEffect::AgentStatus { status: AgentStatus::Failed, message, .. } => Some(message.clone()),
+            EarlyEffect::AgentStatus { status, message, .. } if *status == of => Some(message.clone()),
             _ => None,
         })
         .collect()
@@ -49,18 +49,22 @@ async fn what_keeps_a_charm_away_is_seen_in_the_units_status_until_it_comes() {
     let mut stage = Stage::new(&[UNIT]).await;
     let charm = wanted(&mut stage).digest;
     stage.away.insert(charm, "it is damaged".to_owned());
-    stage.until(|did| !told(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Failed);
     stage.serve_for(Duration::from_secs(60)).await;
-    assert_eq!(told(&stage.did), [text(charm, "it is damaged")], "the same is said once");
+    assert_eq!(
+        told(&stage.did, AgentStatus::Failed),
+        [text(charm, "it is damaged")],
+        "the same is said once"
+    );
     stage.away.insert(charm, "the disk is full".to_owned());
-    stage.until(|did| told(did).len() == 2).await;
+    stage.until(|did| told(did, AgentStatus::Failed).len() == 2).await;
     assert_eq!(unit(&mut stage).agent_status.message, text(charm, "the disk is full"));
     assert_eq!(stage.commits().len(), 0);
     stage.away.clear();
     stage.until(|did| is_idle(did, UNIT)).await;
     assert_eq!(unit(&mut stage).agent_status.message, "");
-    assert_eq!(told(&stage.did).len(), 2);
+    assert_eq!(told(&stage.did, AgentStatus::Failed).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,7 +75,7 @@ async fn a_charm_that_comes_soon_is_not_told_of() {
     stage.serve_for(Duration::from_secs(1)).await;
     stage.away.clear();
     stage.until(|did| is_idle(did, UNIT)).await;
-    assert_eq!(told(&stage.did), [""; 0]);
+    assert_eq!(told(&stage.did, AgentStatus::Failed), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +83,7 @@ async fn a_unit_whose_charm_does_not_come_goes_when_it_is_to() {
     let mut stage = Stage::new(&[UNIT]).await;
     let charm = wanted(&mut stage).digest;
     stage.away.insert(charm, "it is damaged".to_owned());
-    stage.until(|did| !told(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     unit(&mut stage).life = Life::Dying;
     stage.publish().await;
     let gone = |did: &Did| matches!(did, Did::Committed(commit) if commit.transitions.terminate);
@@ -94,7 +98,7 @@ async fn a_unit_goes_back_to_the_charm_that_it_has_if_the_other_does_not_come() 
     stage.away.insert(other, "it is damaged".to_owned());
     *wanted(&mut stage) = CharmRef { digest: other, modified_version: 2 };
     stage.publish().await;
-    stage.until(|did| !told(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     assert_eq!(unit(&mut stage).agent_status.message, text(other, "it is damaged"));
     *wanted(&mut stage) = before;
     stage.publish().await;
@@ -113,7 +117,7 @@ async fn a_unit_whose_charm_was_here_before_says_so_when_its_next_hook_is_due() 
     stage.away.insert(charm, "it is damaged".to_owned());
     *unit(&mut stage) = settled;
     stage.view.machines.get_mut(&MachineId(0)).unwrap().addresses_hash.push('+');
-    stage.until(|did| !told(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     assert_eq!(stage.commits().len(), 0);
     stage.away.clear();
     stage.until(|did| is_idle(did, UNIT)).await;
@@ -154,21 +158,6 @@ async fn a_script_runs_although_the_charm_does_not_arrive() {
     assert_eq!((end.outcome, end.results.stdout.as_str()), (TaskOutcome::Completed, "active\n"));
 }
 
-/// What the unit said of a failure.
-fn errors(did: &[Did]) -> Vec<String> {
-    let items = did.iter().flat_map(|did| match did {
-        Did::Early(_, items) => items.as_slice(),
-        Did::Committed(commit) => commit.early.as_slice(),
-        _ => &[],
-    });
-    items
-        .filter_map(|item| match &item.effect {
-            EarlyEffect::AgentStatus { status: AgentStatus::Error, message, .. } => Some(message.clone()),
-            _ => None,
-        })
-        .collect()
-}
-
 /// A unit whose hook failed, of which a runner that is gone said that its charm is away.
 async fn failed_and_hidden(retries: bool) -> Stage {
     let mut stage = settled_without_charm().await;
@@ -188,20 +177,20 @@ async fn failed_and_hidden(retries: bool) -> Stage {
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_a_charm_on_its_way_hid_is_seen_again_after_the_runner_restarts() {
     let mut stage = failed_and_hidden(false).await;
-    stage.until(|did| !errors(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Error).is_empty()).await;
     stage.serve_for(Duration::from_secs(60)).await;
-    assert_eq!(errors(&stage.did), ["hook failed: \"config-changed\""]);
+    assert_eq!(told(&stage.did, AgentStatus::Error), ["hook failed: \"config-changed\""]);
     assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_was_hidden_before_the_runner_began_is_seen_once_nothing_waits_for_the_charm() {
     let mut stage = failed_and_hidden(true).await;
-    stage.until(|did| !told(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     stage.view.model.as_mut().unwrap().config.automatically_retry_hooks = false;
     stage.publish().await;
-    stage.until(|did| !errors(did).is_empty()).await;
+    stage.until(|did| !told(did, AgentStatus::Error).is_empty()).await;
     stage.serve_for(Duration::from_secs(60)).await;
-    assert_eq!(errors(&stage.did), ["hook failed: \"config-changed\""]);
+    assert_eq!(told(&stage.did, AgentStatus::Error), ["hook failed: \"config-changed\""]);
     assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
 }
