@@ -109,9 +109,9 @@ impl From<ClientError> for Failure {
             ClientError::Protocol { .. } => {
                 Some("client and controller may be of different versions: `periapt controllers` shows them")
             }
-            ClientError::Damaged { .. } => Some(
-                "it is damaged where the controller keeps it, in `blobs` of its directory: put it there again",
-            ),
+            ClientError::Damaged { .. } => {
+                Some("deploy, refresh or attach the same file again: the controller replaces what is damaged")
+            }
             ClientError::Refused(refusal) => hint_of(refusal.code),
             ClientError::InvalidUrl { .. } | ClientError::Local(_) => None,
         };
@@ -147,7 +147,9 @@ fn hint_of(code: ErrorCode) -> Option<&'static str> {
         ErrorCode::StorageUnavailable => Some(
             "the controller cannot write its store, or is shutting down: `periapt status` says how it is",
         ),
-        ErrorCode::Internal => Some("this is a defect of the controller; its log says more"),
+        ErrorCode::Internal => Some(
+            "this is a defect of the controller, or its host does not let it work: the message and its log say which",
+        ),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ pub enum ErrorCode {
     TryAgain,
     /// Not offered.
     NotSupported,
-    /// A defect of the controller.
+    /// A defect of the controller, or its host does not let it work: the message says which.
     Internal,
 }
 

@@ -27,7 +27,10 @@ pub enum ClientError {
         reason: String,
     },
     /// What came is not what has this digest: it was damaged where the controller keeps it, or on its way.
-    #[error("controller at {url} sent a {what} that is damaged: it has digest {got}, not {expected}")]
+    #[error(
+        "controller at {url} sent a {what} that is damaged: it has digest {got}, not {expected}; uploading the same \
+         file again replaces it"
+    )]
     Damaged {
         /// The controller's URL.
         url: String,

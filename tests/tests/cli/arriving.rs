@@ -59,7 +59,9 @@ fn a_charm_that_is_damaged_on_arrival_is_seen_in_status_and_goes_on_when_it_is_m
     let status = periapt.json_until(&["status"], failed)?;
     let cut_off = text(&status, MESSAGE)?.to_owned();
     assert!(
-        cut_off.contains("a charm that is damaged: it has digest ") && cut_off.contains(&name),
+        cut_off.contains("a charm that is damaged: it has digest ")
+            && cut_off.contains(&name)
+            && cut_off.ends_with("; uploading the same file again replaces it"),
         "{cut_off}"
     );
     let shown = periapt.ok(["status"])?;
