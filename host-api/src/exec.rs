@@ -12,12 +12,12 @@ pub const ACTION: &str = "juju-exec";
 /// Tools that are told or answer secrets' content: parameters and results of tasks are kept as they are.
 const CONFIDENTIAL: [&str; 3] = ["secret-add", "secret-get", "secret-set"];
 
-/// Whether a tool is not run from outside, because it speaks of secrets' content.
+/// Returns whether a tool is not run from outside, because it speaks of secrets' content.
 pub fn is_confidential(tool: &str) -> bool {
     CONFIDENTIAL.contains(&tool)
 }
 
-/// What is to be run.
+/// The command of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecCommand {
     /// A script.
@@ -117,13 +117,13 @@ pub struct ExecRequest {
     pub remote_unit: Option<UnitName>,
 }
 
-/// Why something cannot be run.
+/// The reason that a command cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecError {
-    /// Nothing is to be run.
+    /// There is no command.
     #[error("no commands specified")]
     Empty,
-    /// What the tool is told or answers would be kept in the clear.
+    /// The arguments or the output of the tool would be kept in the clear.
     #[error("{0} is not run from outside: secret content would be kept with the task")]
     Confidential(String),
     /// A remote unit without a relation that it is in.
@@ -160,7 +160,7 @@ impl ExecRequest {
         Ok(request)
     }
 
-    /// What such a task has as its parameters.
+    /// Returns the parameters of such a task.
     pub fn into_parameters(self) -> Parameters {
         match serde_json::to_value(self) {
             Ok(Value::Object(parameters)) => parameters,
@@ -184,14 +184,14 @@ impl ExecRequest {
     }
 }
 
-/// The first tool in a script that is not run from outside, wherever it stands: what it would be told is in the script,
-/// which is kept. A script that hides such a name finds that the tool is refused when it runs.
+/// Finds the first tool in a script that is not run from outside, wherever it stands: its arguments would be kept with
+/// the script. A script that hides such a name finds that the tool is refused when it runs.
 fn confidential(script: &str) -> Option<&str> {
     let in_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
     script.split(|character| !in_name(character)).find(|word| is_confidential(word))
 }
 
-/// What the action of such tasks is: it waits for no other action, as Juju's does.
+/// Returns the action of such tasks: it waits for no other action, as Juju's does.
 pub fn meta() -> ActionMeta {
     ActionMeta {
         description: "Runs a script of hook tools.".to_owned(),

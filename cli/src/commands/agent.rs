@@ -49,19 +49,19 @@ pub(crate) struct Run {
     /// The agent's name, unique in its controller
     #[arg(long)]
     name: AgentName,
-    /// Where it keeps charms and compiled code; only one agent at a time uses it
+    /// The directory for charms and compiled code; only one agent at a time uses it
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// An address by which other machines reach this one, the preferred first; its interfaces' by default
     #[arg(long = "address", value_name = "ADDRESS")]
     addresses: Vec<String>,
-    /// Where this machine stands; charms see it
+    /// The zone that this machine stands in; charms see it
     #[arg(long, value_name = "ZONE", default_value = "")]
     availability_zone: String,
     /// A word by which units are placed here (constraints); may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<TagName>,
-    /// How large all storage on it may be together, such as 100G; what its disk has room for by default. What does not
+    /// The most bytes of all its storage together, such as 100G; as much as its disk has room for by default. What does not
     /// fit waits until other storage is gone
     #[arg(long, value_name = "SIZE", value_parser = periapt_host_api::storage::parse_size)]
     storage_limit: Option<u64>,

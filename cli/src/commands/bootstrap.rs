@@ -53,7 +53,7 @@ pub(crate) struct Bootstrap {
     /// Taken for Juju's sake: there are no checks to pass over
     #[arg(long, hide = true)]
     force: bool,
-    /// Where the controller listens; port 0 takes any that is free
+    /// The address that the controller listens on; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Start no agent on this machine

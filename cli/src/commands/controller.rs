@@ -39,10 +39,10 @@ pub(crate) enum Controller {
     after_help = "Example:\n  periapt controller run --data /srv/periapt --listen 127.0.0.1:17070 --name prod"
 )]
 pub(crate) struct Run {
-    /// Where it keeps its store and its blobs; only one controller at a time uses it
+    /// The directory for its store and its blobs; only one controller at a time uses it
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where it listens; port 0 takes any that is free
+    /// The address that it listens on; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:17070")]
     listen: SocketAddr,
     /// The name that it takes at its first start
@@ -63,7 +63,7 @@ pub(crate) struct Run {
 pub(crate) struct Start {
     /// The controller, if not the current one
     name: Option<ControllerName>,
-    /// Where it listens from now on
+    /// The address that it listens on from now on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
 }

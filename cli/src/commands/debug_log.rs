@@ -32,7 +32,7 @@ pub(crate) struct DebugLog {
     /// All lines that are there
     #[arg(long, conflicts_with = "lines")]
     replay: bool,
-    /// How many of the newest lines
+    /// The number of newest lines to show
     #[arg(short = 'n', long, value_name = "COUNT")]
     lines: Option<u32>,
     /// Show this many lines, the newest, and stop; 0: all that are there

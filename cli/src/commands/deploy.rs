@@ -41,13 +41,13 @@ pub(crate) struct Deploy {
     charm: PathBuf,
     /// The application's name, if not the charm's
     application: Option<ApplicationName>,
-    /// How many units; a subordinate has none of its own
+    /// The number of units; a subordinate has none of its own
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     num_units: Option<u32>,
     /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
-    /// Where units go: a machine's number, or agent=NAME for a new machine there; commas between several
+    /// The places of the units: a machine's number, or agent=NAME for a new machine there; commas between several
     #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
     to: Vec<Placement>,
     /// Storage that each unit gets: `NAME=[POOL,][COUNT,]SIZE`, such as data=2G or logs=3,100M; may be repeated
@@ -56,7 +56,7 @@ pub(crate) struct Deploy {
     /// Detached storage that its one unit takes over, with commas between several; the unit goes where that lies
     #[arg(long, value_name = "STORAGE", value_delimiter = ',')]
     attach_storage: Vec<StorageId>,
-    /// On which agents its units are placed, and the memory of its hooks: "mem=512M tags=ssd"; may be repeated
+    /// Constraints on the agents of its units, and the memory of its hooks: "mem=512M tags=ssd"; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     constraints: Vec<String>,
     /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named

@@ -24,7 +24,7 @@ use crate::{
 pub(crate) struct Hooks {
     /// The units; all of the model's, if none is named
     units: Vec<UnitName>,
-    /// How often each hook ran and how long it took, instead of each run
+    /// Show the number and the durations of each hook's runs, instead of each run
     #[arg(long)]
     summary: bool,
     #[command(flatten)]

@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct Init {
     /// Where
     directory: PathBuf,
-    /// What it is written in
+    /// The language that it is written in
     #[arg(short, long, value_enum)]
     language: Choice,
     /// The charm's name, if it is not the directory's

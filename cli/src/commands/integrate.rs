@@ -36,7 +36,7 @@ pub(crate) struct Integrate {
     /// The other, or an offer
     #[arg(value_name = "APPLICATION[:ENDPOINT]|[USER/]MODEL.OFFER[:ENDPOINT]")]
     second: End,
-    /// Where this side's traffic comes from as the offering side sees it, if not from the units' own addresses
+    /// The subnets that this side's traffic comes from as the offering side sees it; the units' own addresses by default
     #[arg(long, value_name = "CIDR,...", value_delimiter = ',')]
     via: Vec<Subnet>,
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub(crate) struct AddSecret {
     name: String,
     #[command(flatten)]
     content: ContentArgs,
-    /// What it is for
+    /// A text that describes it
     #[arg(long, value_name = "TEXT", default_value = "")]
     info: String,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct UpdateSecret {
     /// A new name
     #[arg(long)]
     name: Option<String>,
-    /// What it is for
+    /// A text that describes it
     #[arg(long, value_name = "TEXT")]
     info: Option<String>,
     /// Remove revisions that nobody reads any more
@@ -76,7 +76,7 @@ pub(crate) struct GrantSecret {
     /// Its name, id or URI
     #[arg(value_name = "SECRET")]
     secret: String,
-    /// Whose units, joined by commas
+    /// The applications whose units may read it from now on, joined by commas
     #[arg(value_name = "APPLICATION,...", value_delimiter = ',', required = true)]
     applications: Vec<ApplicationName>,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub(crate) struct RevokeSecret {
     /// Its name, id or URI
     #[arg(value_name = "SECRET")]
     secret: String,
-    /// Whose units, joined by commas
+    /// The applications whose units may no longer read it, joined by commas
     #[arg(value_name = "APPLICATION,...", value_delimiter = ',', required = true)]
     applications: Vec<ApplicationName>,
     #[command(flatten)]

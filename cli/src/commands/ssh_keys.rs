@@ -42,7 +42,7 @@ pub(crate) struct AddSshKey {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt remove-ssh-key jane@host")]
 pub(crate) struct RemoveSshKey {
-    /// Which: by fingerprint, comment, or the key itself
+    /// The keys, each by its fingerprint, its comment, or as it stands
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     #[command(flatten)]

@@ -27,7 +27,7 @@ use crate::{
 /// List a model's storage
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
-    /// What storage lies in, alone
+    /// List only the filesystems that storage lies in
     #[arg(long)]
     filesystem: bool,
     #[command(flatten)]

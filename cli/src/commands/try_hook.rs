@@ -41,7 +41,7 @@ pub(crate) struct TryHook {
     /// that answer as the sandbox's do. It is run as you, and nothing confines it
     #[arg(long, value_name = "COMMAND")]
     native: Option<String>,
-    /// Where that program is run: the charm's directory
+    /// The directory that the program is run in: the charm's
     #[arg(long, value_name = "DIRECTORY", requires = "native", default_value = ".")]
     directory: PathBuf,
 }

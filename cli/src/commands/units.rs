@@ -25,10 +25,10 @@ use crate::{
 pub(crate) struct AddUnit {
     /// The application
     application: ApplicationName,
-    /// How many
+    /// The number of units
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     num_units: u32,
-    /// Where the first ones go: a machine's number, or agent=NAME for a new machine there
+    /// The places of the first ones: a machine's number, or agent=NAME for a new machine there
     #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
     to: Vec<Placement>,
     /// Detached storage that the unit takes over, with commas between several; it goes where that lies
@@ -47,7 +47,7 @@ pub(crate) struct RemoveUnit {
     /// The units; or one application, with --num-units
     #[arg(value_name = "UNIT|APPLICATION", required = true, value_parser = unit_or_application)]
     units: Vec<String>,
-    /// How many units of an application go, those with the highest numbers
+    /// The number of an application's units to remove, those with the highest numbers
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     num_units: Option<u32>,
     #[command(flatten)]

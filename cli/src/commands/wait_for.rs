@@ -53,7 +53,7 @@ enum What {
 
 #[derive(Debug, Args)]
 struct Common {
-    /// How long to wait
+    /// The longest wait
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     timeout: Duration,
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) struct Wanted {
     /// The workload's message; `*` stands for anything
     #[arg(long, value_name = "PATTERN", default_value = "*", conflicts_with_all = ["gone", "query"])]
     pub(crate) message: String,
-    /// What its agent does
+    /// The status of its agent
     #[arg(
         long,
         default_value = "idle",
@@ -119,7 +119,7 @@ pub(crate) struct Wanted {
 struct Application {
     /// The application
     name: ApplicationName,
-    /// How many units it has
+    /// The number of its units
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["gone", "query"])]
     units: Option<usize>,
     #[command(flatten)]

@@ -45,13 +45,13 @@ Examples:
   periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
   periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
 pub(crate) struct Exec {
-    /// On these units; APPLICATION/leader is whichever leads now
+    /// The units; APPLICATION/leader is whichever leads now
     #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
     unit: Vec<ActionReceiver>,
-    /// On all units of these applications
+    /// All units of these applications
     #[arg(short, long, visible_alias = "app", value_name = "APPLICATION", value_delimiter = ',')]
     application: Vec<ApplicationName>,
-    /// On all units of the model
+    /// All units of the model
     #[arg(long, conflicts_with_all = ["unit", "application"])]
     all: bool,
     /// The relation that hook tools are about where they name none: ID or ENDPOINT:ID

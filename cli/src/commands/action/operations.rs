@@ -39,7 +39,7 @@ pub(crate) struct Operations {
     /// Only in these states
     #[arg(long, value_name = "STATUS,...", value_delimiter = ',')]
     status: Vec<TaskStatus>,
-    /// How many at most
+    /// The most operations to list
     #[arg(long, default_value = "50")]
     limit: u32,
     /// Leave out so many of the newest

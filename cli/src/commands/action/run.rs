@@ -75,7 +75,7 @@ pub(crate) struct Run {
 /// How what was asked for is followed, and where its results go.
 #[derive(Debug, Args)]
 pub(super) struct FollowArgs {
-    /// How long to wait for the results; a minute unless said, five for `exec`
+    /// The longest wait for the results; a minute by default, five for `exec`
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "background")]
     wait: Option<Duration>,
     /// Do not wait: say what was scheduled

@@ -12,7 +12,7 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// Whether to wait, and how long.
 #[derive(Debug, Clone, Args)]
 pub(super) struct WaitArgs {
-    /// How long to wait until it has ended; 0 is without end
+    /// The longest wait until it has ended; 0 is without end
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "watch")]
     wait: Option<Duration>,
     /// Wait without end, and show messages as they come

@@ -29,7 +29,7 @@ pub(crate) struct Consume {
     /// The offer
     #[arg(value_name = "[CONTROLLER:][USER/]MODEL.OFFER")]
     offer: OfferRef,
-    /// What to call it here
+    /// Its name here
     #[arg(value_name = "NAME")]
     name: Option<ApplicationName>,
     #[command(flatten)]

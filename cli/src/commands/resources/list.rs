@@ -30,7 +30,7 @@ pub(crate) struct Resources {
     /// The application, or one of its units
     #[arg(value_name = "APPLICATION|UNIT")]
     target: Target,
-    /// What each unit has, beside what it is to have
+    /// Show the resources that each unit has, beside those that it is to have
     #[arg(long)]
     details: bool,
     #[command(flatten)]

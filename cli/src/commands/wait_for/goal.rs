@@ -11,7 +11,7 @@ use crate::error::{Failure, Result};
 /// Juju's way to say what is waited for.
 #[derive(Debug, Args)]
 pub(super) struct GoalArgs {
-    /// What is to hold, in Juju's language of queries
+    /// A condition in Juju's language of queries
     #[arg(long, value_name = "QUERY")]
     query: Option<String>,
     /// Print what the query asked for, once it holds; --summary=false does not
