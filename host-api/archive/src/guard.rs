@@ -7,7 +7,10 @@ use std::{
     any::Any,
     cell::Cell,
     panic::{self, AssertUnwindSafe},
-    sync::Once,
+    sync::{
+        Once,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// The most characters of a panic's message that are told: it may quote the bytes.
@@ -23,13 +26,37 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
+impl ReaderPanicked {
+    /// The beginning of what the panic said.
+    pub fn reason(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How many callers wait for work that is divided among threads, whose panics are not written to standard error either.
+static WITH_WORKERS: AtomicUsize = AtomicUsize::new(0);
+
 /// Runs what reads a stranger's bytes. Of what it leaves behind when it panics nothing is used again.
+///
+/// # Errors
+/// It panicked.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
     log_guarded_panics();
     let outer = GUARDED.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(outer);
     result.map_err(|payload| ReaderPanicked(message(&*payload)))
+}
+
+/// The same of work that is divided among threads, as a compiler's is: their panics are told by whoever waits for them.
+///
+/// # Errors
+/// It panicked.
+pub fn guarded_with_workers<T>(work: impl FnOnce() -> T) -> Result<T, ReaderPanicked> {
+    WITH_WORKERS.fetch_add(1, Ordering::Relaxed);
+    let result = guarded(work);
+    WITH_WORKERS.fetch_sub(1, Ordering::Relaxed);
+    result
 }
 
 /// Replaces the process's panic hook by one that logs panics of guarded threads, and hands all others to the hook that was
@@ -39,9 +66,9 @@ fn log_guarded_panics() {
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if GUARDED.get() {
+            if GUARDED.get() || WITH_WORKERS.load(Ordering::Relaxed) > 0 {
                 let location = panic.location().map(ToString::to_string).unwrap_or_default();
-                tracing::error!(location, "a reader of archives panicked");
+                tracing::error!(location, "a reader of a stranger's bytes panicked");
             } else {
                 before(panic);
             }
@@ -67,6 +94,15 @@ mod tests {
         let long = guarded(|| panic!("{}", "x".repeat(1 << 20))).map(|(): ()| ()).unwrap_err();
         assert!(long.to_string().len() < 2 * TOLD, "{} bytes", long.to_string().len());
         assert!(!GUARDED.get(), "what comes after a guarded reader is heard again");
+    }
+
+    #[test]
+    fn a_worker_that_panics_is_told_by_whoever_waits_for_it() {
+        let part = || -> u8 { panic!("in part 2") };
+        let work = || std::thread::spawn(part).join().unwrap_or_else(|payload| panic::resume_unwind(payload));
+        let error = guarded_with_workers(work).unwrap_err();
+        assert_eq!(error.reason(), "in part 2");
+        assert_eq!(WITH_WORKERS.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use periapt_host_api::{
 };
 
 pub use adapt::{AdaptError, adapt};
-pub use guard::ReaderPanicked;
+pub use guard::{ReaderPanicked, guarded_with_workers};
 pub use pack::{Contents, PackError, Packed, pack, pack_with};
 pub use read::{
     ALLOWANCE, Archive, ArchiveError, ArchiveReader, CopyError, MAX_ARCHIVE, MAX_ENTRIES, MAX_RATIO,

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use periapt_archive::guarded_with_workers;
 use periapt_host_api::CharmDigest;
 use periapt_sandbox::{
     ArtifactError, ArtifactId, ArtifactKey, CompileError, Loaded, Sandbox, SealedArtifact, artifact,
@@ -40,7 +41,7 @@ impl CompiledCache {
 
     /// A component in native code: as it lies here, or compiled and then kept. What it shares with others is compiled once.
     pub(crate) fn load(&self, sandbox: &Sandbox, component: &[u8]) -> Result<Loaded, TrialError> {
-        let modules = shared_modules(component);
+        let modules = guarded_with_workers(|| shared_modules(component))?;
         let mut kept = Vec::new();
         for module in &modules {
             let (key, bytes) = (self.key.derived("module"), module.bytes(component));
@@ -66,7 +67,7 @@ impl CompiledCache {
             Err(ArtifactError::Missing | ArtifactError::Forged) => {}
             Err(error) => return Err(error.into()),
         }
-        artifact::write(&self.directory, &id, key, &compile()?)?;
+        artifact::write(&self.directory, &id, key, &guarded_with_workers(compile)??)?;
         Ok(artifact::open(&self.directory, &id, key)?)
     }
 }
@@ -93,4 +94,26 @@ fn read(path: &Path) -> io::Result<[u8; 32]> {
     let mut key = [0; 32];
     fs::File::open(path)?.read_exact(&mut key)?;
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_sandbox::Options;
+
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_panics_is_one_error_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CompiledCache::open(directory.path()).unwrap();
+        let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
+        let before = fs::read_dir(directory.path()).unwrap().count();
+        let digest = CharmDigest::of(b"a component");
+        let made = cache.part(&sandbox, &cache.key, digest, || panic!("unreachable block {}", 7));
+        let error = made.map(drop).unwrap_err();
+        let told =
+            "the component cannot be compiled here, because of a defect of the compiler: unreachable block 7";
+        assert_eq!(error.to_string(), told);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), before);
+    }
 }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, inspect};
+use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, ReaderPanicked, inspect};
 use periapt_hook::{ContextError, HookContext, HookInputs, Limits};
 use periapt_host_api::{
     CharmDigest, ResourceName, Timestamp,
@@ -48,6 +48,9 @@ pub enum TrialError {
     /// The component does not compile.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// The compiler panicked.
+    #[error("the component cannot be compiled here, because of a defect of the compiler: {}", .0.reason())]
+    Compiler(#[from] ReaderPanicked),
     /// The compiled component cannot be kept or read.
     #[error(transparent)]
     Compiled(#[from] ArtifactError),
