@@ -1,6 +1,6 @@
 //! What all requests share: the way to the writer, the durable state, records, blobs, presence.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use periapt_blobs::Blobs;
 use periapt_host_api::{
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) places: Places,
     pub(crate) charm_uploads: Uploads,
     pub(crate) resource_uploads: Uploads,
+    pub(crate) upload_progress_within: Duration,
     pub(crate) checks: Checks,
     pub(crate) bodies: Semaphore,
     pub(crate) engine: String,

@@ -46,6 +46,9 @@ pub struct Options {
     /// After this long a connection is cut whose caller does not take what it is given, and one on which nothing is
     /// asked is closed.
     pub stall_within: Duration,
+    /// In each such time an upload must bring 256 KiB, or it is broken off: 10 s, in which every line does that an
+    /// archive of a Python charm could be sent over in time.
+    pub upload_progress_within: Duration,
 }
 
 impl Options {
@@ -83,6 +86,7 @@ impl Options {
             chance,
             drain_within: Duration::from_secs(5),
             stall_within: Duration::from_secs(120),
+            upload_progress_within: Duration::from_secs(10),
         })
     }
 }

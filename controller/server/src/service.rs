@@ -133,6 +133,7 @@ impl Options {
             places: api::Places::default(),
             charm_uploads: api::Uploads::new(api::Bounds::CHARMS),
             resource_uploads: api::Uploads::new(api::Bounds::RESOURCES),
+            upload_progress_within: self.upload_progress_within,
             checks: Checks::new(self.check_helper),
             bodies: Semaphore::new(BODIES),
             engine: self.engine,

@@ -23,10 +23,8 @@ const WITHIN: Duration = Duration::from_secs(30);
 /// clients that send theirs byte by byte must not hold up all others. Most commands are far smaller.
 const SMALL: usize = 64 << 10;
 
-/// An upload must bring so much...
+/// An upload must bring so much in each time that [`Options::upload_progress_within`](crate::Options) says.
 const PROGRESS: usize = 256 << 10;
-/// ... in so long, as every line does that an archive of a Python charm could be sent over in time.
-const PROGRESS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Commands as they were read: one that makes no sense is refused in its place.
 #[derive(Debug)]
@@ -118,16 +116,18 @@ pub(crate) struct Steady {
     within: Duration,
     /// Of all the time that it may take.
     left: Duration,
-    /// Of the time in which so much must come.
+    /// The time in which so much must come.
+    progress_within: Duration,
+    /// What is left of this time.
     progress_left: Duration,
     /// What came in this time.
     came: usize,
 }
 
 impl Steady {
-    pub(crate) fn new(body: Body, limit: usize, within: Duration) -> Self {
+    pub(crate) fn new(body: Body, limit: usize, within: Duration, progress_within: Duration) -> Self {
         let body = Limited::new(body, limit);
-        Self { body, limit, within, left: within, progress_left: PROGRESS_WITHIN, came: 0 }
+        Self { body, limit, within, left: within, progress_within, progress_left: progress_within, came: 0 }
     }
 
     /// The next piece; none: that was all.
@@ -141,7 +141,7 @@ impl Steady {
             self.progress_left = self.progress_left.saturating_sub(waited);
             let data = match frame {
                 Err(_) if self.left.is_zero() => return Err(late(self.within)),
-                Err(_) => return Err(slow()),
+                Err(_) => return Err(slow(self.progress_within)),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => return Err(broken(&*error, self.limit)),
                 // Trailers are nobody's.
@@ -152,15 +152,15 @@ impl Steady {
             };
             self.came += data.len();
             if self.came >= PROGRESS {
-                (self.came, self.progress_left) = (0, PROGRESS_WITHIN);
+                (self.came, self.progress_left) = (0, self.progress_within);
             }
             return Ok(Some(data));
         }
     }
 }
 
-fn slow() -> Refusal {
-    let (bytes, seconds) = (PROGRESS >> 10, PROGRESS_WITHIN.as_secs());
+fn slow(within: Duration) -> Refusal {
+    let (bytes, seconds) = (PROGRESS >> 10, within.as_secs());
     let message = format!("less than {bytes} KiB of the upload arrived in {seconds} s; send it again");
     Refusal::new(ErrorCode::TryAgain, message)
 }
@@ -218,9 +218,11 @@ mod tests {
         assert_eq!(places.available_permits(), 1);
     }
 
+    const PROGRESS_WITHIN: Duration = Duration::from_secs(10);
+
     /// Reads all of such a body.
     async fn steady(body: Body, limit: usize, within: Duration) -> Result<Bytes, Refusal> {
-        let (mut body, mut bytes) = (Steady::new(body, limit, within), BytesMut::new());
+        let (mut body, mut bytes) = (Steady::new(body, limit, within, PROGRESS_WITHIN), BytesMut::new());
         while let Some(piece) = body.next().await? {
             bytes.extend_from_slice(&piece);
         }

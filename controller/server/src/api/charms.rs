@@ -70,7 +70,7 @@ pub(crate) async fn upload(
 /// Takes a body to the disk as it comes. It has a place from its first bytes on.
 async fn receive(engine: &Engine, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, engine.upload_progress_within);
     let mut next = body.next().await?;
     let mut place = engine.charm_uploads.begin(peer)?;
     let mut archive = engine.blobs.spool().await.map_err(|error| unavailable(&error))?;

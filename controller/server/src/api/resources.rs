@@ -45,7 +45,7 @@ pub(crate) async fn upload(
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, engine.upload_progress_within);
     let first = body.next().await?;
     let mut place = engine.resource_uploads.begin(peer)?;
     let mut incoming = engine.contents.begin(digest).await.map_err(|error| unavailable(&error))?;

@@ -72,6 +72,7 @@ impl Fixture {
             chance: Arc::new(Counting::default()),
             drain_within: Duration::from_secs(5),
             stall_within,
+            upload_progress_within: Duration::from_secs(10),
         };
         let (handle, client, running) = run(options).await;
         // It answers once its first write is done: what tests make the store do wrong comes after that.

@@ -101,6 +101,38 @@ async fn past_the_bound_a_connection_is_told_when_to_come_again() {
     fixture.stop().await;
 }
 
+/// An upload that brings a piece at once, and then one byte after the other without end.
+async fn drips(client: Client, piece: usize) -> ErrorCode {
+    let content = move || {
+        let first = stream::iter([Ok(Bytes::from(vec![b'x'; piece]))]);
+        first.chain(stream::repeat(()).then(|()| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Ok(Bytes::from_static(b"x"))
+        }))
+    };
+    code_of(client.upload_charm_stream(&CharmDigest::of(b"never whole"), content).await)
+}
+
+#[tokio::test]
+async fn an_upload_that_drips_after_it_has_sent_much_is_broken_off_and_leaves_its_place() {
+    let directory = TempDir::new().unwrap();
+    let mut options = in_directory(&directory.path().join("controller"));
+    options.upload_progress_within = Duration::from_secs(1);
+    let (handle, client, _running) = run(options).await;
+    let mut uploads = JoinSet::new();
+    // As many as one connection may have; together they hold nearly all bytes that it may hold.
+    for _ in 0..8 {
+        uploads.spawn(drips(client.clone(), 30 << 20));
+    }
+    for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
+        assert_eq!(code, ErrorCode::TryAgain);
+    }
+    let digest = CharmDigest::of(b"never whole");
+    assert!(!client.has_charm(&digest).await.unwrap());
+    tokio::time::timeout(PATIENCE, client.upload_charm(charm())).await.unwrap().unwrap();
+    handle.shutdown();
+}
+
 #[tokio::test]
 async fn forty_uploads_of_four_charms_at_once_all_succeed() {
     let fixture = Fixture::start().await;
