@@ -37,7 +37,7 @@ NAMES = frozenset(
 MISSING = {
     **dict.fromkeys(
         """
-        _bz2 _ctypes _curses _curses_panel _dbm _gdbm _hashlib _interpchannels _interpqueues _interpreters
+        _bz2 _ctypes _curses _curses_panel _dbm _gdbm _hashlib
         _multiprocessing _overlapped _posixshmem _posixsubprocess _remote_debugging _scproxy _tkinter _uuid
         _winapi _wmi _zstd nt
         """.split(),

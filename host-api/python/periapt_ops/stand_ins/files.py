@@ -1,25 +1,118 @@
-"""Files that are made without being written: WASI refuses to create one that is opened for reading alone.
+"""Files: where WASI's answers are not those that programs expect.
 
-`os.open(path, os.O_CREAT | os.O_EXCL)` is how programs make a lock or an empty file with the right mode; `ops` does so, and
-so do libraries. POSIX allows it. So whoever creates a file opens it for writing as well.
+`os.open(path, os.O_CREAT | os.O_EXCL)` is how programs make a lock or an empty file with the right mode; `ops` does so,
+and so do libraries. WASI refuses to create a file that is opened for reading alone, POSIX allows it. So whoever creates a
+file opens it for writing as well.
+
+A hook has `/charm`, `/tmp` and its storage, and nothing beside them: no root directory, no `/etc`. Whatever would make
+something there finds no directory, and `os.makedirs` says so of `/`. Here it is a PermissionError of the path that was
+given, as for a user who may not write there. What is only read there is not found, as it is.
+
+`os.chmod` of a file that is not there does nothing in WASI; here it is not found.
 """
 
+from __future__ import annotations
+
+import builtins
+import errno
 import functools
+import io
 import os
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+
+#: The flags of `os.open` by which a file is written: in WASI reading has a bit of its own, and O_RDWR has both.
+WRITING = (os.O_WRONLY | os.O_RDWR) & ~os.O_RDONLY
+
+#: What a call was given: by position, and by name.
+_Arguments = tuple[Any, ...]
+_Options = dict[str, Any]
 
 
 def install() -> None:
     """Put it in the place of the real one."""
-    os.open = creating(os.open)
+    os.open = refusing(creating(os.open), "path", when=_creates)
+    builtins.open = io.open = refusing(io.open, "file", when=_writes)
+    os.mkdir = refusing(os.mkdir, "path")
+    os.makedirs = refusing(os.makedirs, "name")
+    os.symlink = refusing(os.symlink, "src", "dst")
+    for name in ("link", "rename", "replace"):
+        setattr(os, name, refusing(getattr(os, name), "src", "dst", when=_has_source))
+    os.chmod = finding(os.chmod)
 
 
-def creating(real):
+def creating(real: Callable[..., int]) -> Callable[..., int]:
     """`os.open` that opens what it creates for writing, too."""
 
     @functools.wraps(real)
     def open(path, flags, mode=0o777, *, dir_fd=None):
-        if flags & os.O_CREAT and not flags & (os.O_WRONLY | os.O_RDWR):
+        if flags & os.O_CREAT and not flags & WRITING:
             flags |= os.O_RDWR
         return real(path, flags, mode, dir_fd=dir_fd)
 
     return open
+
+
+def refusing(
+    real: Callable[..., Any], *names: str, when: Callable[[_Arguments, _Options], Any] = lambda arguments, options: True
+) -> Callable[..., Any]:
+    """A function that makes something, and raises PermissionError where nothing can be made.
+
+    `names`: what its paths are called, which are its first arguments; it makes the last one. `when`: whether a call would.
+    """
+
+    @functools.wraps(real)
+    def make(*arguments, **options):
+        try:
+            return real(*arguments, **options)
+        except (FileNotFoundError, PermissionError):
+            paths = [_given(arguments, options, place, name) for place, name in enumerate(names)]
+            if not when(arguments, options) or not is_outside(paths[-1]) or any(name.endswith("dir_fd") for name in options):
+                raise
+            # As OSError takes them: the second path comes after a number that only Windows has.
+            told = paths if len(paths) == 1 else [paths[0], None, paths[1]]
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), *told)
+
+    return make
+
+
+def is_outside(path: Any) -> bool:
+    """Whether a path is below nothing that there is, so that nothing can ever be made there."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return False
+    place = posixpath.abspath(os.fsdecode(path))
+    while place not in ("/", "//"):
+        if os.path.lexists(place):
+            return False
+        place = posixpath.dirname(place)
+    return True
+
+
+def finding(real: Callable[..., None]) -> Callable[..., None]:
+    """`os.chmod` that looks whether there is what it is to change."""
+
+    @functools.wraps(real)
+    def chmod(path, mode, *, dir_fd=None, follow_symlinks=True):
+        if not isinstance(path, int):
+            os.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        return real(path, mode)
+
+    return chmod
+
+
+def _given(arguments: _Arguments, options: _Options, place: int, name: str, otherwise: Any = None) -> Any:
+    return arguments[place] if len(arguments) > place else options.get(name, otherwise)
+
+
+def _creates(arguments: _Arguments, options: _Options) -> bool:
+    return bool(_given(arguments, options, 1, "flags", 0) & os.O_CREAT)
+
+
+def _writes(arguments: _Arguments, options: _Options) -> bool:
+    return not {"w", "a", "x"}.isdisjoint(_given(arguments, options, 1, "mode", "r"))
+
+
+def _has_source(arguments: _Arguments, options: _Options) -> bool:
+    return os.path.lexists(_given(arguments, options, 0, "src"))

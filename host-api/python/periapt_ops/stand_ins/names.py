@@ -1,7 +1,9 @@
 """Names that are known before anything runs: to the packer, which checks sources by them, and to the stand-ins."""
 
 #: Modules of the standard library that WASI's CPython lacks, or has no more, and that there are stand-ins for.
-STAND_INS = frozenset({"_lzma", "_ssl", "cgi", "fcntl", "grp", "pwd"})
+STAND_INS = frozenset(
+    {"_interpchannels", "_interpqueues", "_interpreters", "_lzma", "_ssl", "cgi", "fcntl", "grp", "pwd"}
+)
 
 #: The tools that the sandbox knows, those that only answer why they are not there included.
 HOOK_TOOLS = frozenset(
