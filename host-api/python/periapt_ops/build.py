@@ -6,18 +6,20 @@ import os
 import sys
 from collections.abc import Iterable
 
-from . import imports, metadata, stand_ins, tracing
+from . import handles, imports, metadata, stand_ins, tracing
 from .charm import PATH, Program
 from .location import Building
+from .reading import files_in_place
 
 
 def build(path: Iterable[str]) -> Program:
     """Import the charm, which lies in one of the directories of `path`, and all that it may import later."""
+    own = handles.descriptors()
     stand_ins.install()
     directory = next(entry for entry in path if os.path.exists(f"{entry}/src/charm.py"))
     building = Building(directory)
     building.begin()
-    with building.files_in_place(), imports.noted():
+    with files_in_place(building), imports.noted():
         from . import storage
 
         storage.install()
@@ -29,6 +31,7 @@ def build(path: Iterable[str]) -> Program:
         metadata.remember("/charm")
         _remember_patterns()
     building.end()
+    handles.close_all_but(own)
     for line in failed:
         print(f"not imported: {line}", file=sys.stderr)
     return program

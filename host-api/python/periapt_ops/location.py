@@ -1,24 +1,19 @@
 """Where modules lie: in `/charm` for a hook, in a directory of the packer's while the component is built.
 
-A module keeps for ever what it learned when it was imported: `__file__`, `__path__`, the file names in its code. So all
-of that must name the place in `/charm` from the beginning. While the component is built, `sys.path` names those places
-already, and a hook on imports finds the sources where they are at that time. A module that was not imported then is
-found by the ordinary means in a hook, if it is one of the charm's own or of its libraries': their files are there. The
-standard library's are not.
+A module keeps for ever what it learned when it was imported: `__file__`, `__path__`, the file names in its code, the
+working directory, paths that `importlib.resources` told it. So all of that must name the place in `/charm` from the
+beginning. While the component is built, `sys.path` names those places already, a hook on imports finds the sources where
+they are at that time, and so do the functions that read files (`reading`). A module that was not imported then is found
+by the ordinary means in a hook, if it is one of the charm's own or of its libraries': their files are there. The standard
+library's are not.
 """
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-import functools
 import importlib.machinery
-import importlib.util
-import io
 import os
 import posixpath
 import sys
-from collections.abc import Iterator
 
 #: The charm's directory in a hook.
 CHARM = "/charm"
@@ -31,8 +26,8 @@ class Building:
     """The time while the component is built, with the charm's files in a directory of the packer's."""
 
     def __init__(self, directory: str):
-        self.directory = directory
-        self._own_path = list(sys.path)
+        self._directory = directory
+        self._is_over = False
 
     def begin(self) -> None:
         """Let `sys.path` name the places of later; nothing of the packer's own can be imported from here on."""
@@ -43,54 +38,29 @@ class Building:
 
     def end(self) -> None:
         """Leave importing to the ordinary means."""
+        self._is_over = True
         sys.path_hooks.remove(self._finder)
         sys.path_importer_cache.clear()
-        for module in list(sys.modules.values()):
-            loader = getattr(module, "__loader__", None)
-            if isinstance(loader, _Loader):
-                loader.path = self.later(loader.path)
 
     def now(self, path: str) -> str:
-        """Where something of the charm's is at present."""
-        return self.directory + path.removeprefix(CHARM)
+        """Where something is at present; only what is the charm's is elsewhere than later."""
+        if self._is_over or not is_charms(path):
+            return path
+        return self._directory + path.removeprefix(CHARM)
 
     def later(self, path: str) -> str:
         """Where something of the charm's will be."""
-        return CHARM + path.removeprefix(self.directory)
+        return CHARM + path.removeprefix(self._directory)
 
     def _finder(self, entry: str):
-        if entry != CHARM and not entry.startswith(CHARM + "/"):
+        if not is_charms(entry):
             raise ImportError("not of the charm", path=entry)
         return _Finder(self, entry)
 
-    @contextlib.contextmanager
-    def files_in_place(self) -> Iterator[None]:
-        """Let reading from `/charm` read the packer's directory, for modules that read files while they are imported."""
-        in_place = True
 
-        def through(function):
-            # A module that is imported now may keep this for ever (`from os import listdir`): later it is the function itself.
-            @functools.wraps(function)
-            def call(path, *arguments, **options):
-                if in_place and isinstance(path, (str, os.PathLike)):
-                    text = os.fspath(path)
-                    if isinstance(text, str) and (text == CHARM or text.startswith(CHARM + "/")):
-                        path = self.now(text)
-                return function(path, *arguments, **options)
-
-            return call
-
-        places = [(os, name) for name in ("stat", "lstat", "listdir", "scandir", "open", "access")]
-        places += [(io, "open"), (builtins, "open")]
-        kept = [(place, name, getattr(place, name)) for place, name in places]
-        for place, name, function in kept:
-            setattr(place, name, through(function))
-        try:
-            yield
-        finally:
-            in_place = False
-            for place, name, function in kept:
-                setattr(place, name, function)
+def is_charms(path: str) -> bool:
+    """Whether a path lies in the charm's directory of later."""
+    return path == CHARM or path.startswith(CHARM + "/")
 
 
 class _Finder:
@@ -121,10 +91,10 @@ class _Finder:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a source from where it is, into code that names where it will be."""
+    """Loads a source from where it is, and names where it will be: `importlib.resources` starts from there."""
 
     def __init__(self, building: Building, name: str, path: str):
-        super().__init__(name, path)
+        super().__init__(name, building.later(path))
         self._building = building
 
     def get_code(self, fullname):
@@ -132,5 +102,13 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return self.source_to_code(self.get_data(self.path), self.path)
 
     def source_to_code(self, data, path, *, _optimize=-1):
-        """Compile, under the name of later."""
-        return compile(data, self._building.later(path), "exec", dont_inherit=True, optimize=_optimize)
+        """Compile, and keep nothing of it in a file."""
+        return compile(data, path, "exec", dont_inherit=True, optimize=_optimize)
+
+    def get_data(self, path):
+        """Read a file from where it is."""
+        return super().get_data(self._building.now(os.fspath(path)))
+
+    def path_stats(self, path):
+        """Look at a file where it is."""
+        return super().path_stats(self._building.now(path))

@@ -1,11 +1,13 @@
 """A host in place of the sandbox's."""
 
+import importlib
 import subprocess
+import sys
 
 import pytest
 
 from periapt_ops import host
-from periapt_ops.stand_ins import processes
+from periapt_ops.stand_ins import network, processes
 
 
 class FakeHost:
@@ -47,3 +49,11 @@ def tools(fake, monkeypatch):
     """The same, with hook tools in the place of processes."""
     monkeypatch.setattr(subprocess, "Popen", processes.HookToolProcess)
     return fake
+
+
+@pytest.fixture
+def socket(monkeypatch):
+    """The standard library's `socket`, over the stand-in for its native part."""
+    monkeypatch.setitem(sys.modules, "_socket", network.socket_module())
+    monkeypatch.delitem(sys.modules, "socket")
+    return importlib.import_module("socket")

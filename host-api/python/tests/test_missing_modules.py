@@ -1,13 +1,12 @@
 """Modules of the standard library that WASI's CPython lacks, over the stand-ins for their native parts."""
 
 import importlib
-import socket
 import struct
 import sys
 
 import pytest
 
-from periapt_ops.stand_ins import hosts, tls, xz
+from periapt_ops.stand_ins import tls, xz
 
 TEXT = b"".join(b"line %d of a dashboard\n" % (number % 7) for number in range(2000))
 
@@ -99,13 +98,3 @@ def test_what_is_damaged_is_refused_or_waited_for_and_nothing_else(place):
         assert xz.Decompressor().decompress(bytes(packed)) in (b"", TEXT)
     except xz.LZMAError:
         pass
-
-
-def test_a_host_is_called_after_its_unit(monkeypatch):
-    monkeypatch.setenv("JUJU_UNIT_NAME", "web/3")
-    assert (hosts.hostname(), hosts.fqdn(), hosts.fqdn("localhost"), hosts.fqdn("db")) == ("web-3", "web-3", "web-3", "db")
-    assert (hosts.address("web-3"), hosts.address("10.1.2.3")) == ("127.0.0.1", "10.1.2.3")
-    with pytest.raises(socket.gaierror):
-        hosts.address("db")
-    monkeypatch.delenv("JUJU_UNIT_NAME")
-    assert hosts.hostname() == "localhost"

@@ -1,7 +1,6 @@
 """Pebble's client of `ops`, over the stand-in for its socket."""
 
 import json
-import socket
 
 import pytest
 from ops import pebble
@@ -11,8 +10,8 @@ from periapt_ops.stand_ins import sockets
 
 
 @pytest.fixture
-def client(fake, monkeypatch):
-    monkeypatch.setattr(socket, "socket", lambda family, kind: sockets.PebbleSocket())
+def client(fake, socket, monkeypatch):
+    monkeypatch.setattr(pebble, "socket", socket)
     return pebble.Client("/charm/containers/web/pebble.socket")
 
 
@@ -50,4 +49,4 @@ def test_a_chunked_body_is_joined():
 def test_a_path_that_is_no_containers_is_not_there():
     for path in ("/run/docker.sock", "/charm/containers/web/other.socket"):
         with pytest.raises(FileNotFoundError):
-            sockets.PebbleSocket().connect(path)
+            sockets.Exchange.connect(path)

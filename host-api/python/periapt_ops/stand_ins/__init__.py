@@ -3,7 +3,7 @@
 None knows `ops`: they stand in for parts of the standard library, so that any version of `ops` runs with them.
 """
 
-from . import files, headers, hosts, interpreters, locks, processes, sockets, tls, users, xz
+from . import files, headers, hosts, interpreters, locks, network, processes, tls, users, xz
 
 
 def install() -> None:
@@ -11,10 +11,11 @@ def install() -> None:
     users.install()
     files.install()
     locks.install()
+    # What imports the standard library's `socket` comes after it.
+    network.install()
+    hosts.install()
     interpreters.install()
     processes.install()
-    sockets.install()
-    hosts.install()
     tls.install()
     xz.install()
     headers.install()

@@ -1,15 +1,14 @@
 """Sockets on paths: WASI has none, and `ops` speaks to Pebble through one.
 
-A stand-in for `socket.socket(socket.AF_UNIX)` carries one HTTP exchange to the sandbox, which knows containers by
-name. `connect` fails as it does on a machine where nobody listens: that is how `Container.can_connect` learns it. All
-other sockets are WASI's own, which the sandbox refuses.
+An exchange carries one HTTP request to the sandbox, which knows containers by name, and its response back. `connect`
+fails as it does on a machine where nobody listens: that is how `Container.can_connect` learns it.
 """
 
+from __future__ import annotations
+
 import errno
-import io
 import os
 import posixpath
-import socket
 
 from .. import host
 
@@ -17,80 +16,37 @@ from .. import host
 CONTAINERS = "/charm/containers"
 
 
-def install() -> None:
-    """Put it in place, beside the real sockets."""
-    if hasattr(socket, "AF_UNIX"):
-        return
-    # A number that WASI gives to no family of its own.
-    socket.AF_UNIX = 0x7FFF
-    real = socket.socket
+class Exchange:
+    """What is said through a stream socket to a container's Pebble: one request and its response at a time."""
 
-    class Socket(real):
-        """`socket.socket`, for families that WASI knows and for paths."""
-
-        def __new__(cls, family=-1, type=-1, proto=-1, fileno=None):
-            if family == socket.AF_UNIX:
-                return PebbleSocket()
-            return real.__new__(cls, family, type, proto, fileno)
-
-    socket.socket = Socket
-
-
-class PebbleSocket:
-    """A stream socket to a container's Pebble, good for one request and its response."""
-
-    family = property(lambda self: socket.AF_UNIX)
-    type = property(lambda self: socket.SOCK_STREAM)
-
-    def __init__(self):
-        self._container = None
+    def __init__(self, container: str):
+        self._container = container
         self._sent = bytearray()
+        self._received = b""
 
-    def connect(self, address):
-        """Learn whether somebody listens; the error says why not, as the kernel would."""
+    @classmethod
+    def connect(cls, address) -> Exchange:
+        """Learn whether somebody listens at a path; the error says why not, as the kernel would."""
         path = os.fsdecode(address)
         directory, name = posixpath.split(path)
         parent, container = posixpath.split(directory)
         if parent != CONTAINERS or name != "pebble.socket":
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         host.current().pebble_connect(container)
-        self._container = container
+        return cls(container)
 
-    def sendall(self, data, flags=0):
+    def send(self, data: bytes) -> None:
         """Gather the request."""
-        if self._container is None:
-            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
         self._sent += data
 
-    def send(self, data, flags=0):
-        """Gather the request, all of it at once."""
-        self.sendall(data)
-        return len(data)
-
-    def makefile(self, mode="rb", buffering=None, **options):
-        """Make the request, and return the response as a file to read."""
-        response = host.current().pebble_request(self._container, parse_request(bytes(self._sent)))
-        self._sent.clear()
-        return io.BytesIO(write_response(response))
-
-    def settimeout(self, timeout):
-        """Do nothing: the sandbox has its own time limits."""
-
-    def setsockopt(self, *option):
-        """Do nothing: there is no socket to set it on."""
-
-    def shutdown(self, how):
-        """Do nothing: an exchange is over when it is answered."""
-
-    def close(self):
-        """Forget where it led."""
-        self._container = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
+    def receive(self, most: int) -> bytes:
+        """Make the request, if there is one, and return what is left of the response; nothing at its end."""
+        if self._sent:
+            request = parse_request(bytes(self._sent))
+            self._sent.clear()
+            self._received = write_response(host.current().pebble_request(self._container, request))
+        data, self._received = self._received[:most], self._received[most:]
+        return data
 
 
 def parse_request(content: bytes) -> host.Request:

@@ -290,7 +290,7 @@ class HostileCharm(ops.CharmBase):
     def do_sockets(self) -> None:
         self._refused(socket.create_connection, ("127.0.0.1", 22), 1)
         self._refused(socket.create_connection, ("::1", 22), 1)
-        self._refused(socket.getaddrinfo, "localhost", 22)
+        self._refused(socket.getaddrinfo, "example.com", 22)
         self._refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 53)))
         self._refused(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).bind(("0.0.0.0", 8080)))
 
