@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+import os
+from collections.abc import Iterator
 
 import pytest
-from scenario import Context, State
-from scenario.state import _Event
 
 from .bench import Bench, BenchError
-from .sandbox import NotInSandbox, Sandbox
+from .runs import Runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,7 +17,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--periapt-charm", metavar="FILE", help="the packed charm that takes the class's place")
     group.addoption("--periapt-binary", metavar="PROGRAM", default="periapt", help="default: periapt")
     group.addoption(
-        "--periapt-strict", action="store_true", help="fail a test that only Scenario itself could run"
+        "--periapt-strict",
+        dest="periapt_strict",
+        action="store_true",
+        default=None,
+        help="fail a test that only Scenario itself could run; the default if the variable CI is set",
+    )
+    group.addoption(
+        "--no-periapt-strict",
+        "--periapt-lenient",
+        dest="periapt_strict",
+        action="store_false",
+        default=None,
+        help="run it in Scenario itself; the default elsewhere",
     )
 
 
@@ -32,49 +42,44 @@ def pytest_configure(config: pytest.Config) -> None:
         bench = Bench(charm, binary=config.getoption("--periapt-binary"))
     except BenchError as error:
         raise pytest.UsageError(str(error)) from None
-    config.pluginmanager.register(_Runs(bench, strict=config.getoption("--periapt-strict")), "periapt-runs")
+    runs = Runs(bench, strict=_is_strict(config))
+    runs.begin()
+    config.pluginmanager.register(_Session(config, runs), "periapt-session")
+    config.pluginmanager.register(runs, "periapt-runs")
 
 
-class _Runs:
-    """The runs of one session: in the sandbox, and those that could not be."""
+def _is_strict(config: pytest.Config) -> bool:
+    given = config.getoption("periapt_strict")
+    return _is_ci() if given is None else given
 
-    def __init__(self, bench: Bench, *, strict: bool):
-        self._bench, self._sandbox, self._strict = bench, Sandbox(bench), strict
-        self._scenario = Context.run
-        self._in_sandbox = 0
-        self._elsewhere: Counter[str] = Counter()
 
-        runs = self
+def _is_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
-        def run(context: Context[Any], event: _Event, state: State) -> State:
-            return runs.run(context, event, state)
 
-        Context.run = run  # type: ignore[method-assign]
+class _Session:
+    """The beginning and the end of a test run with a packed charm."""
 
-    def run(self, context: Context[Any], event: _Event, state: State) -> State:
-        # Scenario tells best what is wrong with what is no event.
-        if not isinstance(event, _Event):
-            return self._scenario(context, event, state)
-        try:
-            output = self._sandbox.run(context, event, state)
-        except NotInSandbox as reason:
-            if self._strict:
-                raise
-            self._elsewhere[str(reason)] += 1
-            return self._scenario(context, event, state)
-        finally:
-            self._in_sandbox += 1
-        return output
+    def __init__(self, config: pytest.Config, runs: Runs):
+        self._config, self._runs = config, runs
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Tell what ran where: a test that passed natively says nothing of the sandbox."""
-        elsewhere = sum(self._elsewhere.values())
-        terminalreporter.section("Periapt's sandbox")
-        terminalreporter.write_line(f"{self._in_sandbox - elsewhere} hooks ran in the sandbox")
-        for reason, count in sorted(self._elsewhere.items()):
-            terminalreporter.write_line(f"{count} ran in Scenario itself: {reason}")
+    def pytest_report_header(self, config: pytest.Config) -> str:
+        """Tell what the tests are run with."""
+        charm = config.getoption("--periapt-charm")
+        if not _is_strict(config):
+            return f"periapt: {charm}"
+        why = " since CI is set" if config.getoption("periapt_strict") is None else ""
+        return f"periapt: {charm}, strict{why}"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Iterator[None]:
+        """Tell on the last line what a green run is worth: a test that passed elsewhere says nothing of the sandbox."""
+        yield
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        line = self._runs.last_line()
+        if reporter is not None and line is not None:
+            reporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Take it away again."""
-        Context.run = self._scenario  # type: ignore[method-assign]
-        self._bench.close()
+        """Leave Scenario as it was."""
+        self._runs.end()

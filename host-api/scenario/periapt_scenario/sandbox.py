@@ -52,11 +52,13 @@ class Sandbox:
         spec = context._charm_spec
         given = {"config": spec.config or {}, "actions": spec.actions or {}}
         given |= {key: spec.meta.get(key) or {} for key in _SECTIONS}
-        if given != self._declared:
-            different = ", ".join(key for key in given if given[key] != self._declared[key])
-            raise NotInSandbox(f"the test's charm declares other {different} than the packed one")
+        given = {key: without_prose(value) for key, value in given.items()}
+        different = [_different(key, given[key], self._declared[key]) for key in given if given[key] != self._declared[key]]
+        if different:
+            message = f"the test's charm declares other {', '.join(different)} than the packed one"
+            raise NotInSandbox(message, cause="the test's charm declares what the packed one does not")
         if context.juju_version.split(".")[0] != "3":
-            raise NotInSandbox(f"the test asks for Juju {context.juju_version}")
+            raise NotInSandbox(f"the test asks for Juju {context.juju_version}", cause="the test asks for another Juju")
         if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*", context.app_name):
             raise NotInSandbox(f"no application can be called {context.app_name!r}")
 
@@ -78,4 +80,33 @@ def _declared(bench: Bench) -> dict[str, Any]:
         else:
             meta = read("charmcraft.yaml")
             config, actions = meta.get("config") or {}, meta.get("actions") or {}
-    return {"config": config, "actions": actions} | {key: meta.get(key) or {} for key in _SECTIONS}
+    declared = {"config": config, "actions": actions} | {key: meta.get(key) or {} for key in _SECTIONS}
+    return {key: without_prose(value) for key, value in declared.items()}
+
+
+def without_prose(declared: Any) -> Any:
+    """A section of the metadata without what is written for people, of which a hook sees nothing.
+
+    A name that is `description` has a mapping below it, and stays.
+    """
+    if isinstance(declared, list):
+        return [without_prose(item) for item in declared]
+    if not isinstance(declared, dict):
+        return declared
+    return {
+        key: value if key == "default" else without_prose(value)
+        for key, value in declared.items()
+        if not (key in _PROSE and (value is None or isinstance(value, str)))
+    }
+
+
+#: What is written for people.
+_PROSE = ("description", "title")
+
+
+def _different(section: str, given: dict[str, Any], declared: dict[str, Any]) -> str:
+    """A section with the names in it that differ."""
+    if section == "config":
+        given, declared = given.get("options") or {}, declared.get("options") or {}
+    names = sorted(name for name in {*given, *declared} if given.get(name) != declared.get(name))
+    return f"{section} ({', '.join(names)})" if names else section

@@ -14,11 +14,20 @@ from scenario.state import Network, RelationBase, Secret, _Event
 from . import framework
 from .ids import Ids
 
+#: Causes that several messages have in common.
+_CONTAINERS = "workload containers"
+_NETWORKS = "networks that no unit is bound to"
+
 _MODEL_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class NotInSandbox(Exception):
     """A run that only Scenario itself can make; the message says why."""
+
+    def __init__(self, message: str, *, cause: str | None = None):
+        """`cause`: the same in short, without names, if the message has names that each test has others of."""
+        super().__init__(message)
+        self.cause = cause or message
 
 
 def scene_of(context: Context[Any], event: _Event, state: State, ids: Ids) -> dict[str, Any]:
@@ -63,15 +72,19 @@ def scene_of(context: Context[Any], event: _Event, state: State, ids: Ids) -> di
 
 def _check(event: _Event, state: State) -> None:
     if event._is_custom_event:
-        raise NotInSandbox("custom events are emitted by the charm's own code")
+        raise NotInSandbox(
+            "custom events are emitted by the charm's own code", cause="events of the charm's own objects"
+        )
     if event.owner_path != ["on"]:
-        raise NotInSandbox(f"event {event.path} is emitted by an object of the charm")
+        raise NotInSandbox(
+            f"event {event.path} is emitted by an object of the charm", cause="events of the charm's own objects"
+        )
     if event.name.startswith("collect_") or event.name in ("pre_commit", "commit"):
-        raise NotInSandbox(f"{event.name} is an event of ops, not of Juju")
+        raise NotInSandbox(f"{event.name} is an event of ops, not of Juju", cause="events of ops")
     if event._is_workload_event:
-        raise NotInSandbox("there are no workload containers")
+        raise NotInSandbox("there are no workload containers", cause=_CONTAINERS)
     if any(container.can_connect for container in state.containers):
-        raise NotInSandbox("there are no workload containers to connect to")
+        raise NotInSandbox("there are no workload containers to connect to", cause=_CONTAINERS)
     if state.model.cloud_spec is not None:
         raise NotInSandbox("there are no cloud credentials")
 
@@ -206,15 +219,21 @@ def _networks(networks: frozenset[Network]) -> dict[str, Any]:
             (bind, address, str(address.value)) for bind in network.bind_addresses for address in bind.addresses
         ]
         if seen & {value for *_, value in bound}:
-            raise NotInSandbox(f"network {network.binding_name} has an address of another network")
+            raise NotInSandbox(
+                f"network {network.binding_name} has an address of another network", cause=_NETWORKS
+            )
         if not set(network.ingress_addresses) <= {value for *_, value in bound}:
-            raise NotInSandbox(f"network {network.binding_name} has ingress addresses that are on no interface")
+            raise NotInSandbox(
+                f"network {network.binding_name} has ingress addresses that are on no interface", cause=_NETWORKS
+            )
         for bind, address, value in bound:
             seen.add(value)
             try:
                 subnet = str(ipaddress.ip_network(address.cidr or value, strict=False))
             except ValueError:
-                raise NotInSandbox(f"{address.cidr or value} is no address of a network") from None
+                raise NotInSandbox(
+                    f"{address.cidr or value} is no address of a network", cause=_NETWORKS
+                ) from None
             spaces[space].append(subnet)
             mac, listed = bind.mac_address or "", [{"address": value, "subnet": subnet}]
             interfaces.append({"name": bind.interface_name, "mac": mac, "addresses": listed})
