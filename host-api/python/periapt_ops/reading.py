@@ -94,7 +94,7 @@ class _View:
                 return function(file, *arguments, **options)
             with self._told(file) as place:
                 if self._is_charms(file) and writes(*arguments, **options):
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
+                    raise OSError(errno.EROFS, os.strerror(errno.EROFS), file)
                 return function(place, *arguments, **options)
 
         return open
@@ -107,7 +107,7 @@ class _View:
             if not self.is_over:
                 for path in (*arguments[:count], *options.values()):
                     if self._is_charms(path):
-                        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+                        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
             return function(*arguments, **options)
 
         return write

@@ -53,11 +53,11 @@ def bare(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", ["/etc", "/etc/app", "/etc/app/conf.d", b"/etc/app", pathlib.Path("/etc/app/deep"), "/srv/../etc/x"])
 def test_what_cannot_be_made_is_told_by_the_path_that_was_given(bare, path):
     for make in (os.mkdir, os.makedirs, lambda path: os.makedirs(name=path, exist_ok=True)):
-        with pytest.raises(PermissionError) as caught:
+        with pytest.raises(OSError, match="Read-only") as caught:
             make(path)
         assert caught.value.filename == path and repr(os.fspath(path)) in str(caught.value).replace("PosixPath(", ""), caught.value
     if isinstance(path, pathlib.Path):
-        with pytest.raises(PermissionError) as caught:
+        with pytest.raises(OSError, match="Read-only") as caught:
             path.mkdir(parents=True, exist_ok=True)
         assert caught.value.filename == path
 
@@ -77,13 +77,13 @@ def test_a_file_is_refused_where_it_would_be_made_and_not_found_where_it_would_b
 
     opened = files.refusing(real, "file", when=files._writes)
     for call in (lambda: opened("/etc/app", "w"), lambda: opened("/etc/app", mode="ab"), lambda: opened(file="/etc/app", mode="x")):
-        with pytest.raises(PermissionError, match="'/etc/app'"):
+        with pytest.raises(OSError, match="Read-only file system: '/etc/app'"):
             call()
     for call in (lambda: opened("/etc/app"), lambda: opened("/etc/app", "r+"), lambda: opened(bare / "none/x", "w")):
         with pytest.raises(FileNotFoundError):
             call()
     lower = files.refusing(real, "path", when=files._creates)
-    with pytest.raises(PermissionError):
+    with pytest.raises(OSError, match="Read-only"):
         lower("/etc/app", os.O_WRONLY | os.O_CREAT)
     with pytest.raises(FileNotFoundError):
         lower("/etc/app", os.O_WRONLY)
@@ -95,7 +95,7 @@ def test_what_would_be_moved_out_is_told_with_both_paths_if_it_is_there(bare):
 
     move = files.refusing(real, "src", "dst", when=files._has_source)
     (bare / "one").touch()
-    with pytest.raises(PermissionError) as caught:
+    with pytest.raises(OSError, match="Read-only") as caught:
         move(bare / "one", dst="/etc/one")
     assert (caught.value.filename, caught.value.filename2) == (bare / "one", "/etc/one")
     with pytest.raises(FileNotFoundError):

@@ -138,13 +138,14 @@ for change in (
 ):
     try:
         change()
-    except PermissionError as error:
-        refused.append(os.fsdecode(error.filename))
+    except OSError as error:
+        refused.append(f"{error.strerror} {os.fsdecode(error.filename)}")
 """
-    statements = "import mod\nprint(*mod.refused)"
+    statements = "import mod\nprint(*mod.refused, sep='\\n')"
     files = {"src/mod.py": source, "src/data.txt": "kept"}
-    expected = "/charm/src/new src/mod.py /charm/src/new /charm/src/data.txt /charm/src/new src/data.txt"
-    assert imported(tmp_path, files, statements) == [expected, "/charm/src/mod.py"]
+    expected = ["/charm/src/new", "src/mod.py", "/charm/src/new", "/charm/src/data.txt", "/charm/src/new", "src/data.txt"]
+    told = [f"Read-only file system {path}" for path in expected]
+    assert imported(tmp_path, files, statements) == [*told, "/charm/src/mod.py"]
     assert (tmp_path / "built/src/data.txt").read_text() == "kept"
 
 

@@ -5,8 +5,9 @@ and so do libraries. WASI refuses to create a file that is opened for reading al
 file opens it for writing as well.
 
 A hook has `/charm`, `/tmp` and its storage, and nothing beside them: no root directory, no `/etc`. Whatever would make
-something there finds no directory, and `os.makedirs` says so of `/`. Here it is a PermissionError of the path that was
-given, as for a user who may not write there. What is only read there is not found, as it is.
+something there finds no directory, and `os.makedirs` says so of `/`. Here it is an OSError of the path that was given,
+with EROFS, as `/charm` answers: the whole world but `/tmp` and storage is read-only. What is only read there is not
+found, as it is.
 
 `os.chmod` of a file that is not there does nothing in WASI; here it is not found.
 """
@@ -58,7 +59,7 @@ def creating(real: Callable[..., int]) -> Callable[..., int]:
 def refusing(
     real: Callable[..., Any], *names: str, when: Callable[[_Arguments, _Options], Any] = lambda arguments, options: True
 ) -> Callable[..., Any]:
-    """A function that makes something, and raises PermissionError where nothing can be made.
+    """A function that makes something, and raises OSError with EROFS where nothing can be made.
 
     `names`: what its paths are called, which are its first arguments; it makes the last one. `when`: whether a call would.
     """
@@ -67,13 +68,16 @@ def refusing(
     def make(*arguments, **options):
         try:
             return real(*arguments, **options)
-        except (FileNotFoundError, PermissionError):
+        except OSError as error:
+            # `os.makedirs` is told the second one by `os.mkdir`, of a directory above.
+            if error.errno not in (errno.ENOENT, errno.EROFS):
+                raise
             paths = [_given(arguments, options, place, name) for place, name in enumerate(names)]
             if not when(arguments, options) or not is_outside(paths[-1]) or any(name.endswith("dir_fd") for name in options):
                 raise
             # As OSError takes them: the second path comes after a number that only Windows has.
             told = paths if len(paths) == 1 else [paths[0], None, paths[1]]
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), *told)
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), *told)
 
     return make
 

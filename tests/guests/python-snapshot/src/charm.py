@@ -79,6 +79,9 @@ TOP = next(WALK)
 HERE = pathlib.Path(__file__).parent
 FILE = open(HERE.parent / "files/note.txt")
 FILE.read(4)
+# As in a hook.
+assert number_of(open, "/charm/src/charm.py", "a") == ("OSError", errno.EROFS)
+assert number_of(os.mkdir, "/etc/app") == ("OSError", errno.EROFS)
 DESCRIPTOR = os.open("/charm/metadata.yaml", os.O_RDONLY)
 # Where things are.
 PLACES = {
@@ -174,16 +177,13 @@ def make_directories() -> None:
         ):
             try:
                 make(path)
-            except PermissionError as error:
-                assert str(error.filename) == path and repr(path) in str(error).replace("PosixPath(", ""), error
+            except OSError as error:
+                assert error.errno == errno.EROFS and str(error.filename) == path and path in str(error), error
             else:
                 raise AssertionError(f"{path} was made")
         assert number_of(open, path) == ("FileNotFoundError", errno.ENOENT)
-    for path in ("/charm/new", "/charm/src/new/deep"):
-        try:
-            os.makedirs(path)
-        except PermissionError as error:
-            assert error.filename in (path, "/charm/src/new"), error
+    for make in (os.mkdir, os.makedirs, lambda path: open(path, "w")):
+        assert number_of(make, "/charm/new") == ("OSError", errno.EROFS)
     for place in ("/tmp", "/srv/scratch"):
         os.makedirs(f"{place}/a/b", exist_ok=True)
         os.makedirs(f"{place}/a/b", exist_ok=True)
