@@ -50,7 +50,7 @@ STARTERS = frozenset(
 
 #: What helps against native code that charms often bring along.
 INSTEAD = {
-    "bcrypt": "hashlib.scrypt is in the sandbox's Python",
+    "bcrypt": "hashlib.pbkdf2_hmac is in the sandbox's Python",
     "cryptography": "keys and certificates are made by another charm, and come by relations and secrets",
     "lxml": "xml.etree.ElementTree is in the sandbox's Python",
     "psutil": "there is no machine to look at",

@@ -76,7 +76,7 @@ REMOVED = {
 SINCE = {
     "asyncore": "asyncio",
     "asynchat": "asyncio",
-    "crypt": "hashlib.scrypt",
+    "crypt": "hashlib.pbkdf2_hmac",
     "distutils": "shutil, and packaging.version among the dependencies",
     "imghdr": "the first bytes of a file",
     "imp": "importlib",
