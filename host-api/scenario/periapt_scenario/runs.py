@@ -49,7 +49,7 @@ class Runs:
     def begin(self) -> None:
         """Put it in place."""
         runs = self
-        scenario_run, enter, make = Context.run, Manager.__enter__, ops.testing.Harness.__init__
+        scenario_run, enter, begin = Context.run, Manager.__enter__, ops.testing.Harness.begin
 
         def run(context: Context[Any], event: _Event, state: State) -> State:
             return runs.run(context, event, state, lambda: scenario_run(context, event, state))
@@ -58,13 +58,13 @@ class Runs:
             runs._fall_back(NotInSandbox("the test looks into the charm's object (`with ctx(...) as manager`)"))
             return enter(manager)
 
-        def made(harness: Any, *arguments: Any, **options: Any) -> None:
+        def begun(harness: Any) -> None:
             runs._current.used_harness = True
-            make(harness, *arguments, **options)
+            begin(harness)
 
-        for owner, name, function in ((Context, "run", run), (Manager, "__enter__", entered), (ops.testing.Harness, "__init__", made)):
-            self._kept.append((owner, name, getattr(owner, name)))
-            setattr(owner, name, function)
+        self._replace(Context, "run", run)
+        self._replace(Manager, "__enter__", entered)
+        self._replace(ops.testing.Harness, "begin", begun)
         self._patches.watch()
 
     def run(self, context: Context[Any], event: _Event, state: State, in_scenario: Callable[[], State]) -> State:
@@ -88,6 +88,10 @@ class Runs:
             raise
         self._current.in_sandbox += 1
         return output
+
+    def _replace(self, owner: type, name: str, function: Callable[..., Any]) -> None:
+        self._kept.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, function)
 
     def _fall_back(self, reason: NotInSandbox) -> None:
         self._current.elsewhere.append((reason.cause, str(reason)))

@@ -48,7 +48,9 @@ def test_of_the_charms_object():
         assert manager.charm.helper() is None
 
 def test_with_harness():
-    ops.testing.Harness(Charm, meta="name: charm").cleanup()
+    harness = ops.testing.Harness(Charm, meta="name: charm")
+    harness.begin()
+    harness.cleanup()
 
 def test_of_something_else():
     assert 1 + 1 == 2

@@ -23,7 +23,6 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-
 #: The flags of `os.open` by which a file is written: in WASI reading has a bit of its own, and O_RDWR has both.
 WRITING = (os.O_WRONLY | os.O_RDWR) & ~os.O_RDONLY
 
