@@ -183,6 +183,11 @@ impl Contents {
         self.files.remove(path);
     }
 
+    /// Leaves out the files whose paths do not meet a condition.
+    pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.files.retain(|path, _| wanted(path));
+    }
+
     /// A file's content.
     pub fn get(&self, path: &str) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)

@@ -68,8 +68,9 @@ class _Finder:
 
     def __init__(self, building: Building, entry: str):
         self._building = building
+        native = (lambda name, path: _NativeLoader(building, name, path), importlib.machinery.EXTENSION_SUFFIXES)
         loader = (lambda name, path: _Loader(building, name, path), importlib.machinery.SOURCE_SUFFIXES)
-        self._finder = importlib.machinery.FileFinder(building.now(entry), loader)
+        self._finder = importlib.machinery.FileFinder(building.now(entry), native, loader)
 
     def find_spec(self, name, target=None):
         """As a finder of `sys.path_hooks` does."""
@@ -112,3 +113,20 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def path_stats(self, path):
         """Look at a file where it is."""
         return super().path_stats(self._building.now(path))
+
+
+class _NativeLoader(importlib.machinery.ExtensionFileLoader):
+    """Loads a module in native code, which is a part of the component, by the name that it has while this is built."""
+
+    def __init__(self, building: Building, name: str, path: str):
+        super().__init__(name, building.later(path))
+        self._building = building
+
+    def create_module(self, spec):
+        """Load it; what the module keeps of its place is that of later."""
+        later = spec.origin
+        spec.origin = self._building.now(later)
+        try:
+            return super().create_module(spec)
+        finally:
+            spec.origin = later

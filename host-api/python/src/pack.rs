@@ -22,6 +22,9 @@ use crate::{
 /// The charm's program for an agent of Juju, which nobody runs here: releases of `ops` up to 2.20 look for it.
 const DISPATCH: &[u8] = include_bytes!("../dispatch");
 
+/// What the names of modules in native code end with, in the sandbox's interpreter.
+const NATIVE: &str = ".cpython-314-wasm32-wasi.so";
+
 /// Whether a directory holds a charm on the `ops` framework.
 pub fn is_python_charm(directory: &Path) -> bool {
     directory.join("src/charm.py").is_file()
@@ -69,12 +72,21 @@ pub struct PackedPython {
 pub struct Packer {
     tools: Tools,
     kept: Kept,
+    /// Directories with wheels of native code that was built for the sandbox; the first one that has a wheel counts.
+    wheels: Vec<PathBuf>,
 }
 
 impl Packer {
-    /// Keeps its tools in a cache.
+    /// Keeps its tools in a cache, and looks there for native code that was built for the sandbox.
     pub fn new(cache: &Path) -> Self {
-        Self { tools: Tools::new(cache), kept: Kept::new(cache) }
+        Self { tools: Tools::new(cache), kept: Kept::new(cache), wheels: vec![cache.join("wheels")] }
+    }
+
+    /// Looks for native code in another directory first.
+    #[must_use]
+    pub fn with_wheels(mut self, directory: PathBuf) -> Self {
+        self.wheels.insert(0, directory);
+        self
     }
 
     /// Packs a charm's directory. `at` is told of each step when it begins.
@@ -113,12 +125,14 @@ impl Packer {
         shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
         write_all(&contents, &charm)?;
 
-        let packing = Packing { python: &python, package: &package };
+        let packing = Packing { python: &python, package: &package, wheels: &self.wheels };
         at(Step::Dependencies);
         let venv = charm.join("venv");
         let vendored = packing.vendor(directory, &parts.required, &venv)?;
         told.extend(vendored.findings.iter().cloned());
         contents.add(&venv, "venv")?;
+        // It becomes a part of the component, and is no file for a hook.
+        contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));
 
         at(Step::Sources);
         let native = below("native.json");

@@ -28,9 +28,11 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/__init__.py",
     "periapt_ops/packing/__main__.py",
     "periapt_ops/packing/bounds.py",
+    "periapt_ops/packing/built.py",
     "periapt_ops/packing/check.py",
     "periapt_ops/packing/fetching.py",
     "periapt_ops/packing/native.py",
+    "periapt_ops/packing/native_sources.txt",
     "periapt_ops/packing/poetry.py",
     "periapt_ops/packing/projects.py",
     "periapt_ops/packing/required.py",
@@ -43,34 +45,6 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/reading.py",
     "periapt_ops/replaced/__init__.py",
     "periapt_ops/replaced/cryptography/cryptography/fernet.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/__init__.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/_schema_gather.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/calls.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/choices.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/containers.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/dataclass.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/dates.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/dumpers.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/dumping.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/errors.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/fields.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/functions.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/inferring.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/jsons.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/markers.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/messages.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/models.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/owndumpers.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/patterns.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/scalars.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/state.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/texts.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/unions.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/urls.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/validating.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/version.py",
-    "periapt_ops/replaced/pydantic_core/pydantic_core/_pydantic_core/wrapping.py",
-    "periapt_ops/replaced/rpds_py/rpds/__init__.py",
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/coder.py",
     "periapt_ops/stand_ins/files.py",
@@ -122,7 +96,7 @@ mod tests {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 sources_below(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "py") {
+            } else if path.extension().is_some_and(|extension| extension != "pyc") {
                 found.push(path);
             }
         }

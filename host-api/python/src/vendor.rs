@@ -1,6 +1,11 @@
 //! What `periapt_ops.packing` does with the packer's Python: it fetches dependencies and checks sources.
 
-use std::{ffi::OsString, os::unix::process::ExitStatusExt as _, path::Path, process::Output};
+use std::{
+    ffi::OsString,
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::Output,
+};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -29,6 +34,8 @@ pub(crate) struct Packing<'a> {
     pub(crate) python: &'a Python,
     /// The directory that holds `periapt_ops`.
     pub(crate) package: &'a Path,
+    /// Directories with wheels of native code that was built for the sandbox.
+    pub(crate) wheels: &'a [PathBuf],
 }
 
 impl Packing<'_> {
@@ -41,6 +48,7 @@ impl Packing<'_> {
     ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
         arguments.extend(required.arguments());
+        arguments.extend(self.wheels.iter().flat_map(|wheels| ["--wheels".into(), wheels.into()]));
         let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
         match vendored.error.take() {
             Some(error) => Err(PythonError::Dependencies(error)),

@@ -1,5 +1,6 @@
 """What becomes of a charm's dependencies, with pip in the test's hands."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import zipfile
 import pytest
 
 from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
+from periapt_ops.packing.built import Built, BuiltError
 from periapt_ops.packing.required import Parts
 
 
@@ -82,19 +84,103 @@ def test_native_code_is_refused_by_name(tmp_path, pip):
             "file": "some/_core.cpython-311-x86_64-linux-gnu.so",
             "module": "some._core",
             "required-by": ["requirements.txt:1"],
+            "lacking": "",
         }
     ]
     assert [path.name for path in (tmp_path / "venv/some").iterdir()] == ["__init__.py"]
 
 
 def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
-    (tmp_path / "requirements.txt").write_text("pydantic\n")
-    pip.packages = {"pydantic_core": ["pydantic_core/_pydantic_core.cpython-311.so", "pydantic_core/__init__.py"]}
+    (tmp_path / "requirements.txt").write_text("cryptography\n")
+    pip.packages = {"cryptography": ["cryptography/_rust.abi3.so", "cryptography/fernet.py", "cryptography/x509.py"]}
     done = vendor.vendor(tmp_path, tmp_path / "venv")
+    # What is not replaced is still missing.
+    assert [file["file"] for file in done["native"]] == ["cryptography/_rust.abi3.so"]
+    place = tmp_path / "venv/cryptography"
+    assert sorted(path.name for path in place.iterdir()) == ["fernet.py", "x509.py"]
+    assert "AES" in (place / "fernet.py").read_text()
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Writes wheels as `tools/wheels` leaves them, and answers those of the directory."""
+    place = tmp_path / "wheels"
+    place.mkdir()
+
+    def write(*versions):
+        lines = []
+        for version in versions:
+            wheel = place / f"pydantic_core-{version}-cp314-cp314-wasi_wasm32.whl"
+            with zipfile.ZipFile(wheel, "w") as archive:
+                archive.writestr("pydantic_core/__init__.py", "# built")
+                archive.writestr("pydantic_core/_pydantic_core.cpython-314-wasm32-wasi.so", version)
+                archive.writestr(f"pydantic_core-{version}.dist-info/METADATA", f"Name: pydantic_core\nVersion: {version}\n")
+            lines.append(f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n")
+        (place / "SHA256SUMS").write_text("".join(lines))
+        return Built([tmp_path / "none", place])
+
+    return write
+
+
+@pytest.fixture
+def pydantic(index):
+    """Two releases of pydantic, each with a core of its own, in native code."""
+    linux = "cp314-cp314-manylinux_2_17_x86_64"
+    for version, core in (("2.13", "2.46.5"), ("2.14", "2.50.4"), ("2.15", "2.60.0")):
+        index("pydantic", version=version, says=f"Requires-Dist: pydantic-core=={core}\n")
+        files = {"pydantic_core/__init__.py": "", "pydantic_core/_pydantic_core.cpython-314-x86_64-linux-gnu.so": ""}
+        index("pydantic_core", files, version=core, tag=linux)
+
+
+def brought(place):
+    """The native code and the packages in a directory."""
+    packages = sorted(path.name.removesuffix(".dist-info") for path in place.glob("*.dist-info"))
+    return packages, [path.read_text() for path in place.rglob("*.so")]
+
+
+def test_native_code_that_was_built_for_the_sandbox_is_taken_in_the_version_that_pip_chose(tmp_path, pydantic, built):
+    (tmp_path / "requirements.txt").write_text("pydantic==2.13\n")
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built("2.46.5", "2.50.4"))
     assert done == {"native": [], "findings": []}
-    core = tmp_path / "venv/pydantic_core"
-    assert sorted(path.name for path in core.iterdir()) == ["__init__.py", "_pydantic_core"]
-    assert "__version__ = '1.0'" in (core / "_pydantic_core/version.py").read_text()
+    assert brought(tmp_path / "venv") == (["pydantic-2.13", "pydantic_core-2.46.5"], ["2.46.5"])
+    assert (tmp_path / "venv/pydantic_core/__init__.py").read_text() == "# built"
+
+
+def test_the_newest_version_is_taken_that_was_built_where_what_is_required_leaves_the_choice(tmp_path, pydantic, built):
+    (tmp_path / "requirements.txt").write_text("# of ours\npydantic>=2\n")
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built("2.46.5", "2.50.4"))
+    message = "of pydantic_core 2.60.0 there is no wheel for the sandbox: 2.50.4 is taken, and what goes with it"
+    assert done["findings"] == [{"file": "requirements.txt", "line": 2, "severity": "warning", "message": message}]
+    assert brought(tmp_path / "venv") == (["pydantic-2.14", "pydantic_core-2.50.4"], ["2.50.4"])
+
+
+@pytest.mark.parametrize(
+    ("required", "versions", "lacking"),
+    [
+        ("2.14", ["2.46.5"], "no wheel of it for the sandbox, but of 2.46.5; `tools/wheels pydantic-core 2.50.4` builds one"),
+        ("2.14", [], "no wheel of it for the sandbox; `tools/wheels pydantic-core 2.50.4` builds one"),
+        ("2.15", ["2.46.5", "2.50.4"], "no wheel of it for the sandbox, but of 2.50.4 and 2.46.5; those that `tools/wheels` can build are 2.41.1,"),
+    ],
+)
+def test_native_code_that_was_not_built_is_missing_and_it_is_said_how_to_build_it(
+    tmp_path, pydantic, built, required, versions, lacking
+):
+    (tmp_path / "requirements.txt").write_text(f"pydantic=={required}\n")
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built(*versions))
+    (missing,) = done["native"]
+    assert missing["module"] == "pydantic_core._pydantic_core"
+    assert missing["required-by"] == [f"pydantic {required}"]
+    assert lacking in missing["lacking"]
+    assert brought(tmp_path / "venv")[1] == []
+
+
+def test_a_wheel_with_another_digest_than_is_listed_is_not_used(tmp_path, pydantic, built):
+    wheels = built("2.50.4")
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    wheel.write_bytes(wheel.read_bytes() + b"x")
+    (tmp_path / "requirements.txt").write_text("pydantic==2.14\n")
+    with pytest.raises(BuiltError, match="has another digest than SHA256SUMS"):
+        vendor.vendor(tmp_path, tmp_path / "venv", built=wheels)
 
 
 def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_path, index):

@@ -1,6 +1,9 @@
 //! A charm on the `ops` framework.
 
-use std::path::Path;
+use std::{
+    env,
+    path::{self, Path},
+};
 
 use periapt_archive::COMPONENT;
 use periapt_python::{PackedPython, Packer, PythonError, is_python_charm};
@@ -12,6 +15,9 @@ use crate::{
     output::{Progress, note},
 };
 
+/// The variable that names a directory with wheels of native code that was built for the sandbox (`tools/wheels`).
+const WHEELS_VARIABLE: &str = "PERIAPT_WHEELS";
+
 /// Whether a directory is to be packed from its Python sources: nobody names code, and none lies there.
 pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
     wasm.is_none() && !directory.join(COMPONENT).exists() && is_python_charm(directory)
@@ -19,7 +25,12 @@ pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
 
 /// Packs one, and says what will not work in it.
 pub(super) fn pack(directory: &Path, context: &Context) -> Result<PackedPython> {
-    let packer = Packer::new(&DataDir::cache_from_environment()?);
+    let mut packer = Packer::new(&DataDir::cache_from_environment()?);
+    if let Some(directory) = env::var_os(WHEELS_VARIABLE).filter(|directory| !directory.is_empty()) {
+        packer = packer.with_wheels(
+            path::absolute(&directory).explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
+        );
+    }
     let progress = Progress::of_steps();
     let packed = packer.pack(directory, &mut |step| progress.step(step, context.quiet));
     progress.finish();

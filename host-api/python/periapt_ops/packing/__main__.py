@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 
-from . import bounds, check, required, vendor
+from . import bounds, built, check, required, vendor
 
 
 #: The exit code where the bound of memory was met.
@@ -31,13 +31,14 @@ def main(arguments: list[str]) -> int:
         vendoring.add_argument(f"--{several}", action="append", default=[])
     vendoring.add_argument("--project", action="store_true")
     vendoring.add_argument("--libraries", action="store_true")
+    vendoring.add_argument("--wheels", action="append", default=[], type=pathlib.Path)
     vendoring.set_defaults(run=_vendor)
 
     given = parser.parse_args(arguments)
     bounds.bind()
     try:
         document = given.run(given)
-    except vendor.VendorError as error:
+    except (vendor.VendorError, built.BuiltError) as error:
         document = {"error": str(error)}
     except MemoryError:
         return OUT_OF_MEMORY
@@ -49,7 +50,7 @@ def _vendor(given: argparse.Namespace) -> dict:
     parts = required.Parts(
         given.file, given.constraints, given.package, given.group, given.extra, given.project, given.libraries
     )
-    return vendor.vendor(given.charm, given.target, parts)
+    return vendor.vendor(given.charm, given.target, parts, built.Built(given.wheels))
 
 
 def _check(given: argparse.Namespace) -> list[dict]:

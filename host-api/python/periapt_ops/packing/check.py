@@ -100,7 +100,7 @@ def check(charm: pathlib.Path, native: list[dict] | None = None, original: pathl
 
 def _modules(native: list[dict]) -> dict[str, Native]:
     return {
-        file["module"]: Native(file["package"], file["file"], tuple(file.get("required-by") or ()))
+        file["module"]: Native(file["package"], file["file"], tuple(file.get("required-by") or ()), file.get("lacking") or "")
         for file in native
         if file.get("module")
     }
@@ -146,7 +146,8 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
         module, line = reached[module.name]
         seen.add(module.name)
     asked = f", required by {' and '.join(native.required_by)}" if native.required_by else ""
-    message = f"{native.package} is native code ({native.file}){asked}, and native code cannot run in the sandbox"
+    reason = native.lacking or "native code cannot run in the sandbox"
+    message = f"{native.package} is native code ({native.file}){asked}, and {reason}"
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"
@@ -198,7 +199,8 @@ def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
             yield Finding(module.file, line, "warning", _absent(top))
         native = sources.native_behind(imported)
         if native is not None:
-            yield Finding(module.file, line, "warning", f"{native.package} is native code, and what needs it fails")
+            reason = native.lacking or "what needs it fails"
+            yield Finding(module.file, line, "warning", f"{native.package} is native code, and {reason}")
     for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
         name = module.resolved(call.func)
         message = _of_call(name, call) if name else None

@@ -1,8 +1,9 @@
 """Native code among a charm's dependencies: taken out, and replaced where that can be done.
 
-A package with native code is taken in a version of the same release that has none, if there is one; with Python code of
-this repository in the place of the native one (`replaced`); or without its native files. Whether it can do without them is
-found when the sources are checked: an import of what was taken out, that is certainly done, is an error there.
+A package with native code is taken as it was built for the sandbox (`built`), if it was; in a version of the same release
+that has none, if there is one; with Python code of this repository in the place of the native one (`replaced`); or without
+its native files. Whether it can do without them is found when the sources are checked: an import of what was taken out, that
+is certainly done, is an error there.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import importlib.metadata
 import pathlib
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 
+from .built import Built
 from .unpacked import Wheel, normalised
 
 #: What native code is called.
@@ -45,7 +48,7 @@ PARTLY = frozenset({"cryptography"})
 #: Where the code in the place of native code lies, by package.
 REPLACED = {
     name: pathlib.Path(__file__).resolve().parent.parent / "replaced" / directory
-    for name, directory in (("cryptography", "cryptography"), ("pydantic-core", "pydantic_core"), ("rpds-py", "rpds_py"))
+    for name, directory in (("cryptography", "cryptography"),)
 }
 
 
@@ -57,6 +60,16 @@ def files(wheel: Wheel) -> Iterator[str]:
             yield file
 
 
+def take_built(wheel: Wheel, built: Built, target: pathlib.Path) -> bool:
+    """Put a package as it was built for the sandbox in its place; answers whether there is one."""
+    if not built.has(wheel):
+        return False
+    for file in wheel.files:
+        remove(target, file)
+    built.unpack(wheel, target)
+    return True
+
+
 def replace(wheel: Wheel, target: pathlib.Path) -> bool:
     """Put Python code in the place of a package's native one; answers whether nothing is missing any more."""
     code = REPLACED.get(normalised(wheel.name))
@@ -65,12 +78,9 @@ def replace(wheel: Wheel, target: pathlib.Path) -> bool:
     for file in list(files(wheel)):
         remove(target, file)
     for source in sorted(code.rglob("*.py")):
-        text = source.read_text(encoding="utf-8")
-        if source.name == "version.py":
-            text = text.replace('__version__ = "0"', f"__version__ = {wheel.version!r}")
         place = target / source.relative_to(code)
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+        shutil.copyfile(source, place)
     return normalised(wheel.name) not in PARTLY
 
 
@@ -88,11 +98,11 @@ def module_of(file: str) -> str | None:
     return ".".join(parts) if all(part.isidentifier() for part in parts) else None
 
 
-def required_by(wheel: Wheel, wheels: Iterable[Wheel], target: pathlib.Path) -> list[str]:
+def required_by(wheel: Wheel, wheels: Iterable[Wheel], target: pathlib.Path) -> list[Wheel]:
     """The wheels that name one among what they require."""
     name = normalised(wheel.name)
     return [
-        f"{other.name} {other.version}"
+        other
         for other in sorted(wheels, key=lambda other: normalised(other.name))
         if any(normalised(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0]) == name for line in _requires(other, target))
     ]

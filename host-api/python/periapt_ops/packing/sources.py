@@ -9,6 +9,7 @@ import pathlib
 from collections.abc import Iterator
 
 from ..location import PARTS
+from .built import SUFFIX
 
 #: What is raised by an import that fails, or by more than that.
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -22,6 +23,8 @@ class Native:
     file: str
     #: Who asked for the package: a line of requirements, or other packages.
     required_by: tuple[str, ...] = ()
+    #: Why there is none of it for the sandbox, where there could be.
+    lacking: str = ""
 
 
 class Sources:
@@ -53,8 +56,9 @@ class Sources:
 
     @functools.cache
     def knows(self, top: str) -> bool:
-        """Whether there is a module or a package of that name; a package may be a bare directory."""
-        return self.find(top) is not None or self.is_directory(top)
+        """Whether there is a module or a package of that name; a package may be a bare directory, a module native code."""
+        is_built = any((self._root / part / f"{top}{SUFFIX}").is_file() for part in PARTS)
+        return is_built or self.find(top) is not None or self.is_directory(top)
 
     def is_directory(self, name: str) -> bool:
         """Whether a directory may be a package of that name."""

@@ -1,4 +1,4 @@
-"""A charm's dependencies, brought into a directory by pip, all of them in Python (`native`)."""
+"""A charm's dependencies, brought into a directory by pip: in Python, or as they were built for the sandbox (`native`)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import shutil
 import tempfile
 
 from . import fetching, native, requirements
+from .built import Built
 from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
 from .native import remove
 from .required import Parts, of
 from .unpacked import Wheel, normalised
 
 
-def vendor(charm: pathlib.Path, target: pathlib.Path, parts: Parts | None = None) -> dict:
+def vendor(charm: pathlib.Path, target: pathlib.Path, parts: Parts | None = None, built: Built | None = None) -> dict:
     """Install what a charm requires.
 
     Answers what of it was native and is not there any more, and what is told of it.
@@ -23,25 +24,80 @@ def vendor(charm: pathlib.Path, target: pathlib.Path, parts: Parts | None = None
     except requirements.RequirementError as error:
         raise VendorError(str(error)) from None
     target.mkdir(parents=True, exist_ok=True)
+    built = built or Built()
     version, fetched, findings = _fetch(target, required, constraints)
+    fetched, more = _with_built(target, version, required, constraints, fetched, built)
+    findings += more
     shutil.rmtree(target / "bin", ignore_errors=True)
     missing = []
     for wheel in sorted(fetched, key=lambda wheel: normalised(wheel.name)):
         files = list(native.files(wheel))
-        if not files or native.replace(wheel, target) or _replaced(wheel, version, target):
+        if not files or native.take_built(wheel, built, target) or native.replace(wheel, target) or _replaced(wheel, version, target):
             continue
         if normalised(wheel.name) not in native.OPTIONAL:
-            asked = _places(normalised(wheel.name), required) + native.required_by(wheel, fetched, target)
-            missing += _missing(wheel, files, asked)
+            missing += _missing(wheel, files, _asked(wheel, required, fetched, target), built)
         for file in files:
             remove(target, file)
     return {"native": missing, "findings": told + findings}
 
 
-def _missing(wheel: Wheel, files: list[str], asked: list[str]) -> list[dict]:
+def _missing(wheel: Wheel, files: list[str], asked: list[str], built: Built) -> list[dict]:
     """What is to be known of native files of a package that are not there any more."""
-    package = f"{wheel.name} {wheel.version}"
-    return [{"package": package, "file": file, "module": native.module_of(file), "required-by": asked} for file in files]
+    known = {"package": f"{wheel.name} {wheel.version}", "required-by": asked, "lacking": built.lacking(wheel)}
+    return [{**known, "file": file, "module": native.module_of(file)} for file in files]
+
+
+def _asked(wheel: Wheel, required: list[str], wheels: list[Wheel], target: pathlib.Path) -> list[str]:
+    """Who asks for a package: lines of requirements, and other packages."""
+    others = native.required_by(wheel, wheels, target)
+    return _places(normalised(wheel.name), required) + [f"{other.name} {other.version}" for other in others]
+
+
+def _with_built(
+    target: pathlib.Path, version: str, required: list[str], constraints: list[str], fetched: list[Wheel], built: Built
+) -> tuple[list[Wheel], list[dict]]:
+    """Take other versions of packages in native code, the newest that were built for the sandbox, where what is required
+    leaves the choice and none was built of the version that pip chose."""
+    pinned: list[str] = []
+    findings = []
+    for wheel in fetched:
+        if built.has(wheel) or not any(native.files(wheel)):
+            continue
+        for other in built.versions(wheel.name):
+            pin = f"{wheel.name}=={other}"
+            with tempfile.TemporaryDirectory() as place:
+                again = pathlib.Path(place)
+                try:
+                    fetched = _fetch_for(version, again, required, [*constraints, *pinned, pin])
+                except Unresolved:
+                    continue
+                shutil.rmtree(target)
+                shutil.copytree(again, target)
+            pinned.append(pin)
+            message = f"of {wheel.name} {wheel.version} there is no wheel for the sandbox: {other} is taken, and what goes with it"
+            findings.append(_told(_place_of(wheel, required, fetched, target), message))
+            break
+    return fetched, findings
+
+
+def _place_of(wheel: Wheel, required: list[str], wheels: list[Wheel], target: pathlib.Path) -> str:
+    """The line of requirements that leads to a package."""
+    waiting, seen = [wheel], set()
+    while waiting:
+        one = waiting.pop(0)
+        name = normalised(one.name)
+        if _places(name, required):
+            return _places(name, required)[0]
+        if name not in seen:
+            seen.add(name)
+            waiting += native.required_by(one, wheels, target)
+    return requirements.place_of(required[0])
+
+
+def _told(place: str, message: str) -> dict:
+    """A warning at a line of requirements."""
+    file, _, number = place.rpartition(":")
+    return {"file": file, "line": int(number), "severity": "warning", "message": message}
 
 
 def _fetch(target: pathlib.Path, required: list[str], constraints: list[str]) -> tuple[str, list[Wheel], list[dict]]:
@@ -79,9 +135,7 @@ def _no_wheel(line: str, error: NoWheel) -> dict:
     """That a requirement is not brought in. A name by which there is nothing is a mistake."""
     if not fetching.is_known(error.name):
         raise _placed(NoWheel(f"nothing is found by the name {error.name} ({error})", error.name), [line])
-    file, _, number = requirements.place_of(line).rpartition(":")
-    message = f"{line} has no wheel, and nothing is built: it is not brought in"
-    return {"file": file, "line": int(number), "severity": "warning", "message": message}
+    return _told(requirements.place_of(line), f"{line} has no wheel, and nothing is built: it is not brought in")
 
 
 def _placed(error: Unresolved, required: list[str]) -> VendorError:

@@ -1,0 +1,114 @@
+//! A charm in Python with native code that was built for the sandbox: pydantic's core and rpds, which jsonschema stands on
+//! (`tests/guests/python-native`).
+#![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
+
+use std::{fs, path::Path};
+
+use periapt_host_api::commit::EarlyEffect;
+use periapt_trial::{CompiledCache, Ended, Scene, Trial, Tried};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+/// The charm, and what runs its hooks.
+struct Native {
+    trial: Trial,
+    runtime: Runtime,
+}
+
+impl Native {
+    fn open() -> anyhow::Result<Self> {
+        let place = tempfile::tempdir()?;
+        let archive = fs::read(periapt_tests::packed("python-native", place.path())?)?;
+        let cache = CompiledCache::open(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled"))?;
+        Ok(Self { trial: Trial::open(&archive, &cache)?, runtime: Runtime::new()? })
+    }
+
+    /// Runs a hook with some configuration, and whatever else the scene says.
+    fn hook(&self, config: &Value, more: &Value) -> anyhow::Result<Tried> {
+        let mut scene = json!({"unit": "python-native/0", "event": {"hook": "config-changed"}, "config": config});
+        if let (Some(scene), Some(more)) = (scene.as_object_mut(), more.as_object()) {
+            scene.extend(more.clone());
+        }
+        let scene: Scene = serde_json::from_value(scene)?;
+        Ok(self.runtime.block_on(self.trial.run(&scene))?)
+    }
+
+    /// The status that a hook which is handled leaves behind.
+    fn status(&self, config: &Value) -> anyhow::Result<String> {
+        status_of(&self.hook(config, &json!({}))?)
+    }
+}
+
+fn status_of(tried: &Tried) -> anyhow::Result<String> {
+    anyhow::ensure!(matches!(tried.outcome, Ended::Handled), "{:?}", tried.outcome);
+    let said = tried.early.iter().rev().find_map(|effect| match effect {
+        EarlyEffect::UnitStatus { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    Ok(said.unwrap_or_default())
+}
+
+#[test]
+fn a_discriminated_union_reads_a_charms_configuration() -> anyhow::Result<()> {
+    let native = Native::open()?;
+    assert_eq!(native.status(&json!({"kind": "plain", "port": 26}))?, "Plain(kind='plain', port=26)");
+    let secured = native.status(&json!({"kind": "secured", "certificate": "pem"}))?;
+    assert_eq!(secured, "Secured(kind='secured', certificate='pem')");
+    Ok(())
+}
+
+#[test]
+fn a_named_tuple_is_a_field() -> anyhow::Result<()> {
+    let status = Native::open()?.status(&json!({"mode": "name"}))?;
+    assert_eq!(status, r#"{"address":["a.b",26],"tags":["x"]}"#);
+    Ok(())
+}
+
+#[test]
+fn jsonschema_judges() -> anyhow::Result<()> {
+    assert_eq!(Native::open()?.status(&json!({"mode": "judge"}))?, "'x' is not of type 'integer'");
+    Ok(())
+}
+
+#[test]
+fn what_is_not_valid_is_an_exception() -> anyhow::Result<()> {
+    let native = Native::open()?;
+    let caught = native.status(&json!({"mode": "raise"}))?;
+    assert_eq!(caught, "1 wrong: Input should be greater than or equal to 1");
+    // One that nobody catches fails the hook as any other does.
+    let tried = native.hook(&json!({"mode": "fail"}), &json!({}))?;
+    let Ended::Failed { kind, message, .. } = &tried.outcome else { panic!("{:?}", tried.outcome) };
+    assert_eq!(kind, "failed");
+    assert!(message.contains("1 validation error for Plain"), "{message}");
+    Ok(())
+}
+
+/// Where a process would raise an exception.
+#[test]
+fn a_panic_in_native_code_traps_the_hook_and_no_other() -> anyhow::Result<()> {
+    let native = Native::open()?;
+    for _ in 0..2 {
+        let tried = native.hook(&json!({"mode": "panic"}), &json!({}))?;
+        assert!(
+            matches!(&tried.outcome, Ended::Failed { kind, .. } if kind == "trapped"),
+            "{:?}",
+            tried.outcome
+        );
+        assert_eq!(native.status(&json!({"port": 26}))?, "Plain(kind='plain', port=26)");
+    }
+    Ok(())
+}
+
+/// A hook that runs again after an agent's death must come to the same.
+#[test]
+fn collections_of_native_code_have_one_order_in_all_hooks() -> anyhow::Result<()> {
+    let native = Native::open()?;
+    let seeded = |seed: &str| -> anyhow::Result<String> {
+        status_of(&native.hook(&json!({"mode": "order"}), &json!({"seed": seed.repeat(32)}))?)
+    };
+    let order = seeded("07")?;
+    assert_eq!(order.matches(", ").count(), 39, "{order}");
+    assert_eq!(order, seeded("07")?);
+    assert_eq!(order, seeded("08")?);
+    Ok(())
+}
