@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from periapt_ops.packing.built import SUFFIX
 from periapt_ops.packing.check import check
 
 
@@ -45,6 +46,26 @@ def test_an_import_that_certainly_fails_is_an_error_wherever_it_is_reached(found
         "src/helpers.py:2 error module ctypes is not in the sandbox's Python: there is no native code",
         "venv/ops/net.py:2 error module mmap is not in the sandbox's Python: WASI maps no files",
     ]
+
+
+def test_native_code_that_was_built_for_the_sandbox_is_a_module(found):
+    files = {
+        "src/charm.py": "import pkg\nimport _single\nimport _other\n",
+        "venv/pkg/__init__.py": "from ._core import x\n",
+        f"venv/pkg/_core{SUFFIX}": "",
+        f"venv/_single{SUFFIX}": "",
+        "venv/_other.cpython-314-x86_64-linux-gnu.so": "",
+    }
+    assert found(files) == ["src/charm.py:3 error module _other is neither in src, nor in lib, nor among the dependencies"]
+
+
+def test_native_code_that_could_be_built_is_told_with_how(found):
+    native = [{"package": "core 2", "file": "core/_core.so", "module": "core._core", "lacking": "there is no wheel of it: build one"}]
+    venv = {"venv/core/__init__.py": "from . import _core\n"}
+    certainly = found({**venv, "src/charm.py": "import core\n"}, native)
+    assert certainly == ["src/charm.py:1 error core 2 is native code (core/_core.so), and there is no wheel of it: build one"]
+    perhaps = found({"src/charm.py": "def f():\n    import core\n"}, native)
+    assert perhaps == ["src/charm.py:2 warning core 2 is native code, and there is no wheel of it: build one"]
 
 
 def test_native_code_is_an_error_where_the_charm_certainly_comes_to_it_and_a_warning_elsewhere(found):

@@ -1,6 +1,7 @@
 """Modules that are imported from where a component is built, and believe that they lie in `/charm`."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -168,3 +169,15 @@ except NotADirectoryError as error:
         "('/charm/src', b'/charm/src', 'hello') True none data.txt",
         "/charm/src/mod.py",
     ]
+
+
+def test_native_code_is_loaded_from_where_it_is_and_names_the_place_of_later(tmp_path):
+    # Any that this Python has, as part of a package.
+    name = next(name for name in ("_csv", "_heapq", "_zoneinfo", "_uuid") if hasattr(__import__(name), "__file__"))
+    library = pathlib.Path(sys.modules[name].__file__)
+    (tmp_path / "built/venv/pkg").mkdir(parents=True)
+    shutil.copy(library, tmp_path / "built/venv/pkg" / library.name)
+    files = {"src/mod.py": f"from pkg import {name} as native\n", "venv/pkg/__init__.py": ""}
+    after = "print(mod.native.__file__, mod.native.__spec__.origin, mod.native.__loader__.path)"
+    place = f"/charm/venv/pkg/{library.name}"
+    assert imported(tmp_path, files, "import mod", after) == [f"{place} {place} {place}", "/charm/src/mod.py"]
