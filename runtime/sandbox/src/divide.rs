@@ -27,7 +27,7 @@ use sections::{Kind, Section};
 
 /// The version of these rules: with others a component that was compiled without its modules would miss them, or bring
 /// some of them itself. It is part of what compiled code is known by.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The smallest component, in bytes, that is divided: an interpreter. A charm in Rust or C is compiled in less time than it
 /// takes to start a second compilation.
@@ -36,8 +36,9 @@ const SMALLEST_COMPONENT: usize = 4 << 20;
 /// The least code, in bytes, of a module that is compiled by itself.
 const LEAST_CODE: usize = 128 << 10;
 
-/// The most modules of a component that are compiled by themselves. Python's has three.
-pub const MOST_MODULES: usize = 4;
+/// The most modules of a component that are compiled by themselves. Python's has three, and one for each library in native
+/// code.
+pub const MOST_MODULES: usize = 12;
 
 /// A module that components share.
 #[derive(Debug, Clone)]
