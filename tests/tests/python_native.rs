@@ -85,12 +85,12 @@ fn what_is_not_valid_is_an_exception() -> anyhow::Result<()> {
 
 /// Where a process would raise an exception.
 #[test]
-fn a_panic_in_native_code_traps_the_hook_and_no_other() -> anyhow::Result<()> {
+fn a_panic_in_native_code_ends_the_hook_and_no_other() -> anyhow::Result<()> {
     let native = Native::open()?;
     for _ in 0..2 {
         let tried = native.hook(&json!({"mode": "panic"}), &json!({}))?;
         assert!(
-            matches!(&tried.outcome, Ended::Failed { kind, .. } if kind == "trapped"),
+            matches!(&tried.outcome, Ended::Failed { kind, .. } if kind == "panicked"),
             "{:?}",
             tried.outcome
         );

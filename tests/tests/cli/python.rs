@@ -99,6 +99,34 @@ fn a_hostile_neighbour_is_stopped(periapt: &Installation) -> anyhow::Result<()> 
 }
 
 #[test]
+fn a_charm_with_native_code_runs_and_its_panic_is_its_own() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    packed("python-native", periapt.path())?;
+    for application in ["one", "two"] {
+        periapt.ok(["deploy", "./python-native.charm", application])?;
+        periapt.wait_for(["application", application, "--status", "active"])?;
+        let unit = format!("{application}/0");
+        assert_eq!(message(&periapt, &unit)?, "Plain(kind='plain', port=25)");
+    }
+
+    // Its two libraries are compiled by themselves, as the three modules of the interpreter are.
+    let kept = fs::read_dir(periapt.path().join("data/controllers/local/agent/artefacts"))?;
+    assert_eq!(kept.count(), 6);
+
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    periapt.ok(["config", "one", "mode=panic"])?;
+    periapt.wait_for(["unit", "one/0", "--status", "error"])?;
+    let shown = periapt.json(["show-unit", "one/0"])?;
+    let operation = text(&shown, "/one~10/operation")?;
+    assert!(operation.contains("panicked"), "{operation}");
+    periapt.ok(["config", "two", "port=26"])?;
+    periapt.json_until(&["show-unit", "two/0"], |shown| {
+        shown["two/0"]["workload-status"]["message"] == "Plain(kind='plain', port=26)"
+    })?;
+    Ok(())
+}
+
+#[test]
 fn what_cannot_work_is_named_before_anything_is_built() -> anyhow::Result<()> {
     let periapt = Installation::empty()?;
     let charm = periapt.path().join("charm");

@@ -86,7 +86,7 @@ class NativeCharm(ops.CharmBase):
 
     def _panic(self) -> str:
         try:
-            return repr(rpds.HashTrieMap({Incomparable(): 1, Incomparable(): 2}))
+            return repr(rpds.HashTrieMap().insert(Incomparable(), 1).insert(Incomparable(), 2))
         except BaseException as error:
             return f"caught {error!r}"
 

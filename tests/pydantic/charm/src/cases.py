@@ -294,10 +294,10 @@ def line(*parts):
 
 def name_of(kind):
     """What a type is called, whatever the release of Python."""
-    arguments = typing.get_args(kind)
-    if typing.get_origin(kind) is not Union:
+    origin = typing.get_origin(kind)
+    if origin not in (Annotated, Union):
         return str(kind)
-    return f"Union[{', '.join(map(str, arguments))}]"
+    return f"{'Union' if origin is Union else 'Annotated'}[{', '.join(map(name_of, typing.get_args(kind)))}]"
 
 
 def shown(options):
