@@ -25,7 +25,8 @@ impl Native {
 
     /// Runs a hook with some configuration, and whatever else the scene says.
     fn hook(&self, config: &Value, more: &Value) -> anyhow::Result<Tried> {
-        let mut scene = json!({"unit": "python-native/0", "event": {"hook": "config-changed"}, "config": config});
+        let mut scene =
+            json!({"unit": "python-native/0", "event": {"hook": "config-changed"}, "config": config});
         if let (Some(scene), Some(more)) = (scene.as_object_mut(), more.as_object()) {
             scene.extend(more.clone());
         }

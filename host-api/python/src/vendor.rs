@@ -48,7 +48,7 @@ impl Packing<'_> {
     ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
         arguments.extend(required.arguments());
-        arguments.extend(self.wheels.iter().flat_map(|wheels| ["--wheels".into(), wheels.into()]));
+        arguments.extend(self.wheels.iter().flat_map(|wheels| [OsString::from("--wheels"), wheels.into()]));
         let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
         match vendored.error.take() {
             Some(error) => Err(PythonError::Dependencies(error)),

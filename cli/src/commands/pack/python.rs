@@ -11,7 +11,7 @@ use periapt_python::{PackedPython, Packer, PythonError, is_python_charm};
 use crate::{
     context::Context,
     data::DataDir,
-    error::{Failure, Result, with_source},
+    error::{Explain as _, Failure, Result, with_source},
     output::{Progress, note},
 };
 
@@ -28,7 +28,8 @@ pub(super) fn pack(directory: &Path, context: &Context) -> Result<PackedPython> 
     let mut packer = Packer::new(&DataDir::cache_from_environment()?);
     if let Some(directory) = env::var_os(WHEELS_VARIABLE).filter(|directory| !directory.is_empty()) {
         packer = packer.with_wheels(
-            path::absolute(&directory).explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
+            path::absolute(&directory)
+                .explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
         );
     }
     let progress = Progress::of_steps();
