@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Cursor, Read as _, Write as _},
+    io::{self, Cursor, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -44,15 +44,36 @@ pub enum PackError {
     /// Not a charm's directory.
     #[error("{} is not a charm: it has neither charmcraft.yaml nor metadata.yaml", .0.display())]
     NotACharm(PathBuf),
-    /// A link or a device where a file is expected.
+    /// A device, a socket or a pipe where a file is expected.
     #[error("{} is neither a file nor a directory; only these go into an archive", .0.display())]
     NotAFile(PathBuf),
     /// A name that is not text: an archive's names are.
     #[error("{} has a name that is not UTF-8; a file of another name goes into an archive", .0.display())]
     NotText(PathBuf),
     /// A link to something that is not the charm's: whoever packs it would give it away.
-    #[error("{} leads out of the charm's directory; only what lies in it goes into an archive", .0.display())]
-    LeadsOut(PathBuf),
+    #[error(
+        "{} is a link to {}, and leads out of {}; put what it stands for in its place",
+        link.display(), target.display(), root.display()
+    )]
+    LeadsOut {
+        /// The link, or what lies behind one.
+        link: PathBuf,
+        /// What it says.
+        target: PathBuf,
+        /// What it may not lead out of.
+        root: PathBuf,
+    },
+    /// A link to nothing.
+    #[error("{} is a link to {}, which is not there", link.display(), target.display())]
+    DeadLink {
+        /// The link.
+        link: PathBuf,
+        /// What it says.
+        target: PathBuf,
+    },
+    /// A link to a directory that it lies in.
+    #[error("{} is a link to a directory that it lies in; an archive would have no end", .0.display())]
+    Endless(PathBuf),
     /// More files than an archive may have.
     #[error("{} has more files than go into an archive: {MAX_ENTRIES} at most", .0.display())]
     TooMany(PathBuf),
@@ -96,6 +117,8 @@ pub struct Contents {
     files: BTreeMap<String, Vec<u8>>,
     /// How many bytes were read from the charm's directory.
     read: u64,
+    /// What links may not lead out of; none is the directory that is added.
+    root: Option<PathBuf>,
 }
 
 impl Contents {
@@ -104,10 +127,21 @@ impl Contents {
     /// # Errors
     /// [`PackError::NotACharm`] without metadata, and what cannot be read.
     pub fn of(directory: &Path) -> Result<Self, PackError> {
-        let mut contents = Self::default();
+        Self::of_charm_in(directory, directory)
+    }
+
+    /// The same of a charm in a repository: its links may lead to whatever lies in that, except to the files of git.
+    ///
+    /// # Errors
+    /// As [`Contents::of`].
+    pub fn of_charm_in(repository: &Path, directory: &Path) -> Result<Self, PackError> {
+        let failed = |source| PackError::Read { path: repository.to_owned(), source };
+        let root = repository.canonicalize().map_err(failed)?;
+        let mut contents = Self { root: Some(root), ..Self::default() };
         for name in FILES {
             let path = directory.join(name);
-            if is_within(directory, &path)? {
+            if path.exists() {
+                contents.require_within(directory, &path)?;
                 contents.take(name.to_owned(), &path)?;
             }
         }
@@ -126,37 +160,93 @@ impl Contents {
     /// As [`Contents::add`], and [`PackError::LeadsOut`].
     pub fn add_part(&mut self, charm: &Path, name: &str) -> Result<(), PackError> {
         let path = charm.join(name);
-        if is_within(charm, &path)? && path.is_dir() {
-            self.add(&path, name)?;
+        if path.exists() {
+            self.require_within(charm, &path)?;
+            if path.is_dir() {
+                self.add(&path, name)?;
+            }
         }
         Ok(())
     }
 
-    /// Adds a directory with all that it holds, under a path of the archive. What Python compiled on the packer's machine
-    /// stays there.
+    /// Adds a file, or a directory with all that it holds, under a path of the archive; the empty path is that of the archive
+    /// itself. Links are followed as long as they do not lead out. What Python compiled on the packer's machine stays there.
     ///
     /// # Errors
-    /// What is neither a file nor a directory, what cannot be read, and more than an archive takes.
-    pub fn add(&mut self, directory: &Path, place: &str) -> Result<(), PackError> {
-        let failed = |source| PackError::Read { path: directory.to_owned(), source };
-        for entry in fs::read_dir(directory).map_err(failed)? {
+    /// What is neither a file nor a directory, what leads out or cannot be read, and more than an archive takes.
+    pub fn add(&mut self, path: &Path, place: &str) -> Result<(), PackError> {
+        self.add_below(path, place, &mut Vec::new())
+    }
+
+    /// The same of what a charm's author names: a path below the charm's directory, which is there.
+    ///
+    /// # Errors
+    /// As [`Contents::add`].
+    pub fn add_named(&mut self, charm: &Path, from: &str, place: &str) -> Result<(), PackError> {
+        let path = charm.join(from);
+        self.require_within(charm, &path)?;
+        self.add(&path, place)
+    }
+
+    /// `above`: the directories that are being added, by their real paths.
+    fn add_below(&mut self, path: &Path, place: &str, above: &mut Vec<PathBuf>) -> Result<(), PackError> {
+        let failed = |source| PackError::Read { path: path.to_owned(), source };
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if metadata.is_file() {
+            return self.take(place.to_owned(), path);
+        }
+        if !metadata.is_dir() {
+            return Err(PackError::NotAFile(path.to_owned()));
+        }
+        let real = path.canonicalize().map_err(failed)?;
+        if above.contains(&real) {
+            return Err(PackError::Endless(path.to_owned()));
+        }
+        above.push(real);
+        for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let path = entry.path();
             let name = entry.file_name().into_string().map_err(|_| PackError::NotText(path.clone()))?;
-            let kind = entry.file_type().map_err(failed)?;
             if name == "__pycache__" {
                 continue;
             }
-            let place = format!("{place}/{name}");
-            if kind.is_dir() {
-                self.add(&path, &place)?;
-            } else if kind.is_file() {
-                self.take(place, &path)?;
-            } else {
-                return Err(PackError::NotAFile(path));
+            if entry.file_type().map_err(failed)?.is_symlink() {
+                self.require_within(above.first().map_or(path.as_path(), PathBuf::as_path), &path)?;
+            }
+            let place = if place.is_empty() { name } else { format!("{place}/{name}") };
+            self.add_below(&path, &place, above)?;
+        }
+        above.pop();
+        Ok(())
+    }
+
+    /// Sees that a path does not lead out by a link, neither itself nor by a directory above it; `default` is what it may not
+    /// lead out of where that was not said.
+    fn require_within(&self, default: &Path, path: &Path) -> Result<(), PackError> {
+        let failed = |source| PackError::Read { path: path.to_owned(), source };
+        let root = match &self.root {
+            Some(root) => root.clone(),
+            None => default.canonicalize().map_err(failed)?,
+        };
+        let link = || {
+            let link = path.ancestors().find(|part| part.is_symlink()).unwrap_or(path).to_owned();
+            let target = fs::read_link(&link).unwrap_or_default();
+            (link, target)
+        };
+        let real = match path.canonicalize() {
+            Err(source) if source.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+                let (link, target) = link();
+                return Err(PackError::DeadLink { link, target });
+            }
+            real => real.map_err(failed)?,
+        };
+        match real.strip_prefix(&root) {
+            Ok(below) if below.iter().all(|part| part != ".git") => Ok(()),
+            _ => {
+                let (link, target) = link();
+                Err(PackError::LeadsOut { link, target, root })
             }
         }
-        Ok(())
     }
 
     /// Reads a file into a path of the archive, as long as all together are no more than an archive takes.
@@ -244,16 +334,6 @@ pub fn pack_with(
     contents.pack_code(name, wasm)
 }
 
-/// Whether something is there. A link may lead elsewhere in the charm's directory, and not out of it.
-fn is_within(charm: &Path, path: &Path) -> Result<bool, PackError> {
-    let failed = |source| PackError::Read { path: path.to_owned(), source };
-    if !path.exists() {
-        return Ok(false);
-    }
-    let (charm, real) = (charm.canonicalize().map_err(failed)?, path.canonicalize().map_err(failed)?);
-    if real.starts_with(charm) { Ok(true) } else { Err(PackError::LeadsOut(path.to_owned())) }
-}
-
 /// Reads a file of at most so many bytes. Not what ends never, nor what waits for somebody who writes.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, PackError> {
     let failed = |source| PackError::Read { path: path.to_owned(), source };
@@ -317,11 +397,42 @@ mod tests {
             let (_place, charm) = charm();
             symlink(target, charm.join(link)).unwrap();
             let refused = Contents::of(&charm).unwrap_err();
-            assert!(matches!(&refused, PackError::LeadsOut(path) if path.ends_with(link)), "{refused}");
+            assert!(
+                matches!(&refused, PackError::LeadsOut { link: path, .. } if path.ends_with(link)),
+                "{refused}"
+            );
         }
+        let (place, charm) = charm();
+        symlink("../../../outside", charm.join("files/own/there")).unwrap();
+        let refused = Contents::of(&charm).unwrap_err();
+        let link = charm.join("files/own/there").display().to_string();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "{link} is a link to ../../../outside, and leads out of {}; put what it stands for in its place",
+                charm.canonicalize().unwrap().display()
+            )
+        );
+        // In the repository around the charm it may lie, except among the files of git.
+        let contents = Contents::of_charm_in(place.path(), &charm).unwrap();
+        assert_eq!(contents.get("files/own/there/key"), Some(b"secret".as_slice()));
+        fs::create_dir(place.path().join(".git")).unwrap();
+        symlink("../../../.git", charm.join("files/own/git")).unwrap();
+        assert!(matches!(Contents::of_charm_in(place.path(), &charm), Err(PackError::LeadsOut { .. })));
+    }
+
+    #[test]
+    fn a_link_to_nothing_or_to_what_it_lies_in_is_told() {
         let (_place, charm) = charm();
-        symlink("../../outside", charm.join("files/own/there")).unwrap();
-        assert!(matches!(Contents::of(&charm).unwrap_err(), PackError::NotAFile(_)));
+        symlink("../nowhere", charm.join("files/own/there")).unwrap();
+        let refused = Contents::of(&charm).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("files/own/there is a link to ../nowhere, which is not there"),
+            "{refused}"
+        );
+        fs::remove_file(charm.join("files/own/there")).unwrap();
+        symlink("..", charm.join("files/own/there")).unwrap();
+        assert!(matches!(Contents::of(&charm).unwrap_err(), PackError::Endless(_)));
     }
 
     #[test]
@@ -330,9 +441,11 @@ mod tests {
         fs::write(charm.join("files/text"), "own").unwrap();
         symlink("files/text", charm.join("README.md")).unwrap();
         symlink("files", charm.join("templates")).unwrap();
+        symlink("../text", charm.join("files/own/again")).unwrap();
         let contents = Contents::of(&charm).unwrap();
         assert_eq!(contents.get("README.md"), Some(b"own".as_slice()));
         assert_eq!(contents.get("templates/text"), Some(b"own".as_slice()));
+        assert_eq!(contents.get("files/own/again"), Some(b"own".as_slice()));
     }
 
     #[test]
