@@ -6,12 +6,12 @@ pub(crate) mod source;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use periapt_python::PackedPython;
+use periapt_python::{Choices, Repositories};
 use serde::Serialize;
 
 use crate::{
     context::Context,
-    error::{Explain as _, Result, with_source},
+    error::{Explain as _, Failure, Result, with_source},
     output::{Sink, to_json, write_whole},
 };
 
@@ -30,6 +30,7 @@ use crate::{
 Examples:
   periapt pack ./my-charm
   periapt pack charms/mysql --wasm target/guests/mysql.wasm -o mysql.charm
+  periapt pack ./my-charm --upgrade pydantic
   periapt pack --format json")]
 pub(crate) struct Pack {
     /// The charm's directory, with charmcraft.yaml
@@ -41,6 +42,16 @@ pub(crate) struct Pack {
     /// The archive, if it is not to be NAME.charm here
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Take a package of a charm in Python in the newest version that its pyproject.toml allows, and not in the one that its lock
+    /// names; can be given several times. What the package needs follows as far as it must, all else stays as locked
+    #[arg(long, value_name = "NAME")]
+    upgrade: Vec<String>,
+    /// Fetch the sources of a charm in Python from repositories that it names with a full commit, by git; nothing of them is built
+    #[arg(long)]
+    allow_git: bool,
+    /// Only look whether a charm in Python can be packed: choose its dependencies and check its sources, and build nothing
+    #[arg(long, conflicts_with = "output")]
+    check: bool,
     /// Tell on standard output, too, what was packed
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -64,14 +75,23 @@ struct Done {
     warnings: Vec<String>,
 }
 
+/// What would be packed, for programs.
+#[derive(Debug, Serialize)]
+struct Checked {
+    /// The dependencies, as NAME==VERSION.
+    packages: Vec<String>,
+    warnings: Vec<String>,
+}
+
 impl Pack {
     pub(crate) fn run(self, context: &Context) -> Result<()> {
+        if self.check && python::is_wanted(&self.directory, self.wasm.as_deref()) {
+            return self.check(context);
+        }
         let (packed, warnings) = match python::is_wanted(&self.directory, self.wasm.as_deref()) {
-            true => {
-                let PackedPython { packed, warnings } = python::pack(&self.directory, context)?;
-                (packed, warnings)
-            }
+            true => python::pack(&self.directory, &self.choices(), context)?,
             false => {
+                self.require_no_choices()?;
                 let code = source::of(&self.directory, self.wasm.as_deref(), context)?;
                 let files = code.built.files;
                 let packed = periapt_archive::pack_with(&self.directory, &code.name, &code.built.wasm, files);
@@ -96,5 +116,42 @@ impl Pack {
             warnings: warnings.iter().map(ToString::to_string).collect(),
         };
         Sink::new(None, context.color)?.write(&to_json(&done)?)
+    }
+
+    /// Tells what would be packed of a charm in Python.
+    fn check(&self, context: &Context) -> Result<()> {
+        let (packages, warnings) = python::check(&self.directory, &self.choices(), context)?;
+        context.say(format_args!(
+            "{} can be packed, with {} packages",
+            self.directory.display(),
+            packages.len()
+        ));
+        let Some(Format::Json) = self.format else { return Ok(()) };
+        let warnings = warnings.iter().map(ToString::to_string).collect();
+        Sink::new(None, context.color)?.write(&to_json(&Checked { packages, warnings })?)
+    }
+
+    fn choices(&self) -> Choices {
+        let repositories = match self.allow_git {
+            true => Repositories::Fetched,
+            false => Repositories::Refused,
+        };
+        Choices { upgrades: self.upgrade.clone(), repositories }
+    }
+
+    /// Refuses options that mean nothing for a charm in another language, or for code that is built already.
+    fn require_no_choices(&self) -> Result<()> {
+        let given = [
+            ("--upgrade", !self.upgrade.is_empty()),
+            ("--allow-git", self.allow_git),
+            ("--check", self.check),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::misused(format!(
+                "{option} is for a charm with src/charm.py, and {} is packed otherwise",
+                self.directory.display()
+            ))),
+            None => Ok(()),
+        }
     }
 }

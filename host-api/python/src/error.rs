@@ -33,6 +33,9 @@ pub enum PythonError {
     /// pip cannot bring the dependencies.
     #[error("cannot bring in the charm's dependencies: {0}")]
     Dependencies(String),
+    /// The index that pip is told to ask does not answer.
+    #[error("cannot bring in the charm's dependencies: {0}")]
+    Unreachable(String),
     /// What the charm brings along was made to hurt, or is out of all proportion.
     #[error("{0} was stopped: it took more memory or time than packing a charm may take")]
     Stopped(&'static str),

@@ -4,6 +4,7 @@
 //! checks the sources for what cannot work, and has `componentize-py` make a component of it all, with
 //! the package `periapt_ops` around it. What runs natively meanwhile is the packer's own Python.
 
+mod choices;
 mod component;
 mod error;
 mod finding;
@@ -16,6 +17,7 @@ mod shim;
 mod tools;
 mod vendor;
 
+pub use choices::{Choices, Repositories};
 pub use error::PythonError;
 pub use finding::{Finding, Severity};
-pub use pack::{PackedPython, Packer, Step, is_python_charm};
+pub use pack::{Packer, Step, is_python_charm};

@@ -7,7 +7,7 @@ use periapt_archive::Contents;
 use periapt_host_api::yaml;
 use serde_json::{Map, Value};
 
-use crate::PythonError;
+use crate::{Finding, PythonError, Severity};
 
 /// Keys of charmcraft.yaml that are a charm's metadata, with the keys that they have in metadata.yaml.
 const METADATA: [(&str, &str); 18] = [
@@ -55,6 +55,34 @@ pub(crate) fn split(contents: &mut Contents) -> Result<(), PythonError> {
     }
     contents.remove("charmcraft.yaml");
     Ok(())
+}
+
+/// That a charm declares workloads, which nobody runs here; none, if it declares none.
+pub(crate) fn workloads(contents: &Contents) -> Result<Option<Finding>, PythonError> {
+    let names = ["metadata.yaml", "charmcraft.yaml"];
+    let Some((file, text)) = names.iter().find_map(|name| Some((*name, contents.get(name)?))) else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(text);
+    let whole: BTreeMap<String, Value> = yaml::parse(&text)?;
+    let containers = whole.get("containers").and_then(Value::as_object);
+    let Some(names) = containers
+        .filter(|containers| !containers.is_empty())
+        .map(|containers| containers.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+    else {
+        return Ok(None);
+    };
+    let line =
+        (1..).zip(text.lines()).find(|(_, line)| line.starts_with("containers")).map_or(1, |(line, _)| line);
+    Ok(Some(Finding {
+        file: file.to_owned(),
+        line,
+        severity: Severity::Warning,
+        message: format!(
+            "containers ({names}): no workload runs beside a charm, and Pebble does not answer yet: \
+             Container.can_connect() is false"
+        ),
+    }))
 }
 
 /// charmcraft.yaml has its links in one place, under other names.
@@ -132,6 +160,23 @@ actions: {go: {description: go}}
             (&"A charm".into(), &"https://docs".into())
         );
         assert!(metadata.get("parts").is_none() && metadata.get("config").is_none(), "{metadata}");
+    }
+
+    #[test]
+    fn a_charm_with_workloads_is_told_once_that_nobody_runs_them() {
+        let told = |name: &str, text: &str| {
+            let mut contents = Contents::default();
+            contents.insert(name, text.as_bytes().to_vec());
+            workloads(&contents).unwrap().map(|found| found.to_string())
+        };
+        let text = "name: c\ncontainers:\n  web: {resource: image}\n  db: {}\n";
+        let expected = "containers (db, web): no workload runs beside a charm, and Pebble does not answer yet: \
+                        Container.can_connect() is false";
+        for name in ["metadata.yaml", "charmcraft.yaml"] {
+            assert_eq!(told(name, text), Some(format!("{name}:2: {expected}")));
+            assert_eq!(told(name, "name: c\ncontainers: {}\n"), None);
+            assert_eq!(told(name, "name: c\n"), None);
+        }
     }
 
     #[test]

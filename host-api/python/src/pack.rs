@@ -8,7 +8,8 @@ use std::{
 use periapt_archive::{Contents, Packed};
 
 use crate::{
-    Finding, PythonError, Severity,
+    Choices, Finding, PythonError, Severity,
+    choices::repository_of,
     component::Stage,
     kept::{self, Kept},
     metadata,
@@ -58,15 +59,6 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// An archive, and what may not work in it.
-#[derive(Debug, Clone)]
-pub struct PackedPython {
-    /// The archive.
-    pub packed: Packed,
-    /// What fails where the charm comes to it.
-    pub warnings: Vec<Finding>,
-}
-
 /// Packs Python charms.
 #[derive(Debug, Clone)]
 pub struct Packer {
@@ -89,62 +81,24 @@ impl Packer {
         self
     }
 
-    /// Packs a charm's directory. `at` is told of each step when it begins.
+    /// Packs a charm's directory. `at` is told of each step when it begins; `told` gets what fails where the charm comes to it,
+    /// and what may explain why nothing was packed.
     ///
     /// # Errors
     /// [`PythonError`]. What is certain to fail is told before anything is built.
-    pub fn pack(&self, directory: &Path, at: &mut dyn FnMut(Step)) -> Result<PackedPython, PythonError> {
-        let directory = &fs::canonicalize(directory)
-            .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
-        let mut contents = Contents::of(directory)?;
-        let charmcraft =
-            contents.get("charmcraft.yaml").map(|text| String::from_utf8_lossy(text).into_owned());
-        let parts = Parts::of(charmcraft.as_deref().unwrap_or_default())?;
-        let (errors, mut told) = split([parts.findings.clone(), parts.missing(directory)].concat());
-        if !errors.is_empty() {
-            return Err(PythonError::CannotRun(errors));
-        }
-        parts.add_files(directory, &mut contents)?;
-        metadata::split(&mut contents)?;
-        contents.insert("dispatch", DISPATCH.to_vec());
-        for part in ["src", "lib"] {
-            contents.add_part(directory, part)?;
-        }
-
-        let python = Python::find()?;
-        python.require_pip()?;
-        let stage = tempfile::Builder::new().prefix("periapt-pack-").tempdir();
-        let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
+    pub fn pack(
+        &self,
+        directory: &Path,
+        choices: &Choices,
+        told: &mut Vec<Finding>,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<Packed, PythonError> {
+        let Gathered { python, stage, contents, .. } = gather(&self.wheels, directory, choices, told, at)?;
         let below = |name: &str| stage.path().join(name);
-        let (charm, package) = (below("charm"), below("shim"));
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source: io::Error| PythonError::Io { path, source }
         };
-        shim::write_package(&package).map_err(failed(&package))?;
-        shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
-        write_all(&contents, &charm)?;
-
-        let packing = Packing { python: &python, package: &package, wheels: &self.wheels };
-        at(Step::Dependencies);
-        let venv = charm.join("venv");
-        let vendored = packing.vendor(directory, &parts.required, &venv)?;
-        told.extend(vendored.findings.iter().cloned());
-        contents.add(&venv, "venv")?;
-        // It becomes a part of the component, and is no file for a hook.
-        contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));
-
-        at(Step::Sources);
-        let native = below("native.json");
-        fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
-        let (mut errors, warnings) = split(packing.check(&charm, &native, directory)?);
-        told.extend(warnings);
-        if !errors.is_empty() {
-            // What was not brought in may be what is not there.
-            errors.splice(0..0, vendored.findings);
-            return Err(PythonError::CannotRun(errors));
-        }
-
         let digest = kept::digest_of(stage.path()).map_err(failed(stage.path()))?;
         let component = match self.kept.of(digest) {
             Some(component) => component,
@@ -157,7 +111,21 @@ impl Packer {
             }
         };
         at(Step::Archive);
-        Ok(PackedPython { packed: contents.pack(&component)?, warnings: told })
+        Ok(contents.pack(&component)?)
+    }
+
+    /// Does the same up to the building, which it leaves out: answers the packages that the charm gets, as NAME==VERSION.
+    ///
+    /// # Errors
+    /// [`PythonError`]
+    pub fn check(
+        &self,
+        directory: &Path,
+        choices: &Choices,
+        told: &mut Vec<Finding>,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<Vec<String>, PythonError> {
+        Ok(gather(&self.wheels, directory, choices, told, at)?.packages)
     }
 
     fn build(
@@ -177,6 +145,78 @@ impl Packer {
         at(Step::Component);
         Stage { directory: stage }.build(python, &tool, component)
     }
+}
+
+/// All that a component is built from, and what goes into the archive beside it.
+struct Gathered {
+    python: Python,
+    /// With the charm, the package around it and the contract.
+    stage: tempfile::TempDir,
+    contents: Contents,
+    packages: Vec<String>,
+}
+
+/// Brings together what a component is built from, and sees that the charm can be imported in it.
+fn gather(
+    wheels: &[PathBuf],
+    directory: &Path,
+    choices: &Choices,
+    told: &mut Vec<Finding>,
+    at: &mut dyn FnMut(Step),
+) -> Result<Gathered, PythonError> {
+    let directory = &fs::canonicalize(directory)
+        .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
+    let repository = repository_of(directory);
+    let mut contents = Contents::of_charm_in(&repository, directory)?;
+    let charmcraft = contents.get("charmcraft.yaml").map(|text| String::from_utf8_lossy(text).into_owned());
+    let parts = Parts::of(charmcraft.as_deref().unwrap_or_default())?;
+    let (errors, warnings) = split([parts.findings.clone(), parts.missing(directory)].concat());
+    told.extend(warnings);
+    told.extend(metadata::workloads(&contents)?);
+    if !errors.is_empty() {
+        return Err(PythonError::CannotRun(errors));
+    }
+    parts.add_files(directory, &mut contents)?;
+    metadata::split(&mut contents)?;
+    contents.insert("dispatch", DISPATCH.to_vec());
+    for part in ["src", "lib"] {
+        contents.add_part(directory, part)?;
+    }
+
+    let python = Python::find()?;
+    python.require_pip()?;
+    let stage = tempfile::Builder::new().prefix("periapt-pack-").tempdir();
+    let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
+    let below = |name: &str| stage.path().join(name);
+    let (charm, package) = (below("charm"), below("shim"));
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| PythonError::Io { path, source }
+    };
+    shim::write_package(&package).map_err(failed(&package))?;
+    shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
+    write_all(&contents, &charm)?;
+
+    let packing = Packing { python: &python, package: &package, wheels };
+    at(Step::Dependencies);
+    let venv = charm.join("venv");
+    let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv)?;
+    told.extend(vendored.findings.iter().cloned());
+    contents.add(&venv, "venv")?;
+    // It becomes a part of the component, and is no file for a hook.
+    contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));
+
+    at(Step::Sources);
+    let native = below("native.json");
+    fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
+    let (errors, warnings) = split(packing.check(&charm, &native, directory)?);
+    if !errors.is_empty() {
+        // Of what the charm may come to nothing is said where it does not come so far.
+        return Err(PythonError::CannotRun(errors));
+    }
+    told.extend(warnings);
+
+    Ok(Gathered { python, stage, contents, packages: vendored.packages })
 }
 
 /// What makes packing pointless, and what is only told.

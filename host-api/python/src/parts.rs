@@ -3,8 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Component, Path, PathBuf},
+    fs,
+    path::{Component, Path},
 };
 
 use periapt_archive::Contents;
@@ -74,43 +74,11 @@ impl Parts {
     /// Puts what goes along into an archive, as far as it is there.
     pub(crate) fn add_files(&self, directory: &Path, contents: &mut Contents) -> Result<(), PythonError> {
         for (from, to) in &self.files {
-            let path = directory.join(from);
-            if fs::symlink_metadata(&path).is_err() {
-                continue;
-            }
-            let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
-            let real = within(directory, from)?;
-            if real.is_file() {
-                contents.take(to.clone(), &real)?;
-                continue;
-            }
-            for entry in fs::read_dir(&real).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let place = if to.is_empty() { name } else { format!("{to}/{name}") };
-                match entry.file_type().map_err(failed)? {
-                    kind if kind.is_dir() => contents.add(&entry.path(), &place)?,
-                    kind if kind.is_file() => contents.take(place, &entry.path())?,
-                    _ => {
-                        return Err(failed(io::Error::other(format!(
-                            "{place} is neither file nor directory"
-                        ))));
-                    }
-                }
+            if fs::symlink_metadata(directory.join(from)).is_ok() {
+                contents.add_named(directory, from, to)?;
             }
         }
         Ok(())
-    }
-}
-
-/// Where a path of a charm's leads, which is nowhere out of its directory.
-fn within(directory: &Path, path: &str) -> Result<PathBuf, PythonError> {
-    let path = directory.join(path);
-    let failed = |source: io::Error| PythonError::Io { path: path.clone(), source };
-    let real = fs::canonicalize(&path).map_err(failed)?;
-    match real.starts_with(directory) {
-        true => Ok(real),
-        false => Err(failed(io::Error::other("it leads out of the charm's directory"))),
     }
 }
 
@@ -311,6 +279,38 @@ mod tests {
     }
 
     #[test]
+    fn arguments_of_poetrys_export_choose_groups_and_extras() {
+        let asked = |arguments: &str| {
+            let text =
+                format!("parts:\n  it:\n    plugin: poetry\n    poetry-export-extra-args: [{arguments}]\n");
+            let parts = Parts::of(&text).unwrap();
+            let words: Vec<_> = parts
+                .required
+                .arguments()
+                .iter()
+                .skip(1)
+                .map(|it| it.to_string_lossy().into_owned())
+                .collect();
+            (words.join(" "), found(&parts))
+        };
+        for (arguments, expected) in [
+            ("'--only', 'main,charm-libs'", "--only=main --only=charm-libs"),
+            ("--only=main", "--only=main"),
+            ("--with, 'a b', --without, c", "--group=a --group=b --without=c"),
+            ("-E, tls, --extras=db", "--extra=tls --extra=db"),
+            ("--without-hashes, --without-urls, --with-credentials", ""),
+        ] {
+            assert_eq!(asked(arguments), (expected.to_owned(), Vec::new()), "{arguments}");
+        }
+        let place = "charmcraft.yaml:4: part it, poetry-export-extra-args:";
+        assert_eq!(asked("--only").1, [format!("Error {place} --only names nothing")]);
+        assert_eq!(
+            asked("--all-groups").1,
+            [format!("Warning {place} --all-groups is not known here, and counts for nothing")]
+        );
+    }
+
+    #[test]
     fn what_is_not_done_is_told_by_name_and_line() {
         let text = "parts:\n  charm:\n    charm-entrypoint: main.py\n    override-build: |\n      make\n    prime:\n      - '*.txt'\n\n  \
                     tool: {plugin: go}\n  old:\n    plugin: reactive\n  away:\n    plugin: dump\n    source: https://example.com/x\n";
@@ -368,7 +368,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", charm.join("etc")).unwrap();
         let parts = Parts::of("parts: {charm: {prime: [etc/hostname]}}\n").unwrap();
         let error = parts.add_files(&charm, &mut Contents::default()).unwrap_err().to_string();
-        assert!(error.contains("leads out of the charm's directory"), "{error}");
+        assert!(error.contains("etc is a link to /etc, and leads out of"), "{error}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Finding, PythonError, parts::Required, python::Python};
+use crate::{Choices, Finding, PythonError, choices::Repositories, parts::Required, python::Python};
 
 /// The exit code of `periapt_ops.packing` where it met its bound of memory.
 const OUT_OF_MEMORY: i32 = 3;
@@ -20,9 +20,15 @@ const OUT_OF_MEMORY: i32 = 3;
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Vendored {
     error: Option<String>,
+    /// Whether that is because an index could not be asked.
+    #[serde(default)]
+    unreachable: bool,
     /// Files in native code that were taken out, as the check of sources reads them.
     #[serde(default)]
     pub(crate) native: Value,
+    /// What was brought in, as NAME==VERSION.
+    #[serde(default)]
+    pub(crate) packages: Vec<String>,
     /// What was not brought in.
     #[serde(default)]
     pub(crate) findings: Vec<Finding>,
@@ -39,18 +45,27 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Brings what a charm requires, as its parts say, into a directory; answers what that is.
+    /// Brings what a charm requires, as its parts say, into a directory; answers what that is. `repository` is what nothing of
+    /// it may lead out of.
     pub(crate) fn vendor(
         &self,
         charm: &Path,
+        repository: &Path,
         required: &Required,
+        choices: &Choices,
         target: &Path,
     ) -> Result<Vendored, PythonError> {
         let mut arguments: Vec<OsString> = vec![charm.into(), target.into()];
         arguments.extend(required.arguments());
         arguments.extend(self.wheels.iter().flat_map(|wheels| [OsString::from("--wheels"), wheels.into()]));
+        arguments.extend(["--repository".into(), repository.into()]);
+        arguments.extend(choices.upgrades.iter().map(|name| format!("--upgrade={name}").into()));
+        if choices.repositories == Repositories::Fetched {
+            arguments.push("--allow-git".into());
+        }
         let mut vendored: Vendored = self.run("fetching dependencies", "vendor", &arguments)?;
         match vendored.error.take() {
+            Some(error) if vendored.unreachable => Err(PythonError::Unreachable(error)),
             Some(error) => Err(PythonError::Dependencies(error)),
             None => Ok(vendored),
         }

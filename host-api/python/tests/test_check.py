@@ -201,3 +201,35 @@ def test_a_module_that_was_compiled_beside_its_source_is_not_missing(found):
         "venv/fast/sub/__init__.py": "",
     }
     assert found(files, native) == []
+
+
+def test_each_cause_is_told_once_with_the_first_of_its_places(found):
+    native = [{"package": "msgspec 0.20", "file": "msgspec/_core.so", "module": "msgspec._core", "required-by": []}]
+    files = {
+        "src/charm.py": "import one\nimport two\nimport nowhere\nfrom msgspec import _core\n",
+        "src/one.py": "import nowhere\nfrom msgspec import _core\nimport subprocess\nsubprocess.run(['apt'])\n",
+        "src/two.py": "import nowhere\nimport subprocess\nsubprocess.run(['apt'])\nsubprocess.run(['systemctl'])\n",
+        "venv/msgspec/__init__.py": "",
+    }
+    assert found(files, native) == [
+        "src/charm.py:3 error module nowhere is neither in src, nor in lib, nor among the dependencies; so in 2 more places: src/one.py:1, src/two.py:1",
+        "src/charm.py:4 error msgspec 0.20 is native code (msgspec/_core.so), and native code cannot run in the sandbox; so in 1 more place: src/one.py:2",
+        "src/one.py:4 warning subprocess.run: 'apt' is no hook tool, and there are no other programs; so in 1 more place: src/two.py:3",
+        "src/two.py:4 warning subprocess.run: 'systemctl' is no hook tool, and there are no other programs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "makes"),
+    [
+        ("provides:\n  certificates:\n    interface: tls-certificates\n", True),
+        ('provides: {certificates: {interface: "tls-certificates"}}\nrequires: {}\n', True),
+        ("requires:\n  certificates:\n    interface: tls-certificates\nprovides:\n  web:\n    interface: http\n", False),
+        ("provides:\n  web:\n    interface: http\nrequires:\n  certificates:\n    interface: tls-certificates\n", False),
+    ],
+)
+def test_who_makes_certificates_is_not_sent_to_others(found, metadata, makes):
+    native = [{"package": "cryptography 48", "file": "cryptography/_rust.so", "module": "cryptography._rust", "required-by": []}]
+    files = {"charmcraft.yaml": metadata, "src/charm.py": "from cryptography import _rust\n", "venv/cryptography/__init__.py": ""}
+    (said,) = found(files, native)
+    assert ("are made by another charm" in said, "such a charm stays on Juju" in said) == (not makes, makes)

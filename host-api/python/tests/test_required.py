@@ -3,7 +3,8 @@
 import pytest
 
 from periapt_ops.packing import required, requirements
-from periapt_ops.packing.required import Parts
+from periapt_ops.packing.git import Checkouts
+from periapt_ops.packing.required import Choices, Parts
 
 
 @pytest.fixture
@@ -14,7 +15,8 @@ def asked(tmp_path):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        return required.of(tmp_path, Parts(**parts))
+        wanted = required.of(tmp_path, Parts(**parts), Choices(), Checkouts(tmp_path / "repositories", allowed=False))
+        return wanted.required, wanted.constraints, wanted.findings
 
     return asked
 
@@ -45,21 +47,43 @@ def test_dependencies_in_poetrys_words_are_the_same_in_pips(asked, said, line):
 
 
 @pytest.mark.parametrize(
-    "said", ['{path = "../x"}', '{git = "https://example.com/x"}', '{version = "1", source = "ours"}', '["^1", "^2"]', '"1 || 2"', '{new = 1}']
+    ("said", "expected"),
+    [
+        ('{path = "../x"}', r"ops: \.\./x leads out of the charm's directory"),
+        ('{git = "https://example.com/x"}', r"ops comes from a repository \(https://example.com/x\), and none is asked: .*--allow-git"),
+        ('{version = "1", source = "ours"}', "ops: index ours is not asked"),
+        ('{url = "https://example.com/x.tar.gz"}', "ops: .* is no wheel"),
+        ('["^1", "^2"]', "ops: several choices"),
+        ('"1 || 2"', "ops: several choices"),
+        ("{new = 1}", "ops: new is not known here"),
+    ],
 )
-def test_poetrys_directories_repositories_and_sources_are_refused_by_line(asked, said):
-    with pytest.raises(requirements.RequirementError, match=r"pyproject.toml:3: ops: "):
+def test_of_poetrys_sources_those_that_are_not_taken_are_told_by_line(asked, said, expected):
+    with pytest.raises(requirements.RequirementError, match=f"pyproject.toml:3: {expected}"):
         asked({"pyproject.toml": f"# of ours\n[tool.poetry.dependencies]\nops = {said}\n"})
 
 
 @pytest.mark.parametrize("table", ["[tool.uv.sources]", "[tool.poetry.dependencies]"])
-@pytest.mark.parametrize("source", ['{ git = "https://example.org/a" }', '{ path = "../a" }', '{ url = "https://example.org/a.whl" }'])
-def test_what_a_project_takes_from_elsewhere_is_not_taken_by_its_name(asked, table, source):
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('{ git = "https://example.org/a" }', r"our-own comes from a repository \(https://example.org/a\)"),
+        ('{ path = "../a" }', r"our-own: \.\./a leads out of the charm's directory"),
+        ('{ url = "https://example.org/a.tar.gz" }', "our-own: .* is no wheel at an https:// address"),
+    ],
+)
+def test_what_a_project_takes_from_elsewhere_is_not_taken_by_its_name(asked, table, source, expected):
     text = f'[project]\ndependencies = ["Our.Own>=1", "ops"]\n{table}\nour-own = {source}\n'
-    with pytest.raises(requirements.RequirementError, match="pyproject.toml:4: our-own: directories, repositories and sources of"):
+    with pytest.raises(requirements.RequirementError, match=f"pyproject.toml:4: {expected}"):
         asked({"pyproject.toml": text})
     # Of what is not required it may say what it likes.
     assert asked({"pyproject.toml": text.replace("Our.Own>=1", "other")})[0] == ["other", "ops"]
+
+
+@pytest.mark.parametrize("table", ["[tool.uv.sources]", "[tool.poetry.dependencies]"])
+def test_a_wheel_that_a_project_names_is_taken_from_its_address(asked, table):
+    text = f'[project]\ndependencies = ["Our.Own[a]>=1; python_version > \'3\'"]\n{table}\nour-own = {{ url = "https://example.org/a-1.whl" }}\n'
+    assert asked({"pyproject.toml": text})[0] == ['Our.Own[a] @ https://example.org/a-1.whl ; python_version > "3"']
 
 
 def test_indexes_that_a_project_names_are_told(asked):

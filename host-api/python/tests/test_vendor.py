@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
-from periapt_ops.packing.built import Built, BuiltError
+from periapt_ops.packing.built import BuiltError
 from periapt_ops.packing.required import Parts
 
 
@@ -51,29 +51,6 @@ def pip(monkeypatch):
     return pip
 
 
-@pytest.fixture
-def index(tmp_path, monkeypatch):
-    """Writes wheels that pip finds, and no others."""
-    place = tmp_path / "index"
-    place.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(place))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-
-    def write(name, files=None, version="1.0", tag="py3-none-any", says=""):
-        info = f"{name}-{version}.dist-info"
-        with zipfile.ZipFile(place / f"{name}-{version}-{tag}.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
-            for path, text in {
-                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{says}",
-                f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: {tag}\n",
-                **(files or {}),
-                f"{info}/RECORD": "",
-            }.items():
-                wheel.writestr(path, text)
-
-    return write
-
-
 def test_native_code_is_refused_by_name(tmp_path, pip):
     (tmp_path / "requirements.txt").write_text("some\n")
     pip.packages = {"some": ["some/_core.cpython-311-x86_64-linux-gnu.so", "some/__init__.py"]}
@@ -102,27 +79,6 @@ def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
 
 
 @pytest.fixture
-def built(tmp_path):
-    """Writes wheels as `tools/wheels` leaves them, and answers those of the directory."""
-    place = tmp_path / "wheels"
-    place.mkdir()
-
-    def write(*versions):
-        lines = []
-        for version in versions:
-            wheel = place / f"pydantic_core-{version}-cp314-cp314-wasi_wasm32.whl"
-            with zipfile.ZipFile(wheel, "w") as archive:
-                archive.writestr("pydantic_core/__init__.py", "# built")
-                archive.writestr("pydantic_core/_pydantic_core.cpython-314-wasm32-wasi.so", version)
-                archive.writestr(f"pydantic_core-{version}.dist-info/METADATA", f"Name: pydantic_core\nVersion: {version}\n")
-            lines.append(f"{hashlib.sha256(wheel.read_bytes()).hexdigest()}  {wheel.name}\n")
-        (place / "SHA256SUMS").write_text("".join(lines))
-        return Built([tmp_path / "none", place])
-
-    return write
-
-
-@pytest.fixture
 def pydantic(index):
     """Two releases of pydantic, each with a core of its own, in native code."""
     linux = "cp314-cp314-manylinux_2_17_x86_64"
@@ -138,17 +94,17 @@ def brought(place):
     return packages, [path.read_text() for path in place.rglob("*.so")]
 
 
-def test_native_code_that_was_built_for_the_sandbox_is_taken_in_the_version_that_pip_chose(tmp_path, pydantic, built):
+def test_native_code_that_was_built_for_the_sandbox_is_taken_in_the_version_that_pip_chose(tmp_path, pydantic, built_wheels):
     (tmp_path / "requirements.txt").write_text("pydantic==2.13\n")
-    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built("2.46.5", "2.50.4"))
-    assert done == {"native": [], "findings": []}
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built_wheels("2.46.5", "2.50.4"))
+    assert done == {"packages": ["pydantic-core==2.46.5", "pydantic==2.13"], "native": [], "findings": []}
     assert brought(tmp_path / "venv") == (["pydantic-2.13", "pydantic_core-2.46.5"], ["2.46.5"])
     assert (tmp_path / "venv/pydantic_core/__init__.py").read_text() == "# built"
 
 
-def test_the_newest_version_is_taken_that_was_built_where_what_is_required_leaves_the_choice(tmp_path, pydantic, built):
+def test_the_newest_version_is_taken_that_was_built_where_what_is_required_leaves_the_choice(tmp_path, pydantic, built_wheels):
     (tmp_path / "requirements.txt").write_text("# of ours\npydantic>=2\n")
-    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built("2.46.5", "2.50.4"))
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built_wheels("2.46.5", "2.50.4"))
     message = "of pydantic_core 2.60.0 there is no wheel for the sandbox: 2.50.4 is taken, and what goes with it"
     assert done["findings"] == [{"file": "requirements.txt", "line": 2, "severity": "warning", "message": message}]
     assert brought(tmp_path / "venv") == (["pydantic-2.14", "pydantic_core-2.50.4"], ["2.50.4"])
@@ -163,10 +119,10 @@ def test_the_newest_version_is_taken_that_was_built_where_what_is_required_leave
     ],
 )
 def test_native_code_that_was_not_built_is_missing_and_it_is_said_how_to_build_it(
-    tmp_path, pydantic, built, required, versions, lacking
+    tmp_path, pydantic, built_wheels, required, versions, lacking
 ):
     (tmp_path / "requirements.txt").write_text(f"pydantic=={required}\n")
-    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built(*versions))
+    done = vendor.vendor(tmp_path, tmp_path / "venv", built=built_wheels(*versions))
     (missing,) = done["native"]
     assert missing["module"] == "pydantic_core._pydantic_core"
     assert missing["required-by"] == [f"pydantic {required}"]
@@ -174,13 +130,13 @@ def test_native_code_that_was_not_built_is_missing_and_it_is_said_how_to_build_i
     assert brought(tmp_path / "venv")[1] == []
 
 
-def test_a_wheel_with_another_digest_than_is_listed_is_not_used(tmp_path, pydantic, built):
-    wheels = built("2.50.4")
+def test_a_wheel_with_another_digest_than_is_listed_is_not_used(tmp_path, pydantic, built_wheels):
+    kept = built_wheels("2.50.4")
     (wheel,) = (tmp_path / "wheels").glob("*.whl")
     wheel.write_bytes(wheel.read_bytes() + b"x")
     (tmp_path / "requirements.txt").write_text("pydantic==2.14\n")
     with pytest.raises(BuiltError, match="has another digest than SHA256SUMS"):
-        vendor.vendor(tmp_path, tmp_path / "venv", built=wheels)
+        vendor.vendor(tmp_path, tmp_path / "venv", built=kept)
 
 
 def test_what_has_no_wheel_is_told_by_its_line_and_the_rest_is_brought_in(tmp_path, index):
@@ -350,7 +306,8 @@ def test_what_a_wheel_calls_itself_within_names_no_directory_and_no_option(tmp_p
     def renamed(verb, *arguments):
         original(verb, *arguments)
         if verb == "install":
-            metadata = tmp_path / "venv/some-1.0.dist-info/METADATA"
+            unpacked_to = pathlib.Path(arguments[arguments.index("--target") + 1])
+            metadata = unpacked_to / "some-1.0.dist-info/METADATA"
             metadata.write_text(f"Metadata-Version: 2.1\nName: {tmp_path}\nVersion: 1.0\n")
 
     monkeypatch.setattr(fetching, "run", renamed)

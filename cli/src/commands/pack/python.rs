@@ -5,8 +5,8 @@ use std::{
     path::{self, Path},
 };
 
-use periapt_archive::COMPONENT;
-use periapt_python::{PackedPython, Packer, PythonError, is_python_charm};
+use periapt_archive::{COMPONENT, Packed};
+use periapt_python::{Choices, Finding, Packer, PythonError, is_python_charm};
 
 use crate::{
     context::Context,
@@ -23,28 +23,52 @@ pub(super) fn is_wanted(directory: &Path, wasm: Option<&Path>) -> bool {
     wasm.is_none() && !directory.join(COMPONENT).exists() && is_python_charm(directory)
 }
 
-/// Packs one, and says what will not work in it.
-pub(super) fn pack(directory: &Path, context: &Context) -> Result<PackedPython> {
-    let mut packer = Packer::new(&DataDir::cache_from_environment()?);
-    if let Some(directory) = env::var_os(WHEELS_VARIABLE).filter(|directory| !directory.is_empty()) {
-        packer = packer.with_wheels(
-            path::absolute(&directory)
-                .explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
-        );
-    }
+/// Packs one, and says what will not work in it, or what may explain why it is not packed. Answers that, too.
+pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Result<(Packed, Vec<Finding>)> {
+    let packer = packer()?;
     let progress = Progress::of_steps();
-    let packed = packer.pack(directory, &mut |step| progress.step(step, context.quiet));
+    let mut warnings = Vec::new();
+    let packed =
+        packer.pack(directory, choices, &mut warnings, &mut |step| progress.step(step, context.quiet));
     progress.finish();
-    let packed = packed.map_err(failure)?;
-    for warning in &packed.warnings {
+    for warning in &warnings {
         note(format_args!("WARNING {warning}"));
     }
-    Ok(packed)
+    Ok((packed.map_err(failure)?, warnings))
+}
+
+/// Looks whether one can be packed, and builds nothing. Answers the packages that it would get, and what would not work.
+pub(super) fn check(
+    directory: &Path,
+    choices: &Choices,
+    context: &Context,
+) -> Result<(Vec<String>, Vec<Finding>)> {
+    let progress = Progress::of_steps();
+    let mut warnings = Vec::new();
+    let checked =
+        packer()?.check(directory, choices, &mut warnings, &mut |step| progress.step(step, context.quiet));
+    progress.finish();
+    for warning in &warnings {
+        note(format_args!("WARNING {warning}"));
+    }
+    Ok((checked.map_err(failure)?, warnings))
+}
+
+/// Keeps its tools in the user's cache, and looks for native code where the user says as well.
+fn packer() -> Result<Packer> {
+    let packer = Packer::new(&DataDir::cache_from_environment()?);
+    let Some(directory) = env::var_os(WHEELS_VARIABLE).filter(|directory| !directory.is_empty()) else {
+        return Ok(packer);
+    };
+    let absolute = path::absolute(&directory);
+    Ok(packer.with_wheels(
+        absolute.explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
+    ))
 }
 
 fn failure(error: PythonError) -> Failure {
     let hint = match &error {
-        PythonError::Dependencies(_) | PythonError::Tool { .. } => {
+        PythonError::Unreachable(_) | PythonError::Tool { .. } => {
             "packages come from where pip is told to look: PIP_INDEX_URL, PIP_CERT and pip.conf count"
         }
         PythonError::CannotRun(_) | PythonError::Build(_) => {

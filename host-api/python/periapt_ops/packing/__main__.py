@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 
-from . import bounds, built, check, required, vendor
+from . import bounds, built, check, fetching, required, vendor
 
 
 #: The exit code where the bound of memory was met.
@@ -27,11 +27,13 @@ def main(arguments: list[str]) -> int:
     vendoring = commands.add_parser("vendor")
     vendoring.add_argument("charm", type=pathlib.Path)
     vendoring.add_argument("target", type=pathlib.Path)
-    for several in ("file", "constraints", "package", "group", "extra"):
+    for several in ("file", "constraints", "package", "group", "extra", "without", "only", "upgrade"):
         vendoring.add_argument(f"--{several}", action="append", default=[])
     vendoring.add_argument("--project", action="store_true")
     vendoring.add_argument("--libraries", action="store_true")
     vendoring.add_argument("--wheels", action="append", default=[], type=pathlib.Path)
+    vendoring.add_argument("--allow-git", action="store_true")
+    vendoring.add_argument("--repository", type=pathlib.Path)
     vendoring.set_defaults(run=_vendor)
 
     given = parser.parse_args(arguments)
@@ -39,7 +41,7 @@ def main(arguments: list[str]) -> int:
     try:
         document = given.run(given)
     except (vendor.VendorError, built.BuiltError) as error:
-        document = {"error": str(error)}
+        document = {"error": str(error), "unreachable": isinstance(error, fetching.Unreachable)}
     except MemoryError:
         return OUT_OF_MEMORY
     json.dump(document, sys.stdout)
@@ -48,9 +50,10 @@ def main(arguments: list[str]) -> int:
 
 def _vendor(given: argparse.Namespace) -> dict:
     parts = required.Parts(
-        given.file, given.constraints, given.package, given.group, given.extra, given.project, given.libraries
+        given.file, given.constraints, given.package, given.group, given.extra, given.without, given.only, given.project, given.libraries
     )
-    return vendor.vendor(given.charm, given.target, parts, built.Built(given.wheels))
+    choices = required.Choices(given.repository, given.upgrade, given.allow_git)
+    return vendor.vendor(given.charm, given.target, parts, choices, built.Built(given.wheels))
 
 
 def _check(given: argparse.Namespace) -> list[dict]:

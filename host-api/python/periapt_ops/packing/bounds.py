@@ -16,6 +16,9 @@ MOST_CPU = 600
 #: Seconds for one run of pip, which mostly waits for the network.
 MOST_TIME = 900
 
+#: Bytes that are read of what a program says.
+MOST_SAID = 1 << 20
+
 
 def bind() -> None:
     """Bound this process, and each one that it starts."""

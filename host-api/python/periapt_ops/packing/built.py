@@ -43,9 +43,9 @@ class Built:
         name = normalised(name)
         return sorted((version for other, version in self._wheels if other == name), key=_order, reverse=True)
 
-    def has(self, wheel: Wheel) -> bool:
+    def has(self, name: str, version: str) -> bool:
         """Whether there is exactly this version."""
-        return (normalised(wheel.name), wheel.version) in self._wheels
+        return (normalised(name), version) in self._wheels
 
     def unpack(self, wheel: Wheel, target: pathlib.Path) -> None:
         """Unpack the one of a wheel's name and version into a directory, if its digest is as listed."""

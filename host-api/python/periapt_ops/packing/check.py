@@ -73,6 +73,8 @@ class Finding:
     #: `error` or `warning`.
     severity: str
     message: str
+    #: What is the same for all places of one cause, if the message is not.
+    cause: str = dataclasses.field(default="", compare=False)
 
 
 def check(charm: pathlib.Path, native: list[dict] | None = None, original: pathlib.Path | None = None) -> list[Finding]:
@@ -92,10 +94,24 @@ def check(charm: pathlib.Path, native: list[dict] | None = None, original: pathl
         else:
             findings.update(_of_code(module, sources))
     # What is an error need not be warned of as well.
-    certain = {(finding.file, finding.line) for finding in findings if finding.severity == "error"}
-    return sorted(
-        finding for finding in findings if finding.severity == "error" or (finding.file, finding.line) not in certain
-    )
+    errors = [finding for finding in findings if finding.severity == "error"]
+    places, causes = {(finding.file, finding.line) for finding in errors}, {finding.cause for finding in errors} - {""}
+    warnings = [finding for finding in findings if finding.severity != "error"]
+    told = errors + [finding for finding in warnings if (finding.file, finding.line) not in places and finding.cause not in causes]
+    return list(_once(sorted(told)))
+
+
+def _once(findings: list[Finding]) -> Iterator[Finding]:
+    """Each cause at the first of its places, with how many more there are."""
+    places: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        places.setdefault((finding.severity, finding.cause or finding.message), []).append(finding)
+    for first, *others in places.values():
+        if not others:
+            yield first
+            continue
+        again = f"; so in {len(others)} more place{'s' if len(others) > 1 else ''}: {', '.join(f'{it.file}:{it.line}' for it in others[:2])}"
+        yield dataclasses.replace(first, message=first.message + again + (", ..." if len(others) > 2 else ""))
 
 
 def _modules(native: list[dict]) -> dict[str, Native]:
@@ -120,7 +136,7 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
         seen.add(name)
         for line, imported in module.certain_imports():
             if imported in sources.native:
-                found = _of_native(sources.native[imported], module, line, reached)
+                found = _of_native(sources.native[imported], module, line, reached, sources)
                 # Of a package that is imported in many ways the first is enough.
                 if (found.file, found.line, sources.native[imported].package) not in told:
                     told.add((found.file, found.line, sources.native[imported].package))
@@ -137,7 +153,14 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
                     waiting.append(prefix)
 
 
-def _of_native(native: Native, module: Module, line: int, reached: dict[str, tuple[Module, int]]) -> Finding:
+def _instead(package: str, sources: Sources) -> str | None:
+    """What helps against native code of a package. Who makes certificates for others is not sent to others."""
+    if package == "cryptography" and sources.provides("tls-certificates"):
+        return "of cryptography there is fernet alone here, so no charm makes certificates in a sandbox yet: such a charm stays on Juju"
+    return INSTEAD.get(package)
+
+
+def _of_native(native: Native, module: Module, line: int, reached: dict[str, tuple[Module, int]], sources: Sources) -> Finding:
     """Native code that is certainly imported, at the line of the charm's own that leads there."""
     way = []
     seen = {module.name}
@@ -151,10 +174,10 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"
-    name = native.package.split(" ")[0].lower()
-    if name in INSTEAD:
-        message += f"; {INSTEAD[name]}"
-    return Finding(module.file, line, "error", message)
+    instead = _instead(native.package.split(" ")[0].lower(), sources)
+    if instead:
+        message += f"; {instead}"
+    return Finding(module.file, line, "error", message, native.package)
 
 
 def _missing(name: str, sources: Sources) -> str | None:
@@ -200,7 +223,7 @@ def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
         native = sources.native_behind(imported)
         if native is not None:
             reason = native.lacking or "what needs it fails"
-            yield Finding(module.file, line, "warning", f"{native.package} is native code, and {reason}")
+            yield Finding(module.file, line, "warning", f"{native.package} is native code, and {reason}", native.package)
     for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
         name = module.resolved(call.func)
         message = _of_call(name, call) if name else None

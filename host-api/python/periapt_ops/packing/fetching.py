@@ -23,12 +23,13 @@ _MACHINES = ("linux_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64", "manyl
 #: What takes wheels that fit any machine alone.
 ANY_MACHINE = ("--platform=any", "--implementation=py", "--abi=none")
 
-#: Bytes that are read of what pip says.
-_MOST_SAID = 1 << 20
-
 
 class VendorError(Exception):
     """Why there are no dependencies; for the author to read."""
+
+
+class Unreachable(VendorError):
+    """The index could not be asked."""
 
 
 class Unresolved(VendorError):
@@ -44,6 +45,14 @@ class NoWheel(Unresolved):
     """A requirement of which there is no wheel at all, for one interpreter."""
 
 
+class Mismatch(VendorError):
+    """What an index answers has none of the digests that it should have."""
+
+    def __init__(self, message: str, name: str):
+        super().__init__(message)
+        self.name = normalised(name)
+
+
 def machine_of(version: str) -> tuple[str, ...]:
     """Options for wheels of an interpreter."""
     number = version.replace(".", "")
@@ -52,19 +61,33 @@ def machine_of(version: str) -> tuple[str, ...]:
 
 def fetch(target: pathlib.Path, version: str, machine: tuple[str, ...], *arguments: str) -> list[Wheel]:
     """Fetch what the arguments ask for, look at it, and unpack it. No code of any package is run by that."""
-    own = ("--only-binary=:all:", f"--python-version={version}", *machine)
     with tempfile.TemporaryDirectory() as place:
-        run("download", "--dest", place, *own, *arguments)
-        try:
-            fetched = unpacked.checked(pathlib.Path(place))
-        except unpacked.UnpackError as error:
-            raise VendorError(str(error)) from None
-        if fetched:
-            pinned = (wheel.pinned for wheel in fetched)
-            # What was chosen is not judged again: pip before 23.1 does that by the packer's own interpreter.
-            offline = ("--no-compile", "--no-index", "--no-deps", "--ignore-requires-python", "--find-links", place)
-            run("install", "--target", str(target), *own, *offline, "--", *pinned)
+        fetched = download(pathlib.Path(place), version, machine, *arguments)
+        unpack(pathlib.Path(place), target, version, machine)
     return fetched
+
+
+def download(place: pathlib.Path, version: str, machine: tuple[str, ...], *arguments: str) -> list[Wheel]:
+    """Fetch what the arguments ask for into a directory, and look at it."""
+    place.mkdir(exist_ok=True)
+    run("download", "--dest", str(place), *_own(version, machine), *arguments)
+    try:
+        return unpacked.checked(place)
+    except unpacked.UnpackError as error:
+        raise VendorError(str(error)) from None
+
+
+def unpack(place: pathlib.Path, target: pathlib.Path, version: str, machine: tuple[str, ...]) -> None:
+    """Unpack all wheels in a directory, which were looked at: these files, and none that lie elsewhere by the same names."""
+    files = sorted(str(file) for file in place.resolve().iterdir())
+    if files:
+        # What was chosen is not judged again: pip before 23.1 does that by the packer's own interpreter.
+        offline = ("--no-compile", "--no-index", "--no-deps", "--ignore-requires-python")
+        run("install", "--target", str(target), *_own(version, machine), *offline, "--", *files)
+
+
+def _own(version: str, machine: tuple[str, ...]) -> tuple[str, ...]:
+    return ("--only-binary=:all:", f"--python-version={version}", *machine)
 
 
 def has_wheels(name: str) -> bool:
@@ -75,6 +98,11 @@ def has_wheels(name: str) -> bool:
             if _is_found("download", "--dest", place, "--no-deps", *own, "--", name):
                 return True
     return False
+
+
+def is_source(name: str) -> bool:
+    """Whether there is something by a name, and no wheel of it."""
+    return not has_wheels(name) and is_known(name)
 
 
 def is_known(name: str) -> bool:
@@ -98,11 +126,13 @@ def run(verb: str, *arguments: str) -> None:
     command = [sys.executable, wheels.__file__, verb, "--quiet", "--no-input", "--disable-pip-version-check", *arguments]
     with tempfile.TemporaryFile() as errors:
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=bounds.MOST_TIME)
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=bounds.MOST_TIME
+            )
         except subprocess.TimeoutExpired:
             raise VendorError(f"pip was stopped: it may take {bounds.MOST_TIME // 60} minutes") from None
         errors.seek(0)
-        said = errors.read(_MOST_SAID).decode("utf-8", errors="replace")
+        said = errors.read(bounds.MOST_SAID).decode("utf-8", errors="replace")
     if done.returncode < 0:
         raise VendorError(f"pip was stopped by signal {-done.returncode}: it may take {bounds.MOST_CPU} s of CPU time")
     if done.returncode != 0:
@@ -116,8 +146,13 @@ def _failure(said: str, code: int) -> VendorError:
         # What it did not expect it shows with its own trace; the reason stands last.
         lines = [_in_words(line) for line in said.strip().splitlines()[-1:]]
     message = "pip: " + ("; ".join(map(_shortened, lines)) or said.strip() or f"exit code {code}")
-    if re.search("Retrying|Could not fetch", said):
-        return VendorError(message)
+    if re.search(
+        "Retrying|Could not fetch|Could not install packages due to an OSError: HTTPS?ConnectionPool|NewConnectionError", said
+    ):
+        return Unreachable(message)
+    other = re.search(r"^\s+([A-Za-z0-9._-]+)(?:==| @ | from )", said, re.MULTILINE)
+    if other and "DO NOT MATCH THE HASHES" in said:
+        return Mismatch(message, other[1])
     absent = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)", said)
     # `index versions` names no versions. Wheels for other interpreters are none to be without.
     if absent and ("(from versions: none)" in said or "(from versions:" not in said) and "Ignored the following" not in said:

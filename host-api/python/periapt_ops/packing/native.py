@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 
 from .built import Built
+from .lines import name_of
 from .unpacked import Wheel, normalised
 
 #: What native code is called.
@@ -62,7 +63,7 @@ def files(wheel: Wheel) -> Iterator[str]:
 
 def take_built(wheel: Wheel, built: Built, target: pathlib.Path) -> bool:
     """Put a package as it was built for the sandbox in its place; answers whether there is one."""
-    if not built.has(wheel):
+    if not built.has(wheel.name, wheel.version):
         return False
     for file in wheel.files:
         remove(target, file)
@@ -106,6 +107,20 @@ def required_by(wheel: Wheel, wheels: Iterable[Wheel], target: pathlib.Path) -> 
         for other in sorted(wheels, key=lambda other: normalised(other.name))
         if any(normalised(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0]) == name for line in _requires(other, target))
     ]
+
+
+def decided_by(wheel: Wheel, wheels: Iterable[Wheel], target: pathlib.Path) -> str:
+    """The package that decides on a wheel's version: one that requires exactly this version, or the wheel's own."""
+    name = normalised(wheel.name)
+    for other in required_by(wheel, wheels, target):
+        if any(name_of(line) == name and "==" in line.partition(";")[0] for line in _requires(other, target)):
+            return normalised(other.name)
+    return name
+
+
+def said(wheels: Iterable[Wheel]) -> list[str]:
+    """Wheels in words."""
+    return [f"{wheel.name} {wheel.version}" for wheel in wheels]
 
 
 def _requires(wheel: Wheel, target: pathlib.Path) -> list[str]:

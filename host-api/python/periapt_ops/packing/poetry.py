@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .requirements import RequirementError
+from .lines import RequirementError
 
 #: What a dependency says of where it comes from.
 _ELSEWHERE = frozenset({"branch", "develop", "file", "git", "path", "rev", "source", "subdirectory", "tag", "url"})
@@ -20,10 +20,9 @@ def is_elsewhere(wanted) -> bool:
 def requirement(name: str, wanted, place: str) -> str | None:
     """A dependency: a version, or a table with one and with extras and markers. None, if it is for an extra alone."""
     extras, markers = "", []
-    if is_elsewhere(wanted):
-        raise RequirementError(f"{place}: {name}: directories, repositories and sources of its own are not brought in")
     if isinstance(wanted, dict):
-        unknown = sorted(set(wanted) - _KNOWN)
+        # Where it comes from is told by the project (`projects.Project.source_of`).
+        unknown = sorted(set(wanted) - _KNOWN - _ELSEWHERE)
         if unknown:
             raise RequirementError(f"{place}: {name}: {unknown[0]} is not known here: write what is required to requirements.txt")
         if wanted.get("optional") is True:
@@ -35,25 +34,26 @@ def requirement(name: str, wanted, place: str) -> str | None:
     if not isinstance(wanted, str) or "|" in wanted:
         raise RequirementError(f"{place}: {name}: several choices of a version: write them to requirements.txt")
     said = " and ".join(markers if len(markers) < 2 else (f"({marker})" for marker in markers))
-    return f"{name}{extras}{','.join(_bounds(wanted))}{f'; {said}' if said else ''}"
+    return f"{name}{extras}{','.join(bounds(wanted))}{f'; {said}' if said else ''}"
 
 
 def _of_python(said: str) -> str:
     """For which versions of Python a dependency is, as a marker."""
     choices = []
     for choice in said.split("||"):
-        bounds = []
-        for bound in _bounds(choice):
+        said_bounds = []
+        for bound in bounds(choice):
             found = re.fullmatch(r"(===|==|~=|!=|<=|>=|<|>)\s*([0-9.*]+)", bound)
             if found is None:
                 raise RequirementError(f"python = {said!r}: no versions of Python")
             exact = found[2].count(".") > 1 or "*" in found[2]
-            bounds.append(f"{'python_full_version' if exact else 'python_version'} {found[1]} '{found[2]}'")
-        choices.append(" and ".join(bounds) or "python_version >= '3'")
+            said_bounds.append(f"{'python_full_version' if exact else 'python_version'} {found[1]} '{found[2]}'")
+        choices.append(" and ".join(said_bounds) or "python_version >= '3'")
     return choices[0] if len(choices) == 1 else " or ".join(f"({choice})" for choice in choices)
 
 
-def _bounds(said: str) -> list[str]:
+def bounds(said: str) -> list[str]:
+    """A range in poetry's words, as specifiers of the standard."""
     parts = (part.strip() for part in said.split(","))
     return [bound for part in parts if part != "*" for bound in _version(part).split(",")]
 

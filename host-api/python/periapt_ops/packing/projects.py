@@ -1,41 +1,68 @@
-"""What pyproject.toml requires. Nothing else in it counts: the charm is not built."""
+"""What pyproject.toml requires, and where it takes what from. Nothing else in it counts: the charm is not built."""
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 
-from . import poetry
-from .requirements import MOST, Placed, RequirementError, checked, name_of, read
+from . import direct, markers, poetry
+from .lines import Placed, RequirementError, name_of
+from .locks import Commit, Directory, Member, Other, Source, Wheel, toml
+from .repository import Repository
+from .requirements import MOST, checked, read
 from .unpacked import normalised
 
-
-def dependencies(file: pathlib.Path, groups: Sequence[str] = (), extras: Sequence[str] = ()) -> tuple[list[str], list[dict]]:
-    """The dependencies of a project with some of its groups and extras, or those of poetry's, as requirements; and what is told."""
-    project = _Project(file)
-    required = list(project.dependencies())
-    for group in groups:
-        required += project.of_group(group)
-    for extra in extras:
-        required += project.of_extra(extra)
-    for line in required:
-        project.require_no_source_of(line)
-    return required, list(project.findings())
+#: What brings in no repository by a name that moves.
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
-class _Project:
+class Project:
     """A pyproject.toml."""
 
-    def __init__(self, file: pathlib.Path):
-        self._name = file.name
-        self._text = read(file.parent, file, MOST)
+    def __init__(self, file: pathlib.Path, charm: pathlib.Path | None = None, root: pathlib.Path | None = None):
+        """Read a file below `root`. What it is called in messages begins at the charm, or else at the root."""
+        charm = charm or file.parent
+        self.directory = file.parent
+        self._name = Repository.of(charm, root).shown(file.resolve())
+        self._text = read(charm, file, MOST, root)
         try:
-            self._document = _toml().loads(self._text)
+            self.document = toml().loads(self._text)
         except (ValueError, RecursionError) as error:
             raise RequirementError(f"{self._name}: {error}") from None
-        self._project = _table(self._document, "project")
-        tool = _table(self._document, "tool")
+        self._project = _table(self.document, "project")
+        tool = _table(self.document, "tool")
         self._poetry, self._uv = _table(tool, "poetry"), _table(tool, "uv")
+
+    @property
+    def name(self) -> str:
+        """What it calls itself, as indexes compare names; empty if it does not say."""
+        said = self._project.get("name", self._poetry.get("name"))
+        return normalised(said) if isinstance(said, str) else ""
+
+    @property
+    def is_poetrys(self) -> bool:
+        """Whether poetry keeps it."""
+        return bool(self._poetry)
+
+    @property
+    def is_uvs(self) -> bool:
+        """Whether uv keeps it."""
+        return bool(self._uv)
+
+    @property
+    def overridden(self) -> frozenset[str]:
+        """What [tool.uv] takes in other versions than packages ask for."""
+        listed = self._uv.get("override-dependencies")
+        return frozenset(name_of(line) for line in (listed if isinstance(listed, list) else ()) if isinstance(line, str))
+
+    @property
+    def default_groups(self) -> list[str]:
+        """The groups that uv brings in without being told, but `dev`, which charmcraft leaves out."""
+        named = self._uv.get("default-groups")
+        if named == "all":
+            return [group for group in _table(self.document, "dependency-groups") if group != "dev"]
+        return [group for group in named if isinstance(group, str) and group != "dev"] if isinstance(named, list) else []
 
     def dependencies(self) -> Iterator[Placed]:
         """What it requires in any case."""
@@ -46,14 +73,16 @@ class _Project:
         named = _table(self._poetry, "dependencies")
         dynamic = self._project.get("dynamic")
         if not named and isinstance(dynamic, list) and "dependencies" in dynamic:
-            raise RequirementError(f"{self._line('dynamic')}: what a build backend finds to be required is not: name it in requirements.txt")
+            raise RequirementError(
+                f"{self._line('dynamic')}: what a build backend finds to be required is not: name it in requirements.txt"
+            )
         yield from self._of_poetry(named)
 
     def of_group(self, group: str, within: tuple[str, ...] = ()) -> Iterator[Placed]:
         """What a group requires, be it of the standard's or of poetry's."""
         if group in within:
             raise RequirementError(f"{self._line(group)}: group {group} includes itself")
-        groups = _table(self._document, "dependency-groups")
+        groups = _table(self.document, "dependency-groups")
         ours = next((name for name in groups if normalised(name) == normalised(group)), None)
         poetrys = _table(_table(self._poetry, "group"), group)
         if ours is None and not poetrys:
@@ -69,19 +98,44 @@ class _Project:
         """What an extra requires."""
         extras = _table(self._project, "optional-dependencies")
         ours = next((name for name in extras if normalised(name) == normalised(extra)), None)
-        if ours is None:
+        if ours is not None:
+            yield from self._of_list(extras[ours], extra)
+            return
+        listed = _table(self._poetry, "extras").get(extra)
+        if not isinstance(listed, list):
             raise RequirementError(f"{self._name}: there is no extra {extra}")
-        yield from self._of_list(extras[ours], extra)
-
-    def require_no_source_of(self, line: str) -> None:
-        """See that a requirement is not said to come from elsewhere: who packs would take what another has put by that name."""
-        for name in _table(self._uv, "sources"):
-            if normalised(name) == name_of(line):
-                raise self._elsewhere(f"{name} = ", name)
         named = _table(self._poetry, "dependencies")
-        for name, wanted in named.items():
-            if normalised(name) == name_of(line) and any(poetry.is_elsewhere(one) for one in _several(wanted)):
-                raise self._elsewhere(name, name)
+        for name in named:
+            if normalised(name) in {normalised(str(one)) for one in listed}:
+                yield from self._of_poetry({name: named[name]}, even_optional=True)
+
+    def source_of(self, line: str) -> tuple[Source, str]:
+        """Where the project takes what a line requires from, and where it says so; no source is an index.
+
+        What is said to come from elsewhere is not taken by its name: who packs would take what another has put by it.
+        """
+        if isinstance(line, Placed) and line.source is not None:
+            return line.source, line.place
+        name = name_of(line)
+        for key, said in _table(self._uv, "sources").items():
+            if normalised(key) == name:
+                place = self._line(f"{key} = ", key)
+                return self._of_uv(key, said, place), place
+        for key, said in self._poetrys():
+            if normalised(key) == name:
+                found = next((one for one in _several(said) if poetry.is_elsewhere(one) and _is_meant(one)), None)
+                if found is not None:
+                    place = self._line(key)
+                    return self._source_of_poetrys(key, found, place), place
+        return None, ""
+
+    def workspace(self) -> tuple[list[str], list[str]] | None:
+        """The patterns of a workspace's members, and of those that are none of them; nothing, if it is no workspace's root."""
+        found = self._uv.get("workspace")
+        if not isinstance(found, dict):
+            return None
+        members, others = ([one for one in found.get(key, []) if isinstance(one, str)] for key in ("members", "exclude"))
+        return members, others
 
     def findings(self) -> Iterator[dict]:
         """Indexes that it names: where packages come from is for the packer's own pip to know."""
@@ -91,15 +145,73 @@ class _Project:
                 message = "packages come from where the packer's pip is told to look, and from no index that the project names"
                 yield {"file": file, "line": int(number), "severity": "warning", "message": message}
 
-    def _elsewhere(self, said: str, name: str) -> RequirementError:
-        return RequirementError(f"{self._line(said)}: {name}: directories, repositories and sources of its own are not brought in")
+    def place_of(self, said: str) -> str:
+        """The line in which something is said."""
+        return self._line(said)
 
-    def _of_poetry(self, named: dict) -> Iterator[Placed]:
+    def _of_uv(self, name: str, said, place: str) -> Source:
+        """One source of [tool.uv.sources], or the one of several that counts in the sandbox."""
+        listed = said if isinstance(said, list) else [said]
+        for one in listed:
+            if not isinstance(one, dict):
+                raise RequirementError(f"{place}: {name}: a source is a table")
+            try:
+                counts = markers.applies(str(one.get("marker", "")))
+            except markers.UnreadableError as error:
+                raise RequirementError(f"{place}: {name}: {error}") from None
+            if not counts or "group" in one or "extra" in one and len(listed) > 1:
+                continue
+            if one.get("workspace") is True:
+                return Member(str(self.directory))
+            return self._source(name, one, place)
+        return None
+
+    def _source_of_poetrys(self, name: str, said: dict, place: str) -> Source:
+        if "source" in said:
+            return Other(
+                f"index {said['source']} is not asked: packages come from where the packer's pip is told to look; lock it, and"
+                " its digest says what it is"
+            )
+        return self._source(name, said, place)
+
+    def _source(self, name: str, said: dict, place: str) -> Source:
+        if isinstance(said.get("path", said.get("file")), str):
+            path = said.get("path", said.get("file"))
+            if path.endswith((".whl", ".tar.gz", ".zip")):
+                return Other(f"{path} is a file; wheels come from where the packer's pip is told to look")
+            return Directory(str(self.directory / path))
+        if isinstance(said.get("git"), str):
+            commit = next((str(said[key]) for key in ("rev", "tag", "branch") if said.get(key)), "")
+            return Commit(said["git"], commit, str(said.get("subdirectory", "")))
+        url = said.get("url")
+        if isinstance(url, str) and url.startswith("https://") and url.partition("#")[0].endswith(".whl"):
+            return Wheel(url)
+        if "index" in said:
+            return Other(
+                f"index {said['index']} is not asked: packages come from where the packer's pip is told to look; lock it, and its"
+                " digest says what it is"
+            )
+        return Other(
+            f"{url!r} is no wheel at an https:// address; nothing else is fetched, as it would be built"
+            if url
+            else "its source is not known here"
+        )
+
+    def _poetrys(self) -> Iterator[tuple[str, object]]:
+        """All dependencies in poetry's words, of groups as well."""
+        yield from _table(self._poetry, "dependencies").items()
+        for group in _table(self._poetry, "group").values():
+            if isinstance(group, dict):
+                yield from _table(group, "dependencies").items()
+
+    def _of_poetry(self, named: dict, even_optional: bool = False) -> Iterator[Placed]:
         for name, wanted in named.items():
             if name == "python":
                 continue
             place = self._line(name)
             for one in _several(wanted):
+                if even_optional and isinstance(one, dict):
+                    one = {key: value for key, value in one.items() if key != "optional"}
                 line = poetry.requirement(name, one, place)
                 if line is not None:
                     yield Placed.at(checked(line, place), place)
@@ -109,17 +221,34 @@ class _Project:
             if not isinstance(line, str):
                 raise RequirementError(f"{self._line(what)}: {line!r} is no requirement")
             place = self._line(line)
-            yield Placed.at(checked(line, place), place)
+            yield direct.repository(line, place) or Placed.at(checked(line, place), place)
 
     def _lines(self, listed, what: str) -> list:
         if not isinstance(listed, list):
             raise RequirementError(f"{self._line(what)}: {what} is no list")
         return listed
 
-    def _line(self, said: str) -> str:
-        """The line in which something is said."""
-        number = next((number for number, written in enumerate(self._text.splitlines(), 1) if said in written), 1)
-        return f"{self._name}:{number}"
+    def _line(self, *said: str) -> str:
+        """The line in which something is said: the first of several texts that is found."""
+        lines = self._text.splitlines()
+        for text in said:
+            for number, written in enumerate(lines, 1):
+                if text in written:
+                    return f"{self._name}:{number}"
+        return f"{self._name}:1"
+
+
+def is_commit(said: str) -> bool:
+    """Whether a revision is one that never means another: a full commit."""
+    return _COMMIT.fullmatch(said) is not None
+
+
+def _is_meant(said) -> bool:
+    """Whether one of several choices of poetry's counts in the sandbox."""
+    try:
+        return not isinstance(said, dict) or markers.applies(str(said.get("markers", "")))
+    except markers.UnreadableError:
+        return True
 
 
 def _several(wanted) -> list:
@@ -130,12 +259,3 @@ def _several(wanted) -> list:
 def _table(document, key: str) -> dict:
     found = document.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _toml():
-    try:
-        import tomllib
-    except ImportError:
-        # Python 3.10: pip brings one along.
-        from pip._vendor import tomli as tomllib
-    return tomllib

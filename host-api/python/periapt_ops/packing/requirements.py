@@ -11,7 +11,11 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
-from .unpacked import normalised
+from . import direct
+from .lines import Placed, RequirementError, name_of, place_of
+from .repository import Repository
+
+__all__ = ["Placed", "RequirementError", "name_of", "place_of"]
 
 #: The most bytes of requirements, in all files.
 MOST = 1 << 20
@@ -28,51 +32,23 @@ _REQUIREMENT = re.compile(
 #: What pip would take for a file of this directory.
 _ARCHIVES = (".zip", ".whl", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".tbz", ".txz", ".tlz", ".lz", ".lzma")
 
-_HASH = re.compile(r"--hash[= ]sha(?:256|384|512):[0-9a-f]+")
+#: A digest that a line names.
+HASH = re.compile(r"--hash[= ]sha(?:256|384|512):[0-9a-f]+")
 
 
-class RequirementError(Exception):
-    """A line that is not passed on; for the author to read."""
-
-
-class Placed(str):
-    """A requirement, and where it stands."""
-
-    #: `FILE:LINE`
-    place: str
-
-    @classmethod
-    def at(cls, line: str, place: str) -> Placed:
-        """A line with its place."""
-        made = cls(line)
-        made.place = place
-        return made
-
-
-def place_of(line: str) -> str:
-    """Where a requirement stands."""
-    return line.place if isinstance(line, Placed) else "requirements.txt:1"
-
-
-def name_of(line: str) -> str:
-    """The name of what a line requires, as indexes compare it."""
-    found = re.match(r"[A-Za-z0-9._-]+", line)
-    return normalised(found[0]) if found else ""
-
-
-def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path]) -> tuple[list[str], list[str]]:
-    """What files require and what they constrain, with all files that they name; each one line for pip."""
+def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path], root: pathlib.Path | None = None) -> tuple[list[str], list[str]]:
+    """What files require and what they constrain, with all files that they name; each one line for pip. `root` as in `read`."""
     required: list[str] = []
     constraints: list[str] = []
     left = MOST
     waiting, seen = [(file, required) for file in files], set()
     while waiting:
         file, lines = waiting.pop(0)
-        _require_within(charm, file)
+        _require_within(charm, file, root)
         if (file.resolve(), id(lines)) in seen:
             continue
         seen.add((file.resolve(), id(lines)))
-        text = read(charm, file, left)
+        text = read(charm, file, left, root)
         left -= len(text)
         for number, line in _lines(text):
             place = f"{_shown(charm, file)}:{number}"
@@ -81,6 +57,8 @@ def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path]) -> tuple[list[s
                 waiting.append((file.parent / rest.strip(), lines))
             elif option in ("-c", "--constraint"):
                 waiting.append((file.parent / rest.strip(), constraints))
+            elif (elsewhere := direct.of_file(file.parent, line, place)) is not None:
+                lines.append(elsewhere)
             elif line in ("--require-hashes", "--prefer-binary", "--only-binary=:all:", "--only-binary :all:"):
                 continue
             else:
@@ -88,16 +66,16 @@ def of_files(charm: pathlib.Path, files: Sequence[pathlib.Path]) -> tuple[list[s
     return required, constraints
 
 
-def read(charm: pathlib.Path, file: pathlib.Path, most: int) -> str:
-    """A file of the charm's with so many bytes at most."""
-    _require_within(charm, file)
+def read(charm: pathlib.Path, file: pathlib.Path, most: int, root: pathlib.Path | None = None) -> str:
+    """A file of the charm's with so many bytes at most. It may lie elsewhere below `root`, if there is one."""
+    _require_within(charm, file, root)
     # Neither a pipe nor a device, which may have no end.
     if not file.is_file():
         raise RequirementError(f"{_shown(charm, file)}: no such file")
     with file.open("rb") as opened:
         content = opened.read(most + 1)
     if len(content) > most:
-        raise RequirementError(f"{_shown(charm, file)}: what says what is required has at most {MOST >> 20} MiB")
+        raise RequirementError(f"{_shown(charm, file)}: what says what is required has at most {max(most, MOST) >> 20} MiB")
     return content.decode("utf-8-sig", errors="replace")
 
 
@@ -126,7 +104,7 @@ def checked(line: str, place: str) -> str:
             f"{place}: {option} is for the one who packs to say, not for the charm "
             "(pip's own configuration: pip config, PIP_INDEX_URL)"
         )
-    plain = _HASH.sub("", line).strip()
+    plain = HASH.sub("", line).strip()
     found = _REQUIREMENT.fullmatch(plain)
     if found is None or found["name"].lower().endswith(_ARCHIVES):
         raise RequirementError(f"{place}: {plain!r} is no name with versions; a directory, a repository or a link is not built")
@@ -153,9 +131,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield began, whole
 
 
-def _require_within(charm: pathlib.Path, file: pathlib.Path) -> None:
-    if not file.resolve().is_relative_to(charm.resolve()):
-        raise RequirementError(f"{_shown(charm, file)}: leads out of the charm's directory")
+def _require_within(charm: pathlib.Path, file: pathlib.Path, root: pathlib.Path | None) -> None:
+    Repository.of(charm, root).within(file, _shown(charm, file))
 
 
 def _shown(charm: pathlib.Path, file: pathlib.Path) -> str:

@@ -40,6 +40,8 @@ class Wheel:
     info: str
     #: All its files, where they are once it is unpacked.
     files: tuple[str, ...]
+    #: What the wheel itself is called; empty, if there is none.
+    file: str = ""
 
     @property
     def pinned(self) -> str:
@@ -76,7 +78,7 @@ def checked(directory: pathlib.Path) -> list[Wheel]:
         names = [entry.filename for entry in entries]
         info = _info(path.name, normalised(said["name"]), names)
         placed = tuple(_MOVED.sub("", name) for name in names if not name.endswith("/"))
-        wheels.append(Wheel(said["name"], said["version"], info, placed))
+        wheels.append(Wheel(said["name"], said["version"], info, placed, path.name))
     return wheels
 
 

@@ -6,109 +6,121 @@ import pathlib
 import shutil
 import tempfile
 
-from . import fetching, native, requirements
+from . import fetching, markers, native, pinned, preferring, refusing, requirements, trees, upgrading
 from .built import Built
 from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
+from .git import Checkouts
+from .lines import RequirementError, place_of
 from .native import remove
-from .required import Parts, of
+from .required import Choices, Parts, Wanted, of
 from .unpacked import Wheel, normalised
 
 
-def vendor(charm: pathlib.Path, target: pathlib.Path, parts: Parts | None = None, built: Built | None = None) -> dict:
+def vendor(
+    charm: pathlib.Path,
+    target: pathlib.Path,
+    parts: Parts | None = None,
+    choices: Choices | None = None,
+    built: Built | None = None,
+) -> dict:
     """Install what a charm requires.
 
-    Answers what of it was native and is not there any more, and what is told of it.
+    Answers which packages that are, what of them was native and is not there any more, and what is told.
     """
-    try:
-        required, constraints, told = of(charm, parts or Parts())
-    except requirements.RequirementError as error:
-        raise VendorError(str(error)) from None
-    target.mkdir(parents=True, exist_ok=True)
-    built = built or Built()
-    version, fetched, findings = _fetch(target, required, constraints)
-    fetched, more = _with_built(target, version, required, constraints, fetched, built)
-    findings += more
+    choices, built = choices or Choices(), built or Built()
+    with tempfile.TemporaryDirectory() as place:
+        checkouts = Checkouts(pathlib.Path(place) / "repositories", choices.allow_git)
+        try:
+            wanted = of(charm, parts or Parts(), choices, checkouts)
+            upgrading.release(wanted, choices.upgrades)
+            refusing.before(wanted)
+            target.mkdir(parents=True, exist_ok=True)
+            version, fetched, findings = _bring(wanted, target, pathlib.Path(place), built)
+            refusing.after(wanted, fetched, target)
+        except (RequirementError, markers.UnreadableError) as error:
+            raise VendorError(str(error)) from None
     shutil.rmtree(target / "bin", ignore_errors=True)
     missing = []
     for wheel in sorted(fetched, key=lambda wheel: normalised(wheel.name)):
         files = list(native.files(wheel))
-        if not files or native.take_built(wheel, built, target) or native.replace(wheel, target) or _replaced(wheel, version, target):
+        if (
+            not files
+            or native.take_built(wheel, built, target)
+            or native.replace(wheel, target)
+            or _replaced(wheel, version, target, wanted.pins.get(normalised(wheel.name)))
+        ):
             continue
         if normalised(wheel.name) not in native.OPTIONAL:
-            missing += _missing(wheel, files, _asked(wheel, required, fetched, target), built)
+            asked = wanted.places_of(normalised(wheel.name)) + native.said(native.required_by(wheel, fetched, target))
+            missing += _missing(wheel, files, asked, _lacking(wheel, wanted, built, fetched, target))
         for file in files:
             remove(target, file)
-    return {"native": missing, "findings": told + findings}
+    packages = sorted(f"{normalised(wheel.name)}=={wheel.version}" for wheel in fetched)
+    return {"packages": packages, "native": missing, "findings": wanted.findings + findings}
 
 
-def _missing(wheel: Wheel, files: list[str], asked: list[str], built: Built) -> list[dict]:
+def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Built) -> tuple[str, list[Wheel], list[dict]]:
+    """Fetch and unpack all that is wanted; answers for which interpreter pip has chosen, and what was brought in."""
+    fetched = upgrading.fetch(wanted, place, built)
+    for version, directory, _ in fetched:
+        beside = place / f"unpacked-{directory.name}"
+        fetching.unpack(directory, beside, version, fetching.machine_of(version))
+        # pip replaces directories that several packages share.
+        shutil.copytree(beside, target, dirs_exist_ok=True)
+        shutil.rmtree(beside)
+    wheels = [wheel for _, _, wheels in fetched for wheel in wheels]
+    chosen = place / "chosen"
+    chosen.mkdir()
+    version, more, findings = _fetch(chosen, wanted, {normalised(wheel.name) for wheel in wheels}, built)
+    shutil.copytree(chosen, target, dirs_exist_ok=True)
+    wheels += more
+    for tree in wanted.trees.values():
+        wheels.append(trees.take(tree, target))
+    return version, wheels, findings
+
+
+def _missing(wheel: Wheel, files: list[str], asked: list[str], lacking: str) -> list[dict]:
     """What is to be known of native files of a package that are not there any more."""
-    known = {"package": f"{wheel.name} {wheel.version}", "required-by": asked, "lacking": built.lacking(wheel)}
+    known = {"package": f"{wheel.name} {wheel.version}", "required-by": asked, "lacking": lacking}
     return [{**known, "file": file, "module": native.module_of(file)} for file in files]
 
 
-def _asked(wheel: Wheel, required: list[str], wheels: list[Wheel], target: pathlib.Path) -> list[str]:
-    """Who asks for a package: lines of requirements, and other packages."""
-    others = native.required_by(wheel, wheels, target)
-    return _places(normalised(wheel.name), required) + [f"{other.name} {other.version}" for other in others]
+def _lacking(wheel: Wheel, wanted: Wanted, built: Built, fetched: list[Wheel], target: pathlib.Path) -> str:
+    """What is to be told of a package that was not built for the sandbox in this version."""
+    lacking = built.lacking(wheel)
+    if not lacking or normalised(wheel.name) not in wanted.pins or wanted.lock is None:
+        return lacking
+    name = native.decided_by(wheel, fetched, target)
+    return f"{lacking}, and `periapt pack --upgrade {name}` takes another version than the one in {wanted.lock.name}"
 
 
-def _with_built(
-    target: pathlib.Path, version: str, required: list[str], constraints: list[str], fetched: list[Wheel], built: Built
-) -> tuple[list[Wheel], list[dict]]:
-    """Take other versions of packages in native code, the newest that were built for the sandbox, where what is required
-    leaves the choice and none was built of the version that pip chose."""
-    pinned: list[str] = []
-    findings = []
-    for wheel in fetched:
-        if built.has(wheel) or not any(native.files(wheel)):
-            continue
-        for other in built.versions(wheel.name):
-            pin = f"{wheel.name}=={other}"
-            with tempfile.TemporaryDirectory() as place:
-                again = pathlib.Path(place)
-                try:
-                    fetched = _fetch_for(version, again, required, [*constraints, *pinned, pin])
-                except Unresolved:
-                    continue
-                shutil.rmtree(target)
-                shutil.copytree(again, target)
-            pinned.append(pin)
-            message = f"of {wheel.name} {wheel.version} there is no wheel for the sandbox: {other} is taken, and what goes with it"
-            findings.append(_told(_place_of(wheel, required, fetched, target), message))
-            break
-    return fetched, findings
-
-
-def _place_of(wheel: Wheel, required: list[str], wheels: list[Wheel], target: pathlib.Path) -> str:
+def _place_of(wheel: Wheel, wanted: Wanted, wheels: list[Wheel], target: pathlib.Path) -> str:
     """The line of requirements that leads to a package."""
     waiting, seen = [wheel], set()
     while waiting:
         one = waiting.pop(0)
         name = normalised(one.name)
-        if _places(name, required):
-            return _places(name, required)[0]
+        if wanted.places_of(name):
+            return wanted.places_of(name)[0]
         if name not in seen:
             seen.add(name)
             waiting += native.required_by(one, wheels, target)
-    return requirements.place_of(required[0])
+    return place_of(wanted.required[0])
 
 
-def _told(place: str, message: str) -> dict:
-    """A warning at a line of requirements."""
-    file, _, number = place.rpartition(":")
-    return {"file": file, "line": int(number), "severity": "warning", "message": message}
-
-
-def _fetch(target: pathlib.Path, required: list[str], constraints: list[str]) -> tuple[str, list[Wheel], list[dict]]:
-    """Install what is required, for the first interpreter for which there is all of it; what of it has no wheel at all
-    stays out, and is told."""
+def _fetch(
+    target: pathlib.Path, wanted: Wanted, there: set[str], built: Built
+) -> tuple[str, list[Wheel], list[dict]]:
+    """Install what is required and not locked, for the first interpreter for which there is all of it; what of it has no wheel
+    at all stays out, and is told. `there`: packages that are in the target already."""
     findings: list[dict] = []
+    required = list(wanted.required)
+    constraints = [*wanted.constraints, *(f"{pin.name}=={pin.version}" for pin in wanted.pins.values() if not pin.url)]
     while required:
         first = None
         for version in PYTHON_VERSIONS:
             try:
-                return version, _fetch_for(version, target, required, constraints), findings
+                wheels = _fetch_for(version, target, required, constraints, there)
             except Unresolved as error:
                 lines = [line for line in required if requirements.name_of(line) == error.name]
                 if isinstance(error, NoWheel) and lines and not fetching.has_wheels(error.name):
@@ -116,19 +128,73 @@ def _fetch(target: pathlib.Path, required: list[str], constraints: list[str]) ->
                     required = [line for line in required if line not in lines]
                     break
                 first = first or _placed(error, required)
+            else:
+                wheels, more = _with_built(target, version, wanted, [required, constraints], there, wheels, built)
+                return version, wheels, findings + more
         else:
             raise first
     return PYTHON_VERSIONS[0], [], findings
 
 
-def _fetch_for(version: str, target: pathlib.Path, required: list[str], constraints: list[str]) -> list[Wheel]:
+def _with_built(
+    target: pathlib.Path,
+    version: str,
+    wanted: Wanted,
+    asked: list[list[str]],
+    there: set[str],
+    wheels: list[Wheel],
+    built: Built,
+) -> tuple[list[Wheel], list[dict]]:
+    """Take other versions of packages in native code where that is `preferring`'s to choose, and tell it."""
+    required, constraints = asked
+
+    def again(pins: list[str]) -> list[Wheel]:
+        with tempfile.TemporaryDirectory() as place:
+            other = pathlib.Path(place)
+            chosen = _fetch_for(version, other, required, [*constraints, *pins], there)
+            shutil.rmtree(target)
+            shutil.copytree(other, target)
+        return chosen
+
+    wheels, changes = preferring.choose(wheels, built, again)
+    findings = []
+    for wheel, other in changes:
+        message = f"of {wheel.name} {wheel.version} there is no wheel for the sandbox: {other} is taken, and what goes with it"
+        findings.append(_told(_place_of(wheel, wanted, wheels, target), message))
+    return wheels, findings
+
+
+def _fetch_for(version: str, target: pathlib.Path, required: list[str], constraints: list[str], there: set[str]) -> list[Wheel]:
     with tempfile.TemporaryDirectory() as place:
         wanted = []
         for option, lines in (("-r", required), ("-c", constraints)):
             listed = pathlib.Path(place) / f"listed{option}.txt"
             listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             wanted += [option, str(listed)] if lines else []
-        return fetching.fetch(target, version, fetching.machine_of(version), *wanted)
+        if not there:
+            return fetching.fetch(target, version, fetching.machine_of(version), *wanted)
+        return _fetch_beside(version, target, pathlib.Path(place), wanted, there)
+
+
+def _fetch_beside(version: str, target: pathlib.Path, place: pathlib.Path, wanted: list[str], there: set[str]) -> list[Wheel]:
+    """The same without the packages that are there already, which pip has to fetch to know what they require."""
+    directory, machine = place / "fetched", fetching.machine_of(version)
+    wheels = []
+    for wheel in fetching.download(directory, version, machine, *wanted):
+        if normalised(wheel.name) in there:
+            (directory / wheel.file).unlink()
+        else:
+            wheels.append(wheel)
+    fetching.unpack(directory, place / "unpacked", version, machine)
+    if wheels:
+        shutil.copytree(place / "unpacked", target, dirs_exist_ok=True)
+    return wheels
+
+
+def _told(place: str, message: str) -> dict:
+    """A warning at a line of requirements."""
+    file, _, number = place.rpartition(":")
+    return {"file": file, "line": int(number), "severity": "warning", "message": message}
 
 
 def _no_wheel(line: str, error: NoWheel) -> dict:
@@ -140,21 +206,22 @@ def _no_wheel(line: str, error: NoWheel) -> dict:
 
 def _placed(error: Unresolved, required: list[str]) -> VendorError:
     """What does not fit, by the lines that ask for it, if they are the charm's own."""
-    places = _places(error.name, required)
+    places = [requirements.place_of(line) for line in required if requirements.name_of(line) == error.name]
     return VendorError(f"{', '.join(places)}: {error}" if places else str(error))
 
 
-def _places(name: str, required: list[str]) -> list[str]:
-    return [requirements.place_of(line) for line in required if requirements.name_of(line) == name]
-
-
-def _replaced(wheel: Wheel, version: str, target: pathlib.Path) -> bool:
-    """Put the same release without native code in the place of one with it, if there is one."""
+def _replaced(wheel: Wheel, version: str, target: pathlib.Path, pin: pinned.Pin | None) -> bool:
+    """Put the same release without native code in the place of one with it, if there is one; of what is locked, a locked one."""
     with tempfile.TemporaryDirectory() as place:
-        pure = pathlib.Path(place)
+        pure = pathlib.Path(place) / "unpacked"
         try:
-            others = fetching.fetch(pure, version, fetching.ANY_MACHINE, "--no-deps", "--", wheel.pinned)
+            if pin is not None:
+                others = pinned.fetch_pure(pin, version, pathlib.Path(place), pure)
+            else:
+                others = fetching.fetch(pure, version, fetching.ANY_MACHINE, "--no-deps", "--", wheel.pinned)
         except VendorError:
+            return False
+        if not others:
             return False
         # One that says it is for every machine, and is not.
         if any(True for other in others for _ in native.files(other)):

@@ -11,7 +11,7 @@ use crate::Severity;
 const BUILDERS: [&str; 4] = ["pip", "setuptools", "wheel", "setuptools-scm"];
 
 /// Keys of plugins that are honoured, or mean nothing here: programs of packages are not brought in.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 16] = [
     "charm-entrypoint",
     "charm-requirements",
     "charm-python-packages",
@@ -22,6 +22,8 @@ const KNOWN: [&str; 14] = [
     "python-packages",
     "python-keep-bins",
     "poetry-with",
+    "poetry-without",
+    "poetry-export-extra-args",
     "poetry-keep-bins",
     "uv-extras",
     "uv-groups",
@@ -48,6 +50,10 @@ pub(crate) struct Required {
 pub(super) struct Project {
     pub(super) groups: Vec<String>,
     pub(super) extras: Vec<String>,
+    /// Groups that stay out.
+    pub(super) without: Vec<String>,
+    /// Groups that alone are brought in, if there are any; `main` is what stands in none.
+    pub(super) only: Vec<String>,
 }
 
 /// What charms' libraries say in `PYDEPS`.
@@ -74,6 +80,8 @@ impl Required {
             arguments.push("--project".into());
             arguments.extend(many("group", &project.groups));
             arguments.extend(many("extra", &project.extras));
+            arguments.extend(many("without", &project.without));
+            arguments.extend(many("only", &project.only));
         }
         if self.libraries == Libraries::WithTheirs {
             arguments.push("--libraries".into());
@@ -104,10 +112,49 @@ impl Reader<'_> {
     /// Plugins that read pyproject.toml alone.
     pub(super) fn project(&mut self) {
         let groups = [self.strings("poetry-with"), self.strings("uv-groups")].concat();
+        let without = self.strings("poetry-without");
         let extras = self.strings("uv-extras");
+        let exported = self.exported();
         let project = self.parts.required.project.get_or_insert_default();
-        project.groups.extend(groups);
-        project.extras.extend(extras);
+        project.groups.extend([groups, exported.groups].concat());
+        project.extras.extend([extras, exported.extras].concat());
+        project.without.extend([without, exported.without].concat());
+        project.only.extend(exported.only);
+    }
+
+    /// What arguments of `poetry export` ask for.
+    fn exported(&mut self) -> Project {
+        const KEY: &str = "poetry-export-extra-args";
+        let mut exported = Project::default();
+        let mut words = self.strings(KEY).into_iter();
+        while let Some(word) = words.next() {
+            let (option, given) = match word.split_once('=') {
+                Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
+                None => (word, None),
+            };
+            // How a file of requirements is written means nothing here.
+            if option.starts_with("--without-") || option == "--with-credentials" {
+                continue;
+            }
+            let names = match option.as_str() {
+                "--with" => &mut exported.groups,
+                "--without" => &mut exported.without,
+                "--only" => &mut exported.only,
+                "--extras" | "-E" => &mut exported.extras,
+                _ => {
+                    self.warn(KEY, &format!("{option} is not known here, and counts for nothing"));
+                    continue;
+                }
+            };
+            match given.or_else(|| words.next()) {
+                Some(value) => {
+                    let named = value.split([',', ' ']).filter(|name| !name.is_empty());
+                    names.extend(named.map(str::to_owned));
+                }
+                None => self.find(KEY, Severity::Error, &format!("{option} names nothing")),
+            }
+        }
+        exported
     }
 
     /// Tells of keys that these plugins have and that are not done here.

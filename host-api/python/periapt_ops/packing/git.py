@@ -1,0 +1,125 @@
+"""Repositories of git: one commit is fetched into a directory, and nothing of it is run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from . import bounds, unpacked
+from .locks import Commit
+from .projects import is_commit
+from .lines import RequirementError
+
+#: Addresses that are fetched from. Others are files of the packer's, or run programs.
+_ADDRESS = re.compile(r"(?:https|ssh)://[A-Za-z0-9][A-Za-z0-9@:._~/%+-]*")
+
+#: No hooks, no filters, no submodules, no links, no other programs of the repository's or by its word.
+_SAFE = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false",
+    "-c", "protocol.ext.allow=never", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false",
+    "-c", "advice.detachedHead=false", "-c", "init.defaultBranch=main", "-c", "gc.auto=0",
+)  # fmt: skip
+
+#: Bytes of a list of files, of which a charm may bring 10,000 along.
+_MOST_LISTED = 8 << 20
+
+#: Seconds for one repository, which mostly waits for the network.
+_MOST_TIME = 300
+
+
+class Checkouts:
+    """Commits that were fetched while a charm is packed, below one directory."""
+
+    def __init__(self, directory: pathlib.Path, allowed: bool):
+        self._directory = directory
+        self._allowed = allowed
+
+    def of(self, name: str, commit: Commit, place: str) -> pathlib.Path:
+        """The directory of a project in a repository."""
+        shown = f"{place}: {name} comes from a repository ({_plain(commit.url)})"
+        if not self._allowed:
+            raise RequirementError(
+                f"{shown}, and none is asked: periapt pack --allow-git takes the sources of its commit, and builds nothing"
+            )
+        if not is_commit(commit.commit):
+            named = f", and {commit.commit} may mean another one tomorrow" if commit.commit else ""
+            raise RequirementError(f"{shown}: only a full commit of 40 digits is fetched{named}: write it as rev, or lock it")
+        if _ADDRESS.fullmatch(commit.url) is None:
+            raise RequirementError(f"{shown}: only https:// and ssh:// addresses are fetched from")
+        fetched = self.root_of(commit)
+        if not fetched.exists():
+            self._fetch(commit, fetched, shown)
+        project = (fetched / commit.subdirectory).resolve()
+        if not project.is_relative_to(fetched.resolve()) or not project.is_dir():
+            raise RequirementError(f"{shown}: it has no directory {commit.subdirectory!r}")
+        return project
+
+    def root_of(self, commit: Commit) -> pathlib.Path:
+        """Where a commit is checked out."""
+        return self._directory / hashlib.sha256(f"{commit.url}#{commit.commit}".encode()).hexdigest()
+
+    def _fetch(self, commit: Commit, place: pathlib.Path, shown: str) -> None:
+        place.mkdir(parents=True)
+        _git(shown, "init", "--quiet", str(place))
+        _git(
+            shown,
+            "-C",
+            str(place),
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--",
+            commit.url,
+            commit.commit,
+        )
+        self._measure(commit, place, shown)
+        _git(shown, "-C", str(place), "checkout", "--quiet", "--force", commit.commit, "--")
+        if (place / ".gitmodules").exists():
+            raise RequirementError(
+                f"{shown}: it has submodules, and these are not fetched: name their packages as requirements of their own"
+            )
+
+
+    def _measure(self, commit: Commit, place: pathlib.Path, shown: str) -> None:
+        """See that the files of a commit are no more than a charm may bring along, before any is written."""
+        with tempfile.TemporaryFile() as listed:
+            _git(shown, "-C", str(place), "ls-tree", "-r", "--long", "-z", commit.commit, output=listed)
+            # What is longer than that are more files than it may have.
+            files, size = (unpacked.MOST_FILES + 1 if listed.seek(0, os.SEEK_END) > _MOST_LISTED else 0), 0
+            listed.seek(0)
+            for entry in listed.read(_MOST_LISTED).split(b"\0")[:-1]:
+                words = entry.split(None, 4)
+                size += int(words[3]) if len(words) > 3 and words[3].isdigit() else 0
+                files += 1
+        if size > unpacked.MOST_BYTES or files > unpacked.MOST_FILES:
+            raise RequirementError(f"{shown}: it has more than {unpacked.MOST_BYTES >> 20} MiB, or more than {unpacked.MOST_FILES} files")
+
+
+def _git(shown: str, *arguments: str, output=subprocess.DEVNULL) -> None:
+    command = ["git", *_SAFE, *arguments]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=_MOST_TIME, env=_environment())
+    except FileNotFoundError:
+        raise RequirementError(f"{shown}, and this machine has no git to fetch it") from None
+    except subprocess.TimeoutExpired:
+        raise RequirementError(f"{shown}: git was stopped after {_MOST_TIME} s") from None
+    if done.returncode != 0:
+        said = done.stderr[-bounds.MOST_SAID :].decode("utf-8", errors="replace").strip().splitlines()
+        raise RequirementError(f"{shown}: git: {said[-1][:300] if said else f'exit code {done.returncode}'}")
+
+
+def _environment() -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")}
+    # It asks nobody for a password.
+    return {**own, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C"}
+
+
+def _plain(url: str) -> str:
+    """An address without the name and the password of somebody."""
+    return re.sub(r"//[^/@]*@", "//", url)

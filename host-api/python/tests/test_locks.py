@@ -1,0 +1,516 @@
+"""What an author locked is what is packed: `uv.lock`, `poetry.lock` and files of requirements with digests."""
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from periapt_ops.packing import vendor
+from periapt_ops.packing.required import Choices, Parts
+
+
+class Locked:
+    """Packages in an index, and locks that name some of them."""
+
+    def __init__(self, index, charm):
+        self.charm, self._index = charm, index
+        self._files = {}
+
+    def release(self, name, version, needs=(), tag="py3-none-any", files=None, says=""):
+        """Put a release into the index."""
+        says += "".join(f"Requires-Dist: {need}\n" for need in needs)
+        made = self._index(name, files or {f"{name}.py": f"version = {version!r}\n"}, version, tag, says)
+        self._files.setdefault((name, version), []).append(made)
+
+    def files_of(self, name, version, key):
+        """The files of a release as a lock has them; `key` is what it calls their name."""
+        prefix = "https://example.org/" if key == "url" else ""
+        listed = self._files.get((name, version), [("", "")])
+        return ", ".join(f'{{ {key} = "{prefix}{file}", hash = "{digest}" }}' for file, digest in listed if file)
+
+    def uv(self, packages, extra="", version=1):
+        """Write uv.lock with packages: (name, version, more lines)."""
+        text = f'version = {version}\nrevision = 3\nrequires-python = ">=3.10"\n{extra}\n'
+        for name, release, *lines in packages:
+            source = (
+                ""
+                if any(line.startswith("source") for line in lines)
+                else 'source = { registry = "https://example.org/simple" }\n'
+            )
+            wheels = self.files_of(name, release, "url")
+            text += f'\n[[package]]\nname = "{name}"\n' + (f'version = "{release}"\n' if release else "") + source
+            text += "".join(f"{line}\n" for line in lines if not line.startswith("["))
+            text += f"wheels = [{wheels}]\n" if wheels else ""
+            text += "".join(f"{line}\n" for line in lines if line.startswith("["))
+        (self.charm / "uv.lock").write_text(text)
+
+    def poetry(self, packages, version="2.1"):
+        """Write poetry.lock with packages: (name, version, more lines)."""
+        text = ""
+        for name, release, *lines in packages:
+            plain, tables = [line for line in lines if not line.startswith("[")], [line for line in lines if line.startswith("[")]
+            text += (
+                f'[[package]]\nname = "{name}"\nversion = "{release}"\ndescription = ""\noptional = false\npython-versions ='
+                ' ">=3.8"\n'
+            )
+            text += "".join(f"{line}\n" for line in plain)
+            text += f"files = [{self.files_of(name, release, 'file')}]\n" + "".join(f"{line}\n" for line in tables) + "\n"
+        (self.charm / "poetry.lock").write_text(
+            f'{text}[metadata]\nlock-version = "{version}"\npython-versions = "^3.10"\ncontent-hash = "0"\n'
+        )
+
+    def project(self, text):
+        """Write pyproject.toml."""
+        (self.charm / "pyproject.toml").write_text(text)
+
+    def pack(self, *upgrades, built=None, **parts):
+        """What is brought in, as NAME-VERSION, and what is told."""
+        target = self.charm / "venv"
+        shutil.rmtree(target, ignore_errors=True)
+        done = vendor.vendor(self.charm, target, Parts(**parts), Choices(upgrades=upgrades), built)
+        self.lacking = {file["package"]: file["lacking"] for file in done["native"]}
+        there = sorted(path.name.removesuffix(".dist-info") for path in target.iterdir() if path.name.endswith(".dist-info"))
+        return there, [f"{found['file']}:{found['line']}: {found['message']}" for found in done["findings"]]
+
+    def refused(self, *upgrades, **parts):
+        """Why nothing is brought in."""
+        with pytest.raises(vendor.VendorError) as raised:
+            self.pack(*upgrades, **parts)
+        assert "\n" not in str(raised.value)
+        return str(raised.value)
+
+
+@pytest.fixture
+def locked(index, tmp_path):
+    """An index and an empty charm."""
+    charm = tmp_path / "charm"
+    charm.mkdir()
+    return Locked(index, charm)
+
+
+@pytest.fixture
+def several(locked):
+    """The same with a few releases: `ops` needs `yaml`, and newer ones than those that the tests lock are there."""
+    locked.release("ops", "2.0", ["yaml>=5", "trace>=1; extra == 'tracing'", "old; python_version < '3.9'"])
+    locked.release("ops", "3.0", ["yaml>=5", "brandnew"])
+    for version in ("5.0", "6.0"):
+        locked.release("yaml", version)
+    for name in ("trace", "other", "brandnew"):
+        for version in ("1.0", "2.0"):
+            locked.release(name, version)
+    return locked
+
+
+def uv_lock(locked):
+    locked.uv(
+        [
+            ("charm", "0.1", 'source = { virtual = "." }', 'dependencies = [{ name = "ops" }]'),
+            (
+                "ops",
+                "2.0",
+                'dependencies = [{ name = "yaml" }, { name = "old", marker = "python_full_version < \'3.9\'" }]',
+                'optional-dependencies = { tracing = [{ name = "trace" }] }',
+            ),
+            ("yaml", "5.0"),
+            ("trace", "1.0"),
+            ("other", "1.0"),
+            ("old", "1.0"),
+        ]
+    )
+
+
+def poetry_lock(locked, version="2.1"):
+    locked.poetry(
+        [
+            (
+                "ops",
+                "2.0",
+                (
+                    'dependencies = { yaml = ">=5", trace = { version = ">=1", optional = true }, old = { version = "*", markers'
+                    " = \"python_version < '3.9'\" } }"
+                ),
+                'extras = { tracing = ["trace (>=1)"] }',
+            ),
+            ("yaml", "5.0"),
+            ("trace", "1.0"),
+            ("other", "1.0"),
+            ("old", "1.0", "markers = \"python_version < '3.9'\""),
+        ],
+        version,
+    )
+
+
+PROJECT = (
+    '[project]\nname = "charm"\nversion = "0.1"\ndependencies = ["ops>=2"]\n[project.optional-dependencies]\nmore ='
+    ' ["other"]\n[dependency-groups]\ndev = ["brandnew"]\nhttp = ["other>=1"]\n'
+)
+POETRYS = (
+    '[tool.poetry.dependencies]\npython = "^3.10"\nops = "^2.0"\nother = {version = "^1", optional ='
+    ' true}\n[tool.poetry.extras]\nmore = ["other"]\n[tool.poetry.group.http.dependencies]\nother = "^1"\n'
+)
+
+
+@pytest.mark.parametrize(("lock", "project"), [(uv_lock, PROJECT), (poetry_lock, POETRYS)])
+def test_what_is_locked_is_packed_and_not_what_is_newer(several, lock, project):
+    several.project(project)
+    lock(several)
+    assert several.pack() == (["ops-2.0", "yaml-5.0"], [])
+    assert several.pack(project=True, groups=["http"])[0] == ["ops-2.0", "other-1.0", "yaml-5.0"]
+    assert several.pack(project=True, extras=["more"])[0] == ["ops-2.0", "other-1.0", "yaml-5.0"]
+    assert several.pack(project=True, only=["http"])[0] == ["other-1.0"]
+    assert several.pack(project=True, only=["main", "http"], without=["http"])[0] == ["ops-2.0", "yaml-5.0"]
+
+
+@pytest.mark.parametrize(("lock", "project"), [(uv_lock, PROJECT), (poetry_lock, POETRYS)])
+def test_extras_of_locked_packages_are_followed(several, lock, project):
+    several.project(
+        project.replace('"ops>=2"', '"ops[tracing]>=2"').replace('ops = "^2.0"', 'ops = {version = "^2.0", extras = ["tracing"]}')
+    )
+    lock(several)
+    assert several.pack()[0] == ["ops-2.0", "trace-1.0", "yaml-5.0"]
+
+
+def test_groups_that_uv_brings_in_by_default_are_brought_in_but_dev(several):
+    several.project(PROJECT + '[tool.uv]\ndefault-groups = ["dev", "http"]\n')
+    uv_lock(several)
+    assert several.pack()[0] == ["ops-2.0", "other-1.0", "yaml-5.0"]
+    several.project(PROJECT + '[tool.uv]\ndefault-groups = "all"\n')
+    assert several.pack()[0] == ["ops-2.0", "other-1.0", "yaml-5.0"]
+
+
+@pytest.mark.parametrize(("lock", "project", "command"), [(uv_lock, PROJECT, "uv lock"), (poetry_lock, POETRYS, "poetry lock")])
+def test_a_lock_that_the_project_has_outgrown_is_an_error_by_line(several, lock, project, command):
+    lock(several)
+    name = f"{command.split()[0]}.lock"
+    several.project(project.replace("ops>=2", "ops>=2.1").replace('ops = "^2.0"', 'ops = "^2.1"'))
+    line = 2 if "tool.poetry" not in project else 3
+    number = [number for number, text in enumerate((several.charm / name).read_text().splitlines(), 1) if text == "[[package]]"][
+        1 if "uv" in command else 0
+    ]
+    place = "pyproject.toml:4" if "uv" in command else f"pyproject.toml:{line}"
+    said = several.refused()
+    assert said.startswith(f"{name}:{number}: ops 2.0 is locked, and {place} requires "), said
+    assert said.endswith(f": run {command}")
+    several.project(project.replace("ops>=2", "brandnew").replace('ops = "^2.0"', 'brandnew = "*"'))
+    assert several.refused() == f"{place}: {name} does not have brandnew, which is required there: run {command}"
+
+
+def test_what_uv_overrides_need_not_fit(several):
+    several.project(PROJECT.replace("ops>=2", "ops>=3") + '[tool.uv]\noverride-dependencies = ["ops==2.0"]\n')
+    uv_lock(several)
+    assert several.pack()[0] == ["ops-2.0", "yaml-5.0"]
+
+
+@pytest.mark.parametrize(("lock", "project"), [(uv_lock, PROJECT), (poetry_lock, POETRYS)])
+def test_a_wheel_with_another_digest_is_not_packed(several, lock, project):
+    several.project(project)
+    lock(several)
+    # Somebody puts another file in its place.
+    several.release("yaml", "5.0", files={"yaml.py": "evil = True\n"})
+    said = several.refused()
+    assert "lock:" in said and said.endswith("yaml 5.0 has none of the digests that are locked for it"), said
+    assert not (several.charm / "venv").exists() or not list((several.charm / "venv").iterdir())
+
+
+def test_digests_of_poetrys_older_locks_stand_apart(several):
+    several.project(POETRYS)
+    poetry_lock(several)
+    lock = several.charm / "poetry.lock"
+    text = "\n".join(line for line in lock.read_text().splitlines() if not line.startswith("files"))
+    named = "".join(
+        f"{name} = [{several.files_of(name, version, 'file')}]\n" for name, version in (("ops", "2.0"), ("yaml", "5.0"))
+    )
+    lock.write_text(f"{text}\n[metadata.files]\n{named}".replace('lock-version = "2.1"', 'lock-version = "1.1"'))
+    assert several.pack()[0] == ["ops-2.0", "yaml-5.0"]
+
+
+def test_of_several_locked_versions_that_of_the_sandbox_is_taken(several):
+    several.project(PROJECT)
+    ops = (
+        'dependencies = [{ name = "yaml", version = "5.0", marker = "python_full_version < \'3.12\'" }, { name = "yaml", version'
+        ' = "6.0", marker = "python_full_version >= \'3.12\'" }]'
+    )
+    several.uv(
+        [
+            ("ops", "2.0", ops),
+            ("yaml", "5.0", "resolution-markers = [\"python_full_version < '3.12'\"]"),
+            ("yaml", "6.0", "resolution-markers = [\"python_full_version >= '3.12'\"]"),
+        ]
+    )
+    assert several.pack()[0] == ["ops-2.0", "yaml-6.0"]
+    several.project(POETRYS)
+    (several.charm / "uv.lock").unlink()
+    several.poetry(
+        [
+            (
+                "ops",
+                "2.0",
+                (
+                    'dependencies = { yaml = [{version = "5.0", markers = "python_version < \'3.12\'"}, {version = ">=6", markers'
+                    " = \"python_version >= '3.12'\"}] }"
+                ),
+            ),
+            ("yaml", "5.0"),
+            ("yaml", "6.0"),
+        ]
+    )
+    assert several.pack()[0] == ["ops-2.0", "yaml-6.0"]
+
+
+def test_a_file_of_requirements_with_digests_is_a_lock(several):
+    lines = []
+    for name, version in (("ops", "2.0"), ("yaml", "5.0")):
+        (_, digest), *_ = several._files[name, version]
+        lines.append(f"{name}=={version} ; python_version >= '3.8' \\\n    --hash={digest}")
+    lines.append("old==1.0 ; python_version < '3.9' \\\n    --hash=sha256:" + "0" * 64)
+    requirements = several.charm / "requirements.txt"
+    requirements.write_text("\n".join(lines) + "\n")
+    assert several.pack() == (["ops-2.0", "yaml-5.0"], [])
+    # What a library asks for is found in it, or chosen to go with it.
+    library = several.charm / "lib/charms/db/v0/db.py"
+    library.parent.mkdir(parents=True)
+    library.write_text("PYDEPS = ['ops>=2', 'trace']\n")
+    assert several.pack(libraries=True)[0] == ["ops-2.0", "trace-2.0", "yaml-5.0"]
+    library.write_text("PYDEPS = ['ops>=2', 'yaml>=6']\n")
+    assert (
+        several.refused(libraries=True)
+        == "lib/charms/db/v0/db.py:1: yaml>=6 is required, and requirements.txt:3 locks yaml 5.0: lock one that fits"
+    )
+    library.unlink()
+    requirements.write_text("\n".join(lines).replace("yaml==5.0", "yaml==6.0") + "\n")
+    assert several.refused().startswith("requirements.txt:3: "), several.refused()
+
+
+def test_what_a_file_with_digests_names_and_has_no_wheel_stays_out(several):
+    (_, digest), *_ = several._files["yaml", "5.0"]
+    (several.charm.parent / "index/sources-2.9.tar.gz").touch()
+    (several.charm / "requirements.txt").write_text(f"yaml==5.0 --hash={digest}\nsources==2.9 --hash=sha256:{'0' * 64}\n")
+    assert several.pack() == (
+        ["yaml-5.0"],
+        ["requirements.txt:2: sources 2.9 has no wheel, and nothing is built: it is not brought in"],
+    )
+    (several.charm / "requirements.txt").write_text(f"yaml==5.0 --hash={digest}\nnowhere==2.9 --hash=sha256:{'0' * 64}\n")
+    assert several.refused().startswith("requirements.txt:2: ")
+
+
+def test_the_best_wheel_of_each_package_is_taken_for_its_own_interpreter(locked):
+    linux = "manylinux_2_17_x86_64.manylinux2014_x86_64"
+    locked.release(
+        "fast", "1.0", tag=f"cp312-cp312-{linux}", files={"fast/__init__.py": "", "fast/core.cpython-312-x86_64-linux-gnu.so": ""}
+    )
+    locked.release(
+        "fast", "1.0", tag="cp314-cp314-macosx_11_0_arm64", files={"fast/__init__.py": "", "fast/core.cpython-314-darwin.so": ""}
+    )
+    locked.release("plain", "1.0")
+    locked.release("past", "1.0", says="Requires-Python: <3.13\n")
+    locked.project('[project]\nname = "c"\ndependencies = ["fast", "plain", "past"]\n')
+    locked.uv([("fast", "1.0"), ("plain", "1.0"), ("past", "1.0")])
+    assert locked.pack()[0] == ["fast-1.0", "past-1.0", "plain-1.0"]
+    assert [path.name for path in (locked.charm / "venv/fast").iterdir()] == ["__init__.py"]
+
+
+def test_packages_that_share_a_directory_keep_all_their_files(locked):
+    linux = "manylinux_2_17_x86_64.manylinux2014_x86_64"
+    locked.release("one", "1.0", files={"shared/one.py": ""}, tag=f"cp311-cp311-{linux}")
+    locked.release("two", "1.0", files={"shared/two.py": ""})
+    locked.project('[project]\nname = "c"\ndependencies = ["one", "two"]\n')
+    locked.uv([("one", "1.0"), ("two", "1.0")])
+    locked.pack()
+    assert sorted(path.name for path in (locked.charm / "venv/shared").iterdir()) == ["one.py", "two.py"]
+
+
+def test_what_is_locked_without_a_wheel_stays_out_and_is_told(locked):
+    locked.release("plain", "1.0")
+    locked.project('[project]\nname = "c"\ndependencies = ["plain", "sources"]\n')
+    locked.uv(
+        [
+            ("plain", "1.0"),
+            ("sources", "2.9", f'sdist = {{ url = "https://example.org/sources-2.9.tar.gz", hash = "sha256:{"0" * 64}" }}'),
+        ]
+    )
+    there, told = locked.pack()
+    assert there == ["plain-1.0"]
+    assert told == [
+        "uv.lock:12: sources 2.9, required by pyproject.toml:3, has no wheel, and nothing is built: it is not brought in"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("version = 2\n", "uv.lock:1: version 2 of locks is not known here"),
+        ("version = 1\npackage = 1\n", "uv.lock: package is no list of tables"),
+        ("version = 1\n[[package]]\nname = 1\n", "uv.lock:2: name '1' is none"),
+        ('version = 1\n[[package]]\nname = "-rx"\n', "uv.lock:2: name '-rx' is none"),
+        ('version = 1\n[[package]]\nname = "ops"\nversion = "1; x"\n', "uv.lock:2: version '1; x' is none"),
+        (
+            'version = 1\n[[package]]\nname = "ops"\nversion = "2"\nwheels = [{ url = "x", hash = "md5:0" }]\n',
+            "uv.lock:2: 'md5:0' is no digest",
+        ),
+        ('version = 1\n[[package]]\nname = "ops"\nversion = "2"\ndependencies = 1\n', "uv.lock:2: dependencies is no list"),
+        (
+            'version = 1\n[[package]]\nname = "ops"\nversion = "2"\nsource = { cargo = "x" }\n',
+            "uv.lock:2: source .'cargo'. is not known",
+        ),
+        (
+            'version = 1\n[[package]]\nname = "ops"\nversion = "2"\nresolution-markers = ["' + "(" * 3000 + '"]\n',
+            "uv.lock:2: .* is no marker",
+        ),
+        (
+            'version = 1\n[[package]]\nname = "ops"\nversion = "2"\nresolution-markers = ["' + "(" * 5000 + '"]\n',
+            "uv.lock:2: .* has more than 4096 characters",
+        ),
+        ("version = 1\nx = " + "[" * 100_000, "uv.lock: "),
+        ("version = ", "uv.lock: Invalid value"),
+    ],
+)
+def test_a_lock_that_makes_no_sense_is_one_line(locked, text, said):
+    locked.project('[project]\nname = "c"\ndependencies = ["ops"]\n')
+    (locked.charm / "uv.lock").write_text(text)
+    with pytest.raises(vendor.VendorError, match=f"^{said}"):
+        locked.pack()
+
+
+def test_locks_are_bounded(locked):
+    locked.project('[project]\nname = "c"\ndependencies = ["ops"]\n')
+    lock = locked.charm / "uv.lock"
+    with lock.open("wb") as file:
+        file.truncate((8 << 20) + 1)
+    assert "has at most 8 MiB" in locked.refused()
+    lock.write_text("version = 1\n" + '[[package]]\nname = "a"\n' * 5001)
+    assert "a lock has at most 5000 packages" in locked.refused()
+    lock.unlink()
+    outside = locked.charm.parent / "outside.lock"
+    outside.write_text("version = 1\n")
+    lock.symlink_to(outside)
+    assert locked.refused().startswith(f"uv.lock: it is a link to {outside}, and leads out of the charm's directory")
+
+
+def test_a_graph_with_circles_ends(several):
+    several.project(PROJECT)
+    several.uv([("ops", "2.0", 'dependencies = [{ name = "yaml" }]'), ("yaml", "5.0", 'dependencies = [{ name = "ops" }]')])
+    assert several.pack()[0] == ["ops-2.0", "yaml-5.0"]
+
+
+def test_a_missing_file_of_requirements_gives_way_to_the_lock(several):
+    several.project(POETRYS)
+    poetry_lock(several)
+    (several.charm / "charmcraft.yaml").write_text("name: c\nparts:\n  charm:\n    charm-requirements: [requirements.txt]\n")
+    there, told = several.pack(files=["requirements.txt"])
+    assert there == ["ops-2.0", "yaml-5.0"]
+    assert told == [
+        "charmcraft.yaml:4: requirements.txt is not there, and nothing is run that would make it: what pyproject.toml and its"
+        " lock say is brought in"
+    ]
+
+
+class TestUpgrade:
+    """`--upgrade NAME`."""
+
+    @pytest.fixture
+    def pydantic(self, locked):
+        """A lock with a pydantic that cannot run, and an index with ones that can."""
+        for version, core in (("2.10.6", "2.27"), ("2.12.5", "2.41")):
+            locked.release("pydantic", version, [f"pydantic_core=={core}", "typing>=4"])
+            locked.release("pydantic_core", core, ["typing>=4"])
+        for version in ("4.12", "4.15"):
+            locked.release("typing", version)
+        locked.release("ops", "2.0")
+        locked.release("ops", "3.0")
+        locked.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic>=2"]\n')
+        self.lock(locked)
+        return locked
+
+    @staticmethod
+    def lock(locked, *more):
+        locked.uv(
+            [
+                ("ops", "2.0"),
+                ("pydantic", "2.10.6", 'dependencies = [{ name = "pydantic-core" }, { name = "typing" }]'),
+                ("pydantic_core", "2.27", 'dependencies = [{ name = "typing" }]'),
+                ("typing", "4.12"),
+                *more,
+            ]
+        )
+
+    def test_what_cannot_run_is_refused_with_the_way_out(self, pydantic):
+        said = pydantic.refused()
+        assert said.startswith("uv.lock:12: pydantic 2.10.6 cannot run in the sandbox: "), said
+        assert said.endswith("; it runs from 2.12 on, which pyproject.toml:3 allows: periapt pack --upgrade pydantic takes it")
+        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic~=2.10.0"]\n')
+        assert pydantic.refused().endswith(" on: change pyproject.toml:3")
+        said = pydantic.refused("pydantic")
+        assert said.startswith("--upgrade pydantic: none that the project allows can run in the sandbox: "), said
+        assert said.endswith(" on: change pyproject.toml:3")
+
+    def test_it_takes_another_one_and_what_that_needs_and_all_else_stays(self, pydantic):
+        there, told = pydantic.pack("pydantic")
+        assert there == ["ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
+        assert told == [
+            "uv.lock:12: pydantic 2.12.5 is packed and not 2.10.6, which is locked: --upgrade pydantic",
+            "uv.lock:19: pydantic-core 2.41 is packed and not 2.27, which is locked: --upgrade pydantic",
+        ]
+
+    def test_what_stays_and_does_not_go_with_it_is_named(self, pydantic):
+        pydantic.release("model", "1.0", ["pydantic<2.11"])
+        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic>=2", "model"]\n')
+        self.lock(pydantic, ("model", "1.0", 'dependencies = [{ name = "pydantic" }]'))
+        assert "model 1.0 stays as locked and requires pydantic<2.11" in pydantic.refused("pydantic")
+
+    def test_only_what_is_locked_can_be_upgraded(self, pydantic):
+        assert pydantic.refused("nothing") == "--upgrade nothing: the charm takes no nothing from uv.lock"
+        (pydantic.charm / "uv.lock").unlink()
+        assert pydantic.refused("pydantic").startswith("--upgrade pydantic: there is no uv.lock or poetry.lock")
+
+    def test_without_a_lock_a_version_that_cannot_run_is_refused_before_anything_is_fetched(self, locked, monkeypatch):
+        from periapt_ops.packing import fetching
+
+        monkeypatch.setattr(fetching, "run", lambda *_: pytest.fail("pip ran"))
+        for line in ("pydantic==2.10.6", "pydantic>=2,<2.12", "pydantic==1.10.19", "pydantic~=2.9.0"):
+            (locked.charm / "requirements.txt").write_text(f"# ours\n{line}\n")
+            assert locked.refused().startswith(f"requirements.txt:2: {line} cannot run in the sandbox: "), locked.refused()
+
+    def test_one_that_packages_ask_for_is_refused_with_who_does(self, locked):
+        locked.release("pydantic", "2.10.6")
+        locked.release("model", "1.0", ["pydantic<2.11"])
+        (locked.charm / "requirements.txt").write_text("model\n")
+        assert locked.refused().startswith("pydantic 2.10.6, required by model 1.0, cannot run in the sandbox: ")
+
+
+class TestNativeCode:
+    """Locked packages in native code, of which some versions were built for the sandbox."""
+
+    @pytest.fixture
+    def pydantic(self, locked):
+        """A lock with one release of pydantic and its core, and an index with a newer one of both, and one that nobody built."""
+        for version, core in (("2.12.5", "2.41.5"), ("2.13.4", "2.46.4"), ("2.15", "2.60.0")):
+            locked.release("pydantic", version, [f"pydantic_core=={core}"])
+            files = {"pydantic_core/__init__.py": "", "pydantic_core/_pydantic_core.cpython-314-x86_64-linux-gnu.so": ""}
+            locked.release("pydantic_core", core, tag="cp314-cp314-manylinux_2_17_x86_64", files=files)
+        locked.project('[project]\nname = "c"\ndependencies = ["pydantic>=2"]\n')
+        locked.uv([("pydantic", "2.12.5", 'dependencies = [{ name = "pydantic-core" }]'), ("pydantic_core", "2.41.5")])
+        return locked
+
+    def test_the_locked_version_is_taken_as_it_was_built(self, pydantic, built_wheels):
+        there, told = pydantic.pack(built=built_wheels("2.41.5", "2.46.4"))
+        assert (there, told, pydantic.lacking) == (["pydantic-2.12.5", "pydantic_core-2.41.5"], [], {})
+        (library,) = pydantic.charm.rglob("*.so")
+        assert library.read_text() == "2.41.5"
+
+    def test_what_was_not_built_in_the_locked_version_is_said_with_both_ways_out(self, pydantic, built_wheels):
+        pydantic.pack(built=built_wheels("2.46.4"))
+        assert pydantic.lacking == {
+            "pydantic_core 2.41.5": "there is no wheel of it for the sandbox, but of 2.46.4; `tools/wheels pydantic-core 2.41.5`"
+            " builds one, and `periapt pack --upgrade pydantic` takes another version than the one in uv.lock"
+        }
+
+    def test_an_upgrade_takes_the_newest_version_that_was_built(self, pydantic, built_wheels):
+        there, told = pydantic.pack("pydantic", built=built_wheels("2.41.5", "2.46.4"))
+        assert (there, pydantic.lacking) == (["pydantic-2.13.4", "pydantic_core-2.46.4"], {})
+        assert [line.rpartition(": ")[0].partition(": ")[2] for line in told] == [
+            "pydantic 2.13.4 is packed and not 2.12.5, which is locked",
+            "pydantic-core 2.46.4 is packed and not 2.41.5, which is locked",
+        ]
+        (library,) = pydantic.charm.rglob("*.so")
+        assert library.read_text() == "2.46.4"
