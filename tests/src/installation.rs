@@ -112,7 +112,12 @@ impl Installation {
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> anyhow::Result<Done> {
-        done(self.command(arguments).output().context("running periapt")?)
+        Self::finished(self.command(arguments))
+    }
+
+    /// Runs a command that was made by [`Self::command`] to its end.
+    pub fn finished(mut command: Command) -> anyhow::Result<Done> {
+        done(command.output().context("running periapt")?)
     }
 
     /// Runs a command to its end by a link to the binary, which is made if it is not there.

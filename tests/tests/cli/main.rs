@@ -24,6 +24,7 @@ mod mistakes;
 mod networks;
 mod outputs;
 mod python;
+mod python_shapes;
 mod refreshing;
 mod resources;
 mod rotation;

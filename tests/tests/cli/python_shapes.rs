@@ -1,0 +1,250 @@
+//! Shapes of charms in Python as they are published, each with what it comes to when it is packed (`tests/corpus/python`).
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    io::Write as _,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_host_api::{CharmDigest, yaml};
+use periapt_tests::{Done, Installation};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+/// What a shape has if it does not say otherwise.
+const DEFAULTS: [(&str, &str); 2] = [
+    ("charmcraft.yaml", "name: shape\nsummary: s\ndescription: d\n"),
+    ("src/charm.py", "import ops\n\nops.main(ops.CharmBase)\n"),
+];
+
+/// A charm and what is around it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    /// For whoever reads it.
+    #[expect(dead_code, reason = "each shape says what it stands for")]
+    about: String,
+    /// Where the charm lies, if it is not the whole.
+    #[serde(default)]
+    charm: String,
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    links: BTreeMap<String, String>,
+    tries: Vec<Try>,
+}
+
+/// Packing it once.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Try {
+    #[serde(default)]
+    arguments: Vec<String>,
+    /// All dependencies that it gets.
+    packages: Option<Vec<String>>,
+    /// Or a part of why it is refused.
+    refused: Option<String>,
+    /// How many causes it is refused for, if that counts.
+    errors: Option<usize>,
+    /// All that is told besides.
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+/// A release in the index.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    name: String,
+    version: String,
+    #[serde(default)]
+    needs: Vec<String>,
+    /// Its modules, if they are not called as it is.
+    #[serde(default)]
+    modules: Vec<String>,
+    /// A module in native code.
+    native: Option<String>,
+    /// What its wheels are for; none: it has sources alone.
+    tags: Option<Vec<String>>,
+    /// For which Pythons it says that it is.
+    python: Option<String>,
+    /// What stands in some of its modules.
+    #[serde(default)]
+    source: BTreeMap<String, String>,
+}
+
+#[test]
+fn charms_of_every_known_shape_come_to_what_is_written_of_them() -> anyhow::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/python");
+    let periapt = Installation::empty()?;
+    let index =
+        Index::write(&periapt.path().join("index"), &read::<Vec<Release>>(&corpus.join("index.yaml"))?)?;
+
+    let mut names: Vec<_> =
+        fs::read_dir(&corpus)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
+    names.retain(|path| !path.ends_with("index.yaml"));
+    names.sort();
+    ensure!(names.len() >= 30, "{} shapes", names.len());
+    let mut wrong = Vec::new();
+    for path in names {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let shape: Shape = read(&path)?;
+        let root = periapt.path().join(&name);
+        shape.write(&root, &index).with_context(|| name.clone())?;
+        for expected in &shape.tries {
+            let mut command = periapt.command(["pack", "--check", "--format=json"]);
+            command.arg(root.join(&shape.charm)).args(&expected.arguments);
+            command
+                .env("PIP_NO_INDEX", "1")
+                .env("PIP_FIND_LINKS", &index.directory)
+                .env("PIP_CONFIG_FILE", "/dev/null");
+            let done = Installation::finished(command)?;
+            wrong.extend(
+                expected
+                    .said_of(&done)
+                    .err()
+                    .map(|error| format!("{name} {:?}: {error:#}", expected.arguments)),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    Ok(())
+}
+
+impl Try {
+    /// What is not as it should be.
+    fn said_of(&self, done: &Done) -> anyhow::Result<()> {
+        let warnings: Vec<_> = done.stderr.lines().filter_map(|line| line.strip_prefix("WARNING ")).collect();
+        ensure!(warnings == self.warnings, "warnings: {warnings:#?}\n{done:?}");
+        if let Some(packages) = &self.packages {
+            ensure!(done.code == Some(0), "not packed: {}", done.stderr);
+            let told: Value = serde_json::from_str(&done.stdout)?;
+            ensure!(told["packages"] == json!(packages), "packages: {}", told["packages"]);
+        }
+        if let Some(refused) = &self.refused {
+            let said = done.one_error()?;
+            ensure!(said.contains(refused), "refused otherwise: {said}");
+            ensure!(!said.contains("Traceback") && !said.contains("PIP_INDEX_URL"), "misleading: {said}");
+            let causes = said.lines().filter(|line| line.starts_with("  ")).count();
+            ensure!(self.errors.is_none_or(|errors| errors == causes), "{causes} causes: {said}");
+        }
+        ensure!(self.packages.is_some() != self.refused.is_some(), "one of the two is expected");
+        Ok(())
+    }
+}
+
+impl Shape {
+    /// Writes it below a directory; what its locks say of wheels is filled in.
+    fn write(&self, root: &Path, index: &Index) -> anyhow::Result<()> {
+        let charm = root.join(&self.charm);
+        for (name, text) in DEFAULTS {
+            put(&charm.join(name), text)?;
+        }
+        for (name, text) in &self.files {
+            put(&root.join(name), &index.filled(text)?)?;
+        }
+        for (name, target) in &self.links {
+            let link = root.join(name);
+            fs::create_dir_all(link.parent().context("a directory")?)?;
+            symlink(target, link)?;
+        }
+        Ok(())
+    }
+}
+
+/// A directory of wheels that pip finds, and their digests.
+struct Index {
+    directory: PathBuf,
+    /// By `NAME VERSION`: names and digests of files.
+    wheels: HashMap<String, Vec<(String, String)>>,
+}
+
+impl Index {
+    fn write(directory: &Path, releases: &[Release]) -> anyhow::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let mut wheels = HashMap::new();
+        for release in releases {
+            let (name, version) = (release.name.replace('-', "_"), &release.version);
+            let tags = release.tags.clone().unwrap_or_else(|| vec!["py3-none-any".to_owned()]);
+            if tags.is_empty() {
+                fs::write(directory.join(format!("{name}-{version}.tar.gz")), "")?;
+            }
+            let mut made = Vec::new();
+            for tag in tags {
+                let file = format!("{name}-{version}-{tag}.whl");
+                let bytes = release.wheel(&name, &tag)?;
+                fs::write(directory.join(&file), &bytes)?;
+                made.push((file, CharmDigest::of(&bytes).to_string()));
+            }
+            wheels.insert(format!("{} {version}", release.name), made);
+        }
+        Ok(Self { directory: directory.to_owned(), wheels })
+    }
+
+    /// A text with `{hash NAME VERSION}`, `{wheels NAME VERSION}` as uv has them, and `{files NAME VERSION}` as poetry does.
+    fn filled(&self, text: &str) -> anyhow::Result<String> {
+        let mut filled = text.to_owned();
+        for (name, files) in &self.wheels {
+            let listed = |key: &str, prefix: &str| {
+                let tables = files.iter().map(|(file, digest)| {
+                    format!("{{ {key} = \"{prefix}{file}\", hash = \"sha256:{digest}\" }}")
+                });
+                format!("[{}]", tables.collect::<Vec<_>>().join(", "))
+            };
+            if let Some((_, digest)) = files.first() {
+                filled = filled.replace(&format!("{{hash {name}}}"), &format!("sha256:{digest}"));
+            }
+            filled =
+                filled.replace(&format!("{{wheels {name}}}"), &listed("url", "https://files.example.org/"));
+            filled = filled.replace(&format!("{{files {name}}}"), &listed("file", ""));
+        }
+        for open in ["{hash ", "{wheels ", "{files "] {
+            ensure!(!filled.contains(open), "a release that the index does not have: {filled}");
+        }
+        Ok(filled)
+    }
+}
+
+impl Release {
+    fn wheel(&self, name: &str, tag: &str) -> anyhow::Result<Vec<u8>> {
+        let info = format!("{name}-{}.dist-info", self.version);
+        let mut metadata = format!("Metadata-Version: 2.1\nName: {}\nVersion: {}\n", self.name, self.version);
+        metadata.extend(self.python.iter().map(|python| format!("Requires-Python: {python}\n")));
+        metadata.extend(self.needs.iter().map(|needed| format!("Requires-Dist: {needed}\n")));
+        let mut files = BTreeMap::from([
+            (format!("{info}/METADATA"), metadata),
+            (
+                format!("{info}/WHEEL"),
+                format!("Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: {tag}\n"),
+            ),
+            (format!("{info}/RECORD"), String::new()),
+        ]);
+        let modules = if self.modules.is_empty() { vec![name.to_owned()] } else { self.modules.clone() };
+        for module in modules.iter().chain(self.source.keys()) {
+            let source = self.source.get(module).cloned().unwrap_or_default();
+            files.insert(format!("{}/__init__.py", module.replace('.', "/")), source);
+        }
+        if let Some(native) = &self.native {
+            files.insert(format!("{}.so", native.replace('.', "/")), String::new());
+        }
+        let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (path, text) in files {
+            zip.start_file(path, SimpleFileOptions::default().last_modified_time(zip::DateTime::default()))?;
+            zip.write_all(text.as_bytes())?;
+        }
+        Ok(zip.finish()?.into_inner())
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    yaml::parse(&text).with_context(|| path.display().to_string())
+}
+
+fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(path.parent().context("a directory")?)?;
+    Ok(fs::write(path, text)?)
+}
