@@ -43,7 +43,8 @@ pub(crate) struct Pack {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Take a package of a charm in Python in the newest version that its pyproject.toml allows, and not in the one that its lock
-    /// names; can be given several times. What the package needs follows as far as it must, all else stays as locked
+    /// names; with a bound of yours (`'NAME<2'`) in the newest within that. Can be given several times. What the package needs
+    /// follows as far as it must, all else stays as locked
     #[arg(long, value_name = "NAME")]
     upgrade: Vec<String>,
     /// Fetch the sources of a charm in Python from repositories that it names with a full commit, by git; nothing of them is built

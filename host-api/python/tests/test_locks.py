@@ -458,6 +458,13 @@ class TestUpgrade:
         self.lock(pydantic, ("model", "1.0", 'dependencies = [{ name = "pydantic" }]'))
         assert "model 1.0 stays as locked and requires pydantic<2.11" in pydantic.refused("pydantic")
 
+    def test_it_can_be_bounded(self, pydantic):
+        pydantic.release("pydantic", "2.13.0", ["pydantic_core==2.41", "typing>=4"])
+        assert "pydantic-2.13.0" in pydantic.pack("pydantic")[0]
+        assert "pydantic-2.12.5" in pydantic.pack("pydantic<2.13")[0]
+        assert pydantic.refused("pydantic; os_name == 'x'").startswith("--upgrade pydantic; os_name == 'x': it takes a name")
+        assert pydantic.refused("-rx").startswith("--upgrade: '-rx' is no requirement")
+
     def test_only_what_is_locked_can_be_upgraded(self, pydantic):
         assert pydantic.refused("nothing") == "--upgrade nothing: the charm takes no nothing from uv.lock"
         (pydantic.charm / "uv.lock").unlink()

@@ -257,6 +257,21 @@ def test_members_of_a_workspace_are_found_by_name(repository, locked, index):
     assert (repository.charm / f"venv/deep-{'1.0' if locked else '1.0'}.dist-info").exists()
 
 
+def test_of_a_project_that_is_no_package_only_what_it_needs_is_brought_in(repository, index):
+    _, digest = index("deep", {"deep.py": ""})
+    repository.write(
+        {
+            "charms/own/pyproject.toml": project("own", ["shared"], '[tool.uv.sources]\nshared = { path = "../../lib" }\n'),
+            "lib/pyproject.toml": project("shared", ["deep"], "[tool.uv]\npackage = false\n"),
+            "lib/shared.py": "",
+            "charms/own/uv.lock": "version = 1\n"
+            '[[package]]\nname = "shared"\nversion = "1.5"\nsource = { virtual = "../../lib" }\ndependencies = [{ name = "deep" }]\n'
+            f'[[package]]\nname = "deep"\nversion = "1.0"\nwheels = [{{ url = "https://x/deep-1.0-py3-none-any.whl", hash = "{digest}" }}]\n',
+        }
+    )
+    assert repository.pack()[0] == ["deep.py"]
+
+
 def test_poetrys_directories_are_taken_with_and_without_a_lock(repository):
     repository.write(
         {

@@ -127,7 +127,8 @@ impl Try {
         if let Some(refused) = &self.refused {
             let said = done.one_error()?;
             ensure!(said.contains(refused), "refused otherwise: {said}");
-            ensure!(!said.contains("Traceback") && !said.contains("PIP_INDEX_URL"), "misleading: {said}");
+            let hint = said.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
+            ensure!(!said.contains("Traceback") && !hint.contains("PIP_INDEX_URL"), "misleading: {said}");
             let causes = said.lines().filter(|line| line.starts_with("  ")).count();
             ensure!(self.errors.is_none_or(|errors| errors == causes), "{causes} causes: {said}");
         }
@@ -184,7 +185,7 @@ impl Index {
         Ok(Self { directory: directory.to_owned(), wheels })
     }
 
-    /// A text with `{hash NAME VERSION}`, `{wheels NAME VERSION}` as uv has them, and `{files NAME VERSION}` as poetry does.
+    /// A text with `{hashes NAME VERSION}` as pip has them, `{wheels NAME VERSION}` as uv has them, and `{files NAME VERSION}` as poetry does.
     fn filled(&self, text: &str) -> anyhow::Result<String> {
         let mut filled = text.to_owned();
         for (name, files) in &self.wheels {
@@ -194,14 +195,13 @@ impl Index {
                 });
                 format!("[{}]", tables.collect::<Vec<_>>().join(", "))
             };
-            if let Some((_, digest)) = files.first() {
-                filled = filled.replace(&format!("{{hash {name}}}"), &format!("sha256:{digest}"));
-            }
+            let hashes: Vec<_> = files.iter().map(|(_, digest)| format!("--hash=sha256:{digest}")).collect();
+            filled = filled.replace(&format!("{{hashes {name}}}"), &hashes.join(" "));
             filled =
                 filled.replace(&format!("{{wheels {name}}}"), &listed("url", "https://files.example.org/"));
             filled = filled.replace(&format!("{{files {name}}}"), &listed("file", ""));
         }
-        for open in ["{hash ", "{wheels ", "{files "] {
+        for open in ["{hashes ", "{wheels ", "{files "] {
             ensure!(!filled.contains(open), "a release that the index does not have: {filled}");
         }
         Ok(filled)
@@ -214,6 +214,9 @@ impl Release {
         let mut metadata = format!("Metadata-Version: 2.1\nName: {}\nVersion: {}\n", self.name, self.version);
         metadata.extend(self.python.iter().map(|python| format!("Requires-Python: {python}\n")));
         metadata.extend(self.needs.iter().map(|needed| format!("Requires-Dist: {needed}\n")));
+        let extras =
+            self.needs.iter().filter_map(|needed| needed.split_once("extra == '")?.1.split('\'').next());
+        metadata.extend(extras.map(|extra| format!("Provides-Extra: {extra}\n")));
         let mut files = BTreeMap::from([
             (format!("{info}/METADATA"), metadata),
             (

@@ -52,6 +52,7 @@ STARTERS = frozenset(
 INSTEAD = {
     "bcrypt": "hashlib.pbkdf2_hmac is in the sandbox's Python",
     "cryptography": "keys and certificates are made by another charm, and come by relations and secrets",
+    "msgspec": "lightkube before 1.0 does without it: periapt pack --upgrade 'lightkube<1' takes it where a lock has a newer one",
     "lxml": "xml.etree.ElementTree is in the sandbox's Python",
     "psutil": "there is no machine to look at",
     "psycopg2": "there is no network to reach a database by",

@@ -11,6 +11,10 @@ from .lines import RequirementError, place_of
 from .unpacked import normalised
 
 
+#: How many of those that need a package are told.
+_MOST_TOLD = 5
+
+
 @dataclasses.dataclass
 class Chosen:
     """A package of a lock that is brought in."""
@@ -106,7 +110,7 @@ class _Walk:
                 f"{entry.place}: {entry.name} is locked as {chosen.entry.version} and as {entry.version} for the sandbox's"
                 " Python, and a charm has one of them: narrow requires-python or the markers in pyproject.toml"
             )
-        if by not in chosen.required_by:
+        if len(chosen.required_by) < _MOST_TOLD and by not in chosen.required_by:
             chosen.required_by.append(by)
         known = {normalised(extra): extra for extra in entry.extras}
         # An extra that there is not is ignored, as pip does.

@@ -41,6 +41,11 @@ class Member:
 
 
 @dataclasses.dataclass(frozen=True)
+class Virtual:
+    """A project that is no package: only what it needs is brought in."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Commit:
     """A project's sources in a repository, at one commit."""
 
@@ -64,7 +69,7 @@ class Other:
 
 
 #: Where a package comes from; `None` is an index.
-Source = Directory | Member | Commit | Wheel | Other | None
+Source = Directory | Member | Virtual | Commit | Wheel | Other | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,9 +25,9 @@ def before(wanted: Wanted) -> None:
                 f"--upgrade {name}: none that the project allows can run in the sandbox: {runnable.why(name)};"
                 f" {_instead(wanted, name)}"
             )
-    for line in wanted.required:
-        name = name_of(line)
-        if runnable.first_that_runs(name, wanted.ranges_of(name)) is None:
+    for name in {name_of(line) for line in wanted.required}:
+        if runnable.is_known(name) and runnable.first_that_runs(name, wanted.ranges_of(name)) is None:
+            line = next(line for line in wanted.required if name_of(line) == name)
             said = str(line).split(";")[0].strip()
             raise RequirementError(
                 f"{place_of(line)}: {said} cannot run in the sandbox: {runnable.why(name)}; {_instead(wanted, name)}"

@@ -11,7 +11,7 @@ from . import locked, markers, poetrylock, requirements, uvlock
 from .git import Checkouts
 from .lines import Placed, RequirementError, name_of, place_of
 from .locks import MOST as MOST_LOCK
-from .locks import Commit, Directory, Entry, Lock, Member, Other, Wheel
+from .locks import Commit, Directory, Entry, Lock, Member, Other, Virtual, Wheel
 from .pinned import Pin
 from .projects import Project
 from .repository import Repository
@@ -129,7 +129,8 @@ class _Gathered:
         name = files[0].relative_to(self.charm).as_posix()
         file = self.charm / "charmcraft.yaml"
         lines = requirements.read(self.charm, file, requirements.MOST).splitlines() if file.exists() else []
-        number = next((number for number, line in enumerate(lines, 1) if name in line), 1)
+        named = [number for number, line in enumerate(lines, 1) if name in line]
+        number = next((number for number in named if "-requirements" in lines[number - 1]), next(iter(named), 1))
         message = (
             f"{name} is not there, and nothing is run that would make it: what pyproject.toml and its lock say is brought in"
         )
@@ -197,6 +198,8 @@ class _Gathered:
                 self.trees.tree(entry.name, entry.version, entry.source, entry.place),
                 tuple(f"{need.name}" for need in entry.needs),
             )
+            return
+        if isinstance(entry.source, Virtual):
             return
         if isinstance(entry.source, Other):
             raise RequirementError(f"{entry.place}: {entry.name}: {entry.source.reason}")

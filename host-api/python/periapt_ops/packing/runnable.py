@@ -44,6 +44,11 @@ def reason(name: str, version: str) -> str | None:
     return None
 
 
+def is_known(name: str) -> bool:
+    """Whether anything is known against releases of a package."""
+    return normalised(name) in _KNOWN
+
+
 def first_that_runs(name: str, specifiers: Iterable[str] = ()) -> str | None:
     """The range of a package within some specifiers that runs in the sandbox, as a specifier; empty if all of it does, none
     if nothing in it does."""

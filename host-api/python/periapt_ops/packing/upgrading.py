@@ -24,9 +24,17 @@ Fetched = tuple[str, pathlib.Path, list[Wheel]]
 
 
 def release(wanted: Wanted, names: Sequence[str]) -> None:
-    """Let go of what the lock says of some packages, and of what they need."""
-    names = [normalised(name) for name in names]
-    for name in names:
+    """Let go of what the lock says of some packages, and of what they need. A name may have versions, which bound it."""
+    bounds = {}
+    for said in names:
+        try:
+            asked = markers.requirement_of(said)
+        except markers.UnreadableError as error:
+            raise RequirementError(f"--upgrade: {error}") from None
+        name = normalised(asked.name)
+        if asked.url or asked.marker or asked.extras:
+            raise RequirementError(f"--upgrade {said}: it takes a name, and versions if need be: --upgrade '{name}<2'")
+        bounds[name] = str(asked.specifier)
         if wanted.lock is None:
             raise RequirementError(
                 f"--upgrade {name}: there is no uv.lock or poetry.lock that the charm's dependencies are taken from; change what"
@@ -34,9 +42,11 @@ def release(wanted: Wanted, names: Sequence[str]) -> None:
             )
         if name not in wanted.pins:
             raise RequirementError(f"--upgrade {name}: the charm takes no {name} from {wanted.lock.name}")
+    names = list(bounds)
     if names and wanted.lock is not None:
         needed = locked.closure(wanted.lock, names)
-        wanted.upgraded = tuple(dict.fromkeys(names))
+        wanted.upgraded = tuple(names)
+        wanted.constraints += [f"{name}{bound}" for name, bound in bounds.items() if bound]
         wanted.released = {name: wanted.pins.pop(name) for name in [*wanted.upgraded, *sorted(needed)] if name in wanted.pins}
 
 

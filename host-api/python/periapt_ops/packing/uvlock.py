@@ -6,7 +6,7 @@ import pathlib
 import urllib.parse
 from collections.abc import Iterator
 
-from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Wheel, by_name
+from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
 from .lines import RequirementError
 
 NAME = "uv.lock"
@@ -64,7 +64,9 @@ def _source(said: dict, directory: pathlib.Path, place: str) -> Source:
     """Where a package comes from. An index that the lock names is not asked: pip knows its own."""
     if "registry" in said or not said:
         return None
-    for kind in ("directory", "editable", "virtual"):
+    if "virtual" in said:
+        return Virtual()
+    for kind in ("directory", "editable"):
         if isinstance(said.get(kind), str):
             return Directory(str(directory / said[kind]))
     if isinstance(said.get("git"), str):
