@@ -249,7 +249,7 @@ fn what_a_link_leads_to_outside_of_the_charm_is_not_given_away() {
         let charm = Charm::new(&charm_module());
         symlink(target, charm.path(link)).unwrap();
         let error = charm.pack().unwrap_err();
-        assert!(matches!(&error, PackError::LeadsOut(path) if path.ends_with(link)), "{error}");
+        assert!(matches!(&error, PackError::LeadsOut { link: path, .. } if path.ends_with(link)), "{error}");
     }
     // Within the charm it is another name of the same.
     let charm = Charm::new(&charm_module());

@@ -1,13 +1,11 @@
 """What an author locked is what is packed: `uv.lock`, `poetry.lock` and files of requirements with digests."""
 
-import json
-import pathlib
 import shutil
 
 import pytest
 
 from periapt_ops.packing import vendor
-from periapt_ops.packing.required import Choices, Parts
+from periapt_ops.packing.wanted import Choices, Parts
 
 
 class Locked:

@@ -4,7 +4,7 @@ import pytest
 
 from periapt_ops.packing import required, requirements
 from periapt_ops.packing.git import Checkouts
-from periapt_ops.packing.required import Choices, Parts
+from periapt_ops.packing.wanted import Choices, Parts
 
 
 @pytest.fixture

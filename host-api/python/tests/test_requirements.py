@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from periapt_ops.packing import requirements, unpacked, vendor
-from periapt_ops.packing.required import Parts
+from periapt_ops.packing.wanted import Parts
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from periapt_ops.packing import unpacked, vendor
-from periapt_ops.packing.required import Choices, Parts
+from periapt_ops.packing.wanted import Choices, Parts
 
 TRAP = "raise SystemExit('a build backend ran')\n"
 

@@ -14,7 +14,7 @@ import pytest
 
 from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
 from periapt_ops.packing.built import BuiltError
-from periapt_ops.packing.required import Parts
+from periapt_ops.packing.wanted import Parts
 
 
 def install(target, name, files):

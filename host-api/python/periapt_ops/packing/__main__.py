@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 
-from . import bounds, built, check, fetching, required, vendor
+from . import bounds, built, check, fetching, vendor, wanted
 
 
 #: The exit code where the bound of memory was met.
@@ -49,10 +49,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _vendor(given: argparse.Namespace) -> dict:
-    parts = required.Parts(
+    parts = wanted.Parts(
         given.file, given.constraints, given.package, given.group, given.extra, given.without, given.only, given.project, given.libraries
     )
-    choices = required.Choices(given.repository, given.upgrade, given.allow_git)
+    choices = wanted.Choices(given.repository, given.upgrade, given.allow_git)
     return vendor.vendor(given.charm, given.target, parts, choices, built.Built(given.wheels))
 
 

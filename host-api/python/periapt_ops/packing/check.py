@@ -52,7 +52,6 @@ STARTERS = frozenset(
 INSTEAD = {
     "bcrypt": "hashlib.pbkdf2_hmac is in the sandbox's Python",
     "cryptography": "keys and certificates are made by another charm, and come by relations and secrets",
-    "msgspec": "lightkube before 1.0 does without it: periapt pack --upgrade 'lightkube<1' takes it where a lock has a newer one",
     "lxml": "xml.etree.ElementTree is in the sandbox's Python",
     "psutil": "there is no machine to look at",
     "psycopg2": "there is no network to reach a database by",
@@ -154,10 +153,13 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
                     waiting.append(prefix)
 
 
-def _instead(package: str, sources: Sources) -> str | None:
+def _instead(native: Native, sources: Sources) -> str | None:
     """What helps against native code of a package. Who makes certificates for others is not sent to others."""
+    package = native.package.split(" ")[0].lower()
     if package == "cryptography" and sources.provides("tls-certificates"):
         return "of cryptography there is fernet alone here, so no charm makes certificates in a sandbox yet: such a charm stays on Juju"
+    if package == "msgspec" and any(by.startswith("lightkube ") for by in native.required_by):
+        return "lightkube before 1.0 does without it: periapt pack --upgrade 'lightkube<1' takes it where a lock has a newer one"
     return INSTEAD.get(package)
 
 
@@ -175,7 +177,7 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"
-    instead = _instead(native.package.split(" ")[0].lower(), sources)
+    instead = _instead(native, sources)
     if instead:
         message += f"; {instead}"
     return Finding(module.file, line, "error", message, native.package)

@@ -6,8 +6,8 @@ import pathlib
 import re
 import urllib.parse
 
-from .locks import Commit, Directory
 from .lines import Placed, RequirementError
+from .locks import Commit, Directory
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 

@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 
 from . import bounds, unpacked
+from .lines import RequirementError
 from .locks import Commit
 from .projects import is_commit
-from .lines import RequirementError
 
 #: Addresses that are fetched from. Others are files of the packer's, or run programs.
 _ADDRESS = re.compile(r"(?:https|ssh)://[A-Za-z0-9][A-Za-z0-9@:._~/%+-]*")

@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Collection, Iterable
 
 from . import markers
-from .locks import Entry, Lock, Need
 from .lines import RequirementError, place_of
+from .locks import Entry, Lock, Need
 from .unpacked import normalised
-
 
 #: How many of those that need a package are told.
 _MOST_TOLD = 5

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from . import markers, poetry
-from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Wheel, by_name
 from .lines import RequirementError
+from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Wheel, by_name
 
 NAME = "poetry.lock"
 

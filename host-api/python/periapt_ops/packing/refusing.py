@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from . import markers, native, runnable
 from .lines import RequirementError, name_of, place_of
-from .required import Wanted
 from .unpacked import Wheel, normalised
+from .wanted import Wanted
 
 
 def before(wanted: Wanted) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import pathlib
 from collections.abc import Iterator, Sequence
 
-from . import locked, markers, poetrylock, requirements, uvlock
+from . import libraries, locked, markers, poetrylock, requirements, uvlock
 from .git import Checkouts
 from .lines import Placed, RequirementError, name_of, place_of
 from .locks import MOST as MOST_LOCK
@@ -16,73 +15,7 @@ from .pinned import Pin
 from .projects import Project
 from .repository import Repository
 from .trees import Tree, Trees, with_source
-
-
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What parts of charmcraft.yaml say of it."""
-
-    #: Files in the place of those that there are by default.
-    files: Sequence[str] = ()
-    constraints: Sequence[str] = ()
-    #: Requirements besides.
-    packages: Sequence[str] = ()
-    #: Of pyproject.toml.
-    groups: Sequence[str] = ()
-    extras: Sequence[str] = ()
-    #: Groups that are left out, and those that alone are brought in; `main` is what stands in no group.
-    without: Sequence[str] = ()
-    only: Sequence[str] = ()
-    #: Whether it is pyproject.toml that counts, be there a requirements.txt or not.
-    project: bool = False
-    #: Whether libraries of charms bring in what they name.
-    libraries: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Choices:
-    """What whoever packs has said."""
-
-    #: The directory that links and paths may not lead out of; none is the charm's own.
-    repository: pathlib.Path | None = None
-    #: Packages that are taken in other versions than the lock has.
-    upgrades: Sequence[str] = ()
-    allow_git: bool = False
-
-
-@dataclasses.dataclass
-class Wanted:
-    """What is to be brought in."""
-
-    #: Lines for pip, which chooses versions.
-    required: list[str] = dataclasses.field(default_factory=list)
-    constraints: list[str] = dataclasses.field(default_factory=list)
-    #: What a lock has chosen.
-    pins: dict[str, Pin] = dataclasses.field(default_factory=dict)
-    #: What is taken as source.
-    trees: dict[str, Tree] = dataclasses.field(default_factory=dict)
-    #: What is told.
-    findings: list[dict] = dataclasses.field(default_factory=list)
-    lock: Lock | None = None
-    #: What of the lock is chosen anew, by `--upgrade`: the names that were given, and all that they need.
-    upgraded: tuple[str, ...] = ()
-    released: dict[str, Pin] = dataclasses.field(default_factory=dict)
-    #: All lines of the charm's own, whatever became of them.
-    own: list[str] = dataclasses.field(default_factory=list)
-
-    def ranges_of(self, name: str) -> list[str]:
-        """What the charm's own lines say of the versions of a package."""
-        lines = [line for line in self.own if name_of(line) == name and "://" not in line]
-        return [str(markers.requirement_of(line).specifier) for line in lines]
-
-    def tell(self, place: str, message: str) -> None:
-        """Add what is to be told of a place."""
-        file, _, number = place.rpartition(":")
-        self.findings.append({"file": file, "line": int(number), "severity": "warning", "message": message})
-
-    def places_of(self, name: str) -> list[str]:
-        """The charm's own lines that require a package."""
-        return [place_of(line) for line in self.own if name_of(line) == name]
+from .wanted import Choices, Parts, Wanted
 
 
 def of(charm: pathlib.Path, parts: Parts, choices: Choices, checkouts: Checkouts) -> Wanted:
@@ -109,7 +42,7 @@ def of(charm: pathlib.Path, parts: Parts, choices: Choices, checkouts: Checkouts
         gathered.wanted.constraints += [line for line in bounds + more if line.source is None]
     gathered.besides(requirements.of_parts(charm, parts.packages))
     if parts.libraries:
-        gathered.besides(_of_libraries(charm, repository))
+        gathered.besides(libraries.required(charm, repository))
     return gathered.wanted
 
 
@@ -341,28 +274,3 @@ def _is_pinned(line: str) -> bool:
 
 def _hashes(line: str) -> list[str]:
     return [found[0] for found in requirements.HASH.finditer(line)]
-
-
-def _of_libraries(charm: pathlib.Path, repository: Repository) -> Iterator[str]:
-    """What libraries of charms name in PYDEPS, as charmcraft reads it: without running them."""
-    for file in sorted((charm / "lib/charms").rglob("*.py")):
-        text = requirements.read(charm, file, requirements.MOST, repository.root)
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # What is no Python is told when sources are checked.
-            continue
-        for statement in tree.body:
-            if isinstance(statement, ast.Assign) and any(getattr(it, "id", None) == "PYDEPS" for it in statement.targets):
-                yield from _named(statement, file.relative_to(charm).as_posix())
-
-
-def _named(statement: ast.Assign, file: str) -> Iterator[str]:
-    place = f"{file}:{statement.lineno}"
-    try:
-        named = ast.literal_eval(statement.value)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        named = None
-    if not isinstance(named, (list, tuple)) or not all(isinstance(line, str) for line in named):
-        raise RequirementError(f"{place}: PYDEPS is no list of texts")
-    yield from (Placed.at(requirements.checked(line, place), place) for line in named)

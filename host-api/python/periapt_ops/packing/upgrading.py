@@ -13,8 +13,8 @@ from . import fetching, locked, markers, pinned, preferring, runnable
 from .built import Built
 from .fetching import PYTHON_VERSIONS, Unresolved, VendorError
 from .lines import RequirementError, name_of
-from .required import Wanted
 from .unpacked import Wheel, normalised
+from .wanted import Wanted
 
 #: The most bytes of a wheel's METADATA that are read.
 _MOST_METADATA = 4 << 20

@@ -6,8 +6,8 @@ import pathlib
 import urllib.parse
 from collections.abc import Iterator
 
-from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
 from .lines import RequirementError
+from .locks import Commit, Directory, Entry, Lock, Need, Other, Reader, Source, Virtual, Wheel, by_name
 
 NAME = "uv.lock"
 

@@ -12,8 +12,9 @@ from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
 from .git import Checkouts
 from .lines import RequirementError, place_of
 from .native import remove
-from .required import Choices, Parts, Wanted, of
+from .required import of
 from .unpacked import Wheel, normalised
+from .wanted import Choices, Parts, Wanted
 
 
 def vendor(
