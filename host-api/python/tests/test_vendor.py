@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -341,3 +342,17 @@ def test_pip_has_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(bounds, "MOST_TIME", 0.1)
     with pytest.raises(vendor.VendorError, match="pip was stopped"):
         fetching.run("download")
+
+
+@pytest.mark.parametrize(("line", "unreachable"), [("ops", True), ("-i https://example.org", False), ("pydantic==2.10.6", False)])
+def test_an_index_that_cannot_be_asked_is_told_apart_from_what_is_refused(tmp_path, line, unreachable):
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    package = pathlib.Path(vendor.__file__).parents[2]
+    with socket.socket() as closed:
+        # Nobody listens there.
+        closed.bind(("127.0.0.1", 0))
+        index = {"PIP_INDEX_URL": f"http://127.0.0.1:{closed.getsockname()[1]}/", "PIP_RETRIES": "1", "PIP_FIND_LINKS": ""}
+        command = [sys.executable, "-m", "periapt_ops.packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
+        done = subprocess.run(command, env={**os.environ, **index, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+    told = json.loads(done.stdout)
+    assert (bool(told["error"]), told["unreachable"]) == (True, unreachable), told
