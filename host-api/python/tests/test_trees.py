@@ -223,6 +223,19 @@ def test_what_a_project_requires_is_brought_in_with_its_own_sources(repository, 
     assert "Requires-Dist: two" in (repository.charm / "venv/one-1.5.dist-info/METADATA").read_text()
 
 
+def test_what_is_taken_from_sources_is_not_taken_by_its_name_for_another_package(repository, index):
+    index("our-lib".replace("-", "_"), {"evil.py": ""}, version="9.0")
+    index("other", {"other.py": ""}, says="Requires-Dist: our-lib\n")
+    repository.write(
+        {
+            "charms/own/pyproject.toml": project("c", ["our-lib", "other"], '[tool.uv.sources]\nour-lib = { path = "../../lib" }\n'),
+            "lib/pyproject.toml": project("our-lib"),
+            "lib/our_lib.py": "",
+        }
+    )
+    assert repository.refused().startswith("pyproject.toml:6: our-lib is taken from its sources, and other 1.0 requires it by its name")
+
+
 @pytest.mark.parametrize("locked", [True, False])
 def test_members_of_a_workspace_are_found_by_name(repository, locked, index):
     _, digest = index("deep", {"deep.py": ""})

@@ -75,6 +75,14 @@ def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Bui
     version, more, findings = _fetch(chosen, wanted, {normalised(wheel.name) for wheel in wheels}, built)
     shutil.copytree(chosen, target, dirs_exist_ok=True)
     wheels += more
+    for wheel in wheels:
+        if normalised(wheel.name) in wanted.trees:
+            tree = wanted.trees[normalised(wheel.name)]
+            asked = " and ".join(native.required_by(wheel, wheels, target)) or "another package"
+            raise VendorError(
+                f"{tree.place}: {tree.name} is taken from its sources, and {asked} requires it by its name, by which an index may"
+                " have somebody else's: lock the dependencies, or take that one from its sources as well"
+            )
     for tree in wanted.trees.values():
         wheels.append(trees.take(tree, target))
     return version, wheels, findings
