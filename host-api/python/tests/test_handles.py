@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from periapt_ops import handles
+
 SCRIPT = """
 import io, os, sys
 from periapt_ops import handles
@@ -43,14 +45,14 @@ def test_files_and_descriptors_are_closed_and_say_so(tmp_path):
     assert (tmp_path / "written").read_text() == "all of it"
 
 
-def test_what_pretends_to_be_a_file_is_left_alone():
-    from periapt_ops import handles
-
+def test_what_pretends_to_be_a_file_is_left_alone(tmp_path):
     class Proxy:
         @property
         def __class__(self):
             pytest.fail("asked what it is")
 
     proxies = [Proxy()]
-    handles.close_all_but(handles.descriptors())
-    assert len(proxies) == 1
+    before = handles.descriptors()
+    file = open(tmp_path / "written", "w")
+    handles.close_all_but(before)
+    assert file.closed and len(proxies) == 1
