@@ -100,6 +100,17 @@ fn a_panic_in_native_code_ends_the_hook_and_no_other() -> anyhow::Result<()> {
     Ok(())
 }
 
+#[test]
+fn native_code_has_no_more_memory_than_a_hook() -> anyhow::Result<()> {
+    let tried = Native::open()?.hook(&json!({"mode": "fill"}), &json!({}))?;
+    assert!(
+        matches!(&tried.outcome, Ended::Failed { kind, .. } if kind == "out-of-memory"),
+        "{:?}",
+        tried.outcome
+    );
+    Ok(())
+}
+
 /// A hook that runs again after an agent's death must come to the same.
 #[test]
 fn collections_of_native_code_have_one_order_in_all_hooks() -> anyhow::Result<()> {

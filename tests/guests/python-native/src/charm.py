@@ -26,6 +26,9 @@ class Secured(pydantic.BaseModel):
 Service = pydantic.TypeAdapter(typing.Annotated[Plain | Secured, pydantic.Field(discriminator="kind")])
 
 
+Numbers = pydantic.TypeAdapter(list[int])
+
+
 class Address(typing.NamedTuple):
     """Where a service is."""
 
@@ -89,6 +92,10 @@ class NativeCharm(ops.CharmBase):
             return repr(rpds.HashTrieMap().insert(Incomparable(), 1).insert(Incomparable(), 2))
         except BaseException as error:
             return f"caught {error!r}"
+
+
+    def _fill(self) -> str:
+        return str(len(Numbers.validate_json("[" + "1," * 30_000_000 + "1]")))
 
 
 class Incomparable:
