@@ -156,8 +156,8 @@ fn a_relation_that_ends_ends_the_waiting() {
     assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken", "again"]);
 }
 
-#[test]
-fn another_leader_makes_it_due() {
+/// `a/0`, which leads and has asked to be told of another leader, and `a/1` on another host.
+fn led() -> Lab {
     let mut lab = lab();
     lab.add_agent("far").unwrap();
     lab.deploy_to("a", &charm(LOCAL), 1, "host").unwrap();
@@ -171,6 +171,12 @@ fn another_leader_makes_it_due() {
     })
     .unwrap();
     lab.run_until_idle().unwrap();
+    lab
+}
+
+#[test]
+fn another_leader_makes_it_due() {
+    let mut lab = led();
     lab.cut_off("host").unwrap();
     lab.advance(minutes(3)).unwrap();
     assert_eq!(told(&lab), Vec::<String>::new());
@@ -181,8 +187,10 @@ fn another_leader_makes_it_due() {
 
 #[test]
 fn an_application_that_nobody_leads_for_a_while_makes_nothing_due() {
-    let mut lab = asked("emit-later again --when-leader");
-    lab.set_claims("host", Claims::Unsent).unwrap();
+    let mut lab = led();
+    for agent in ["host", "far"] {
+        lab.set_claims(agent, Claims::Unsent).unwrap();
+    }
     lab.advance(minutes(3)).unwrap();
     let leader = lab.state().unwrap().application(&"a".parse().unwrap()).unwrap().leader.clone();
     assert_eq!(leader, None);
