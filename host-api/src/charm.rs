@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod actions;
+pub mod assumes;
 mod containers;
 mod files;
 mod parse;
@@ -22,6 +23,7 @@ mod resource;
 mod storage;
 
 pub use actions::ActionMeta;
+pub use assumes::Assumes;
 pub use files::CharmFiles;
 pub use parse::MetadataError;
 pub use resource::{MAX_RESOURCES, ResourceKind, ResourceMeta};
@@ -55,6 +57,9 @@ pub struct CharmMeta {
     /// Actions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub actions: BTreeMap<String, ActionMeta>,
+    /// What the model must have, for the charm to work in it.
+    #[serde(default, skip_serializing_if = "Assumes::is_empty")]
+    pub assumes: Assumes,
     /// Abilities beyond the sandbox that it asks for, as its component's imports say.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub grants: BTreeSet<Grant>,

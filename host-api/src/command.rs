@@ -278,7 +278,7 @@ pub enum Command {
         application: ApplicationName,
         /// An uploaded charm.
         charm: CharmDigest,
-        /// Also out of a hook error, and past the new charm's limits (U-35, U-37).
+        /// Also out of a hook error, past the new charm's limits (U-35, U-37), and where the model has not what it assumes.
         #[serde(default)]
         force: bool,
         /// What is changed with it.

@@ -5,6 +5,6 @@ mod export;
 mod model;
 
 pub(crate) use self::{
-    deploy::{BundleArgs, deploy, path_of},
+    deploy::{Asked, BundleArgs, deploy, path_of},
     export::ExportBundle,
 };

@@ -20,6 +20,9 @@ use crate::{
 /// How much is handed to the connection at a time.
 const PIECE: usize = 64 * 1024;
 
+/// What helps where the model has not what a charm assumes.
+pub(crate) const PASSES_OVER: &str = "--force passes over what a charm assumes; its hooks may then fail";
+
 /// An archive that can run.
 pub(crate) struct Charm {
     /// All of it.
@@ -43,6 +46,15 @@ impl Charm {
         let archive = only_archive(path)?;
         let length = fs::metadata(&archive).explain(|| format!("{}", archive.display()))?.len();
         Self::read_archive(&archive, length)
+    }
+
+    /// Says what helps where the controller refused it because of what it assumes.
+    pub(crate) fn with_hint_of_force(&self, failure: Failure, force: bool) -> Failure {
+        let unmet = self.inspected.meta.assumes.check().err().filter(|_| !force);
+        match unmet.is_some_and(|unmet| failure.to_string().contains(&unmet.to_string())) {
+            true => failure.with_hint(PASSES_OVER),
+            false => failure,
+        }
     }
 
     fn read_archive(path: &Path, length: u64) -> Result<Self> {

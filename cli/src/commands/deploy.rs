@@ -71,8 +71,8 @@ pub(crate) struct Deploy {
     /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
     #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
     base: Option<String>,
-    /// Taken for Juju's sake: there are no checks to pass over
-    #[arg(long, hide = true)]
+    /// Also where the model has not what the charm assumes
+    #[arg(long)]
     force: bool,
     #[command(flatten)]
     bundle: BundleArgs,
@@ -86,7 +86,8 @@ impl Deploy {
         say_of_base(context, self.base.as_deref());
         if let Some(path) = bundle::path_of(&self.charm) {
             self.only_of_bundles()?;
-            return bundle::deploy(context, &model, &path, &self.bundle, self.trust).await;
+            let asked = bundle::Asked { trust: self.trust, force: self.force };
+            return bundle::deploy(context, &model, &path, &self.bundle, asked).await;
         }
         if !self.bundle.overlay.is_empty() || self.bundle.dry_run || !self.bundle.map_machines.is_empty() {
             return Err(Failure::new("--overlay, --dry-run and --map-machines are for bundles")
@@ -119,12 +120,15 @@ impl Deploy {
             placement: self.to,
             storage,
             trust: self.trust,
+            force: self.force,
             bindings,
             resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
             attach_storage: self.attach_storage,
             constraints: constraints.clone(),
         };
-        let units: Vec<_> = match model.command(Command::Deploy(command)).await? {
+        let done = model.command(Command::Deploy(command)).await;
+        let done = done.map_err(|failure| charm.with_hint_of_force(failure, self.force))?;
+        let units: Vec<_> = match done {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
             other => return Err(Failure::unexpected(&other)),
         };

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
-    output::{Sink, to_json, write_whole},
+    output::{Sink, note, to_json, write_whole},
 };
 
 /// Make a charm's archive
@@ -99,6 +99,15 @@ impl Pack {
                 (packed.map_err(with_source)?, Vec::new())
             }
         };
+        let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        if let Err(unmet) = packed.inspected.meta.assumes.check() {
+            let warning = format!(
+                "the charm assumes what is not here: {}; deploy and refresh refuse it without --force",
+                unmet.features().join(", ")
+            );
+            note(format_args!("WARNING {warning}"));
+            warnings.push(warning);
+        }
         let name = &packed.inspected.meta.name;
         let output = self.output.unwrap_or_else(|| PathBuf::from(format!("{name}.charm")));
         write_whole(&output, &packed.bytes).explain(|| format!("cannot write {}", output.display()))?;
@@ -114,7 +123,7 @@ impl Pack {
             name: name.to_string(),
             digest: packed.inspected.digest.to_string(),
             bytes: packed.bytes.len(),
-            warnings: warnings.iter().map(ToString::to_string).collect(),
+            warnings,
         };
         Sink::new(None, context.color)?.write(&to_json(&done)?)
     }

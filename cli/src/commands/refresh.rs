@@ -50,7 +50,7 @@ pub(crate) struct Refresh {
     /// Also in units whose hook has failed: they are upgraded first, and run the hook again
     #[arg(long)]
     force_units: bool,
-    /// The same as --force-units
+    /// The same as --force-units; also where the model has not what the new charm assumes
     #[arg(long)]
     force: bool,
     /// Taken for Juju's sake: all charms run on one base
@@ -110,7 +110,7 @@ impl Refresh {
                 let plan = plan.await?;
                 self.output.print(context.color, &plan, shown::table)?;
                 if let Some(refusal) = plan.refusal {
-                    return Err(refusal.into());
+                    return Err(charm.with_hint_of_force(refusal.into(), force));
                 }
                 if !self.dry_run {
                     self.ask(&plan)?;

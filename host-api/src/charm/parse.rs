@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    CharmFiles, CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
+    Assumes, CharmFiles, CharmMeta, EndpointMeta, OptionMeta, OptionType, actions, containers,
     files::{ACTIONS, CONFIG},
     resource::{self, RawResource},
     storage::{Place, RawStorage, declared},
@@ -153,6 +153,7 @@ impl CharmMeta {
             resources,
             options: options(options_file, raw_config)?,
             actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
+            assumes: Assumes::parse(raw.assumes.as_ref()).map_err(refused)?,
             // The component says it, not the metadata.
             grants: BTreeSet::new(),
         };
@@ -423,7 +424,7 @@ mod tests {
 
     #[test]
     fn p06_old_and_new_keys_together_are_ambiguous() {
-        let error = refused("series: [jammy]\nassumes: [x]\n");
+        let error = refused("series: [jammy]\nassumes: [juju]\n");
         assert_eq!(
             error,
             "charmcraft.yaml: ambiguous metadata: keys \"series\" cannot be used with \"assumes\""

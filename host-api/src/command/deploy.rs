@@ -43,6 +43,9 @@ pub struct Deploy {
     /// Whether the application is trusted.
     #[serde(default)]
     pub trust: bool,
+    /// Also where the model has not what the charm assumes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
     /// The spaces that its endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,

@@ -89,6 +89,7 @@ impl Controller {
             placement: Vec::new(),
             storage: Default::default(),
             trust: false,
+            force: false,
             bindings: Default::default(),
             resources: Default::default(),
             attach_storage: Vec::new(),

@@ -3,6 +3,7 @@
 mod actions;
 mod agents;
 mod arriving;
+mod assuming;
 mod beginning;
 mod bundles;
 mod catalogue;

@@ -267,6 +267,7 @@ pub(crate) fn deploy<const N: usize>(
         placement: Vec::new(),
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

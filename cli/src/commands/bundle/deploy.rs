@@ -20,12 +20,26 @@ use tokio::time::timeout;
 
 use super::model;
 use crate::{
-    commands::{charm::Charm, constraints, resources::ResourceFile, status::Follow},
+    commands::{
+        charm::{Charm, PASSES_OVER},
+        constraints,
+        resources::ResourceFile,
+        status::Follow,
+    },
     context::{Context, Model},
     error::{Explain as _, Failure, Result, with_source},
     input,
     output::note,
 };
+
+/// What an operator consents to, for all applications of a bundle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// That applications are trusted which the bundle wants to be trusted.
+    pub(crate) trust: bool,
+    /// That charms are taken whose assumptions do not hold.
+    pub(crate) force: bool,
+}
 
 /// The file that makes a directory a bundle.
 const FILE: &str = "bundle.yaml";
@@ -63,10 +77,11 @@ pub(crate) async fn deploy(
     model: &Model,
     path: &Path,
     args: &BundleArgs,
-    trust: bool,
+    asked: Asked,
 ) -> Result<()> {
     let bundle = read(path, &args.overlay)?;
-    if let Some((name, _)) = bundle.applications.iter().find(|(_, application)| application.trust && !trust) {
+    let untrusted = bundle.applications.iter().find(|(_, application)| application.trust && !asked.trust);
+    if let Some((name, _)) = untrusted {
         return Err(Failure::new(format!("the bundle asks for application {name} to be trusted"))
             .with_hint("if you consent, deploy it again with --trust"));
     }
@@ -88,6 +103,9 @@ pub(crate) async fn deploy(
         context.say("No changes to apply.");
         return Ok(());
     }
+    if !asked.force {
+        check_assumed(&steps, &metas)?;
+    }
     if args.dry_run {
         context.say("Changes to deploy bundle:");
         steps.iter().for_each(|step| note(format_args!("- {step}")));
@@ -106,7 +124,7 @@ pub(crate) async fn deploy(
         let names = existing.units.into_iter().map(|(unit, _)| unit);
         (name, names.collect())
     });
-    let mut executor = Executor { model, units: units.collect() };
+    let mut executor = Executor { model, force: asked.force, units: units.collect() };
     for step in steps {
         context.say(format_args!("- {step}"));
         let asked = match &step {
@@ -117,6 +135,18 @@ pub(crate) async fn deploy(
         constraints::tell_of_kept(context, &asked);
     }
     context.say("Deploy of bundle completed.");
+    Ok(())
+}
+
+/// Refuses a bundle before its first step if one of its charms would be refused: half a bundle helps nobody.
+fn check_assumed(steps: &[Step], charms: &BTreeMap<ApplicationName, BundleCharm>) -> Result<()> {
+    for step in steps {
+        let (Step::Deploy { application, .. } | Step::Refresh { application, .. }) = step else { continue };
+        let assumed = charms.get(application).map_or(Ok(()), |charm| charm.meta.assumes.check());
+        assumed
+            .explain(|| format!("cannot deploy bundle: cannot deploy application \"{application}\""))
+            .map_err(|failure| failure.with_hint(PASSES_OVER))?;
+    }
     Ok(())
 }
 
@@ -266,6 +296,8 @@ fn machines(options: &[String], bundle: &Bundle, model: &BundleModel) -> Result<
 /// Does one step after the other.
 struct Executor<'a> {
     model: &'a Model,
+    /// Whether charms are taken whose assumptions do not hold.
+    force: bool,
     /// The units of each application, in the order of their numbers.
     units: BTreeMap<ApplicationName, Vec<UnitName>>,
 }
@@ -290,6 +322,7 @@ impl Executor<'_> {
                 placement: Vec::new(),
                 storage,
                 trust,
+                force: self.force,
                 bindings,
                 resources,
                 attach_storage: Vec::new(),
@@ -299,7 +332,7 @@ impl Executor<'_> {
                 Command::AttachResource { application, resource, upload }
             }
             Step::Refresh { application, charm } => {
-                Command::Refresh { application, charm, force: false, with: RefreshWith::default() }
+                Command::Refresh { application, charm, force: self.force, with: RefreshWith::default() }
             }
             Step::Configure { application, options } => {
                 Command::SetConfig { application, set: options, reset: Vec::new() }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use periapt_host_api::{
     Timestamp,
+    charm::assumes::{SUPPORTED_FEATURES, SupportedFeature},
     command::{ControllerInfo, ModelSummary},
     status::{FullStatus, MachineStatus},
 };
@@ -55,7 +56,7 @@ struct Shown {
     machines: BTreeMap<String, ShownMachine>,
     secret_backends: BTreeMap<&'static str, ShownBackend>,
     agent_version: String,
-    supported_features: [ShownFeature; 1],
+    supported_features: [ShownFeature; SUPPORTED_FEATURES.len()],
     periapt_version: String,
 }
 
@@ -95,7 +96,13 @@ struct ShownBackend {
 struct ShownFeature {
     name: &'static str,
     description: &'static str,
-    version: String,
+    version: &'static str,
+}
+
+impl From<SupportedFeature> for ShownFeature {
+    fn from(SupportedFeature { name, description, version }: SupportedFeature) -> Self {
+        Self { name, description, version }
+    }
 }
 
 impl ShowModel {
@@ -155,11 +162,7 @@ fn shown(
         machines: status.machines.into_iter().map(machine).collect(),
         // The one backend that there is, under Juju's name for it.
         secret_backends: [("internal", ShownBackend { num_secrets: secrets, status: "active" })].into(),
-        supported_features: [ShownFeature {
-            name: "juju",
-            description: "the version of Juju used by the model",
-            version: status.model.version.clone(),
-        }],
+        supported_features: SUPPORTED_FEATURES.map(ShownFeature::from),
         agent_version: status.model.version,
         periapt_version: controller.version,
     }

@@ -48,6 +48,7 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
         return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
     }
+    check_assumed(meta, deploy.force).map_err(|text| cannot(ErrorCode::NotSupported, &text))?;
     unit::check_request(tx, deploy.units, &deploy.placement)
         .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
     let mut options = deploy.config.clone();
@@ -109,6 +110,14 @@ pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy)
     add_peers(tx, &name, meta)?;
     let units = unit::create(tx, &name, deploy.units, &arrival)?;
     Ok(Answer::Application { name, units })
+}
+
+/// The model must have what the charm assumes, unless that is passed over.
+pub(super) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), String> {
+    match meta.assumes.check() {
+        Err(unmet) if !force => Err(unmet.to_string()),
+        _ => Ok(()),
+    }
 }
 
 /// The storage that each unit would get must be what the charm takes.

@@ -14,7 +14,7 @@ use periapt_host_api::{
 };
 
 use super::{
-    deploy::{add_peers, uploaded, use_charm},
+    deploy::{add_peers, check_assumed, uploaded, use_charm},
     endpoints::{self, JUJU_INFO},
     resource, secret,
 };
@@ -111,6 +111,7 @@ pub(crate) fn refresh(
         let text = format!("charm {:?} is not {:?}; use force to switch", meta.name, old.name);
         return Err(cannot(ErrorCode::BadRequest, text));
     }
+    check_assumed(meta, force).map_err(|text| cannot(ErrorCode::NotSupported, text))?;
     check_relations(tx, name, meta, force).map_err(|(code, text)| cannot(code, text))?;
     check_offers(tx, &application, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;
     check_storage(tx, name, old, meta).map_err(|text| cannot(ErrorCode::Conflict, text))?;

@@ -8,6 +8,7 @@
 )]
 
 mod actions;
+mod assumes;
 mod commits;
 mod config;
 mod constraints;

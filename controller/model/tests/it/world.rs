@@ -386,6 +386,7 @@ pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Comm
         placement: Vec::new(),
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

@@ -204,6 +204,7 @@ pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
         placement: vec![],
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

@@ -114,6 +114,7 @@ impl Lab {
             placement: placement.unwrap_or_default(),
             storage: BTreeMap::new(),
             trust: false,
+            force: false,
             bindings: Default::default(),
             resources: BTreeMap::new(),
             attach_storage: Vec::new(),

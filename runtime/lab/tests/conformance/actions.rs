@@ -288,6 +288,7 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
         placement: vec![Placement::Machine(machine)],
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

@@ -134,6 +134,7 @@ fn i03_a_refused_commit_is_a_failed_hook_of_which_nothing_is_visible() {
         placement: vec![Placement::Machine(machine)],
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

@@ -136,6 +136,7 @@ fn a_size_alone_makes_one_instance_of_storage_that_the_charm_can_do_without() {
             placement: Vec::new(),
             storage: [(name.parse().unwrap(), text.parse().unwrap())].into(),
             trust: false,
+            force: false,
             bindings: Default::default(),
             resources: Default::default(),
             attach_storage: Vec::new(),

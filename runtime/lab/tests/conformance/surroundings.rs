@@ -48,6 +48,7 @@ fn neighbour(lab: &mut Lab) {
         placement: vec![Placement::Machine(machine)],
         storage: Default::default(),
         trust: false,
+        force: false,
         bindings: Default::default(),
         resources: Default::default(),
         attach_storage: Vec::new(),

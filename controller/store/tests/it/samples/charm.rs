@@ -3,8 +3,9 @@
 use periapt_host_api::{
     ResourceName,
     charm::{
-        ActionMeta, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind, ResourceMeta,
-        StorageMeta,
+        ActionMeta, Assumes, CharmMeta, CountRange, EndpointMeta, OptionMeta, OptionType, ResourceKind,
+        ResourceMeta, StorageMeta,
+        assumes::{Assumption, FeatureAssumption, FeatureName, VersionBound},
     },
     imports::Grant,
     relation::{Role, Scope},
@@ -26,6 +27,7 @@ pub(crate) fn charms() -> Named<Charm> {
         storage: [(parse("data"), storage(Some(4))), (parse("logs"), storage(None))].into(),
         options: options(),
         actions: actions(),
+        assumes: Default::default(),
         grants: [Grant::OutboundHttp].into(),
     };
     let charm = |name: &str, meta| Charm {
@@ -46,6 +48,7 @@ pub(crate) fn charms() -> Named<Charm> {
         storage: [].into(),
         options: [].into(),
         actions: [].into(),
+        assumes: Default::default(),
         grants: [].into(),
     };
     let with_resources = CharmMeta { resources: resources(), ..plain.clone() };
@@ -57,13 +60,33 @@ pub(crate) fn charms() -> Named<Charm> {
         optional: false,
         batch: true,
     };
+    let demanding = CharmMeta { assumes: assumes(), ..plain.clone() };
     let collector = CharmMeta { endpoints: [(parse("log"), batching)].into(), ..plain.clone() };
     vec![
         ("full", charm("wordpress", meta)),
         ("bare-subordinate", charm("logging", plain)),
         ("with-resources", charm("logging", with_resources)),
         ("asks-for-batches", charm("collector", collector)),
+        ("assumes-features", charm("demanding", demanding)),
     ]
+}
+
+/// Conditions of every kind.
+fn assumes() -> Assumes {
+    let feature = |name: &str, version| {
+        Assumption::Feature(FeatureAssumption { name: FeatureName::new(name).unwrap(), version })
+    };
+    let bounds = every!(VersionBound {
+        "earlier": VersionBound::Below(_) => VersionBound::Below("5".parse().unwrap()),
+        "later": VersionBound::AtLeast(_) => VersionBound::AtLeast("3.6.26".parse().unwrap()),
+    });
+    let bounded: Vec<_> = bounds.into_iter().map(|(_, bound)| feature("juju", Some(bound))).collect();
+    let kinds = every!(Assumption {
+        "all": Assumption::AllOf(_) => Assumption::AllOf(bounded.clone()),
+        "any": Assumption::AnyOf(_) => Assumption::AnyOf(vec![Assumption::AllOf(bounded), feature("k8s-api", None)]),
+        "feature": Assumption::Feature(_) => feature("k8s-api", None),
+    });
+    kinds.into_iter().map(|(_, kind)| kind).collect()
 }
 
 fn resources() -> std::collections::BTreeMap<ResourceName, ResourceMeta> {

@@ -139,6 +139,7 @@ impl World {
                     resources: BTreeMap::new(),
                     options: BTreeMap::new(),
                     actions: BTreeMap::new(),
+                    assumes: Default::default(),
                     grants: BTreeSet::new(),
                 },
             },

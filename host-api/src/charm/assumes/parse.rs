@@ -1,0 +1,82 @@
+//! Reading `assumes`.
+
+use serde_json::Value;
+
+use super::{Assumes, Assumption, FeatureAssumption, FeatureName, FeatureVersion, VersionBound};
+use crate::excerpt::shortened;
+
+/// The most conditions and groups of one charm together. Each may end in a line of a refusal, which must stay readable;
+/// public charms have up to a dozen.
+const MAX_CONDITIONS: usize = 64;
+
+/// How deep groups may lie in each other: public charms use two levels. Each level is a call of this reader.
+const MAX_DEPTH: usize = 8;
+
+/// What a condition looks like, for errors.
+const EXPECTED: &str = "a feature such as k8s-api, a feature with a version such as \"juju >= 3.6\" or \"juju < 4\", or a group any-of or all-of is expected";
+
+impl Assumes {
+    /// Reads the section; an error says which condition is wrong, and what would be right.
+    pub(in crate::charm) fn parse(raw: Option<&Value>) -> Result<Self, String> {
+        let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Self::default()) };
+        let Value::Array(conditions) = raw else {
+            return Err(format!("assumes: a list is expected, and in it conditions: {EXPECTED}"));
+        };
+        let mut left = MAX_CONDITIONS;
+        let conditions = list(conditions, 0, &mut left).map_err(|reason| format!("assumes: {reason}"))?;
+        Ok(Self(conditions))
+    }
+}
+
+fn list(conditions: &[Value], depth: usize, left: &mut usize) -> Result<Vec<Assumption>, String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("groups lie more than {MAX_DEPTH} deep in each other"));
+    }
+    *left = left
+        .checked_sub(conditions.len())
+        .ok_or_else(|| format!("there are more than {MAX_CONDITIONS} conditions"))?;
+    conditions.iter().map(|condition| one(condition, depth, left)).collect()
+}
+
+fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, String> {
+    match condition {
+        Value::String(text) => feature(text).map(Assumption::Feature),
+        Value::Object(group) => {
+            let mut entries = group.iter();
+            let (Some((name, inner)), None) = (entries.next(), entries.next()) else {
+                return Err(format!("a group has one name, any-of or all-of, and not {}", group.len()));
+            };
+            let make = match name.as_str() {
+                "any-of" => Assumption::AnyOf,
+                "all-of" => Assumption::AllOf,
+                _ => return Err(format!("{:?} is no group: any-of or all-of is expected", shortened(name))),
+            };
+            match inner {
+                Value::Array(inner) if !inner.is_empty() => list(inner, depth + 1, left).map(make),
+                _ => Err(format!("{name}: a list of at least one condition is expected")),
+            }
+        }
+        other => Err(format!("{:?} is no condition: {EXPECTED}", shortened(&other.to_string()))),
+    }
+}
+
+/// `NAME`, `NAME >= VERSION` or `NAME < VERSION`.
+fn feature(text: &str) -> Result<FeatureAssumption, String> {
+    let wrong = |reason: String| format!("condition {:?}: {reason}", shortened(text));
+    let condition = text.trim();
+    let name_ends = condition.find(['<', '>', '=', '!', '~', ' ', '\t']).unwrap_or(condition.len());
+    let (name, bound) = condition.split_at(name_ends);
+    let name = FeatureName::new(name).map_err(wrong)?;
+    let bound = bound.trim_start();
+    if bound.is_empty() {
+        return Ok(FeatureAssumption { name, version: None });
+    }
+    let version =
+        |text: &str| text.trim_start().parse::<FeatureVersion>().map_err(|error| wrong(error.to_string()));
+    let bound = match (bound.strip_prefix(">="), bound.strip_prefix('<')) {
+        (Some(least), _) => VersionBound::AtLeast(version(least)?),
+        (None, Some(most)) if !most.starts_with('=') => VersionBound::Below(version(most)?),
+        _ => return Err(wrong("versions are compared by >= or <, and by nothing else".to_owned())),
+    };
+    Ok(FeatureAssumption { name, version: Some(bound) })
+}
