@@ -11,10 +11,12 @@ use crate::{ApplicationName, EndpointName, InterfaceName, RelationId, UnitName};
 /// each value. Checked in the hook at the call, and again at commit, as the bounds below are.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Bytes of one value of a bag or of the leader settings. Larger ones are to travel as blobs.
-pub const MAX_VALUE_BYTES: usize = 64 << 10;
+/// Bytes of one value of a bag or of the leader settings. A bag may be one value: charms send dashboards and rules of
+/// alerts in one key, and what others hold of a bag is the same however it is divided.
+pub const MAX_VALUE_BYTES: usize = MAX_BAG_BYTES;
 
-/// Bytes of all keys and values of one bag, or of the leader settings: all who see a bag hold it in memory.
+/// Bytes of all keys and values of one bag, or of the leader settings: all who see a bag hold it in memory, and each
+/// change of it writes it whole, in a commit that takes 1 MiB.
 pub const MAX_BAG_BYTES: usize = 256 << 10;
 
 /// Which side of an interface an endpoint speaks.

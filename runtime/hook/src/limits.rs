@@ -22,7 +22,8 @@ pub struct Limits {
     /// ports, the leader settings. A commit takes a hundred; some are left for what it writes besides: the unit
     /// itself, its application, what the worker is to do.
     pub effect_keys: usize,
-    /// Bytes of one value of a bag or of the leader settings; the controller takes no larger ones.
+    /// Bytes of one value of a bag or of the leader settings: as many as a bag may have. The controller takes no larger
+    /// ones.
     pub value_bytes: usize,
     /// Bytes of one of their keys; the same.
     pub key_bytes: usize,

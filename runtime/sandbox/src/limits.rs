@@ -19,8 +19,8 @@ pub(crate) const MAX_TABLES: u32 = 40;
 /// Entries in one table. A Python charm's table of functions has some 15,000.
 pub(crate) const MAX_TABLE_ELEMENTS: u32 = 1 << 16;
 
-/// What a guest may hand to the host in one call, in bytes. The largest sensible argument is a bag's value of
-/// 64 KiB or a file's write of 64 KiB; the engine's default of 128 MiB would let a hook of 256 MiB make the
+/// What a guest may hand to the host in one call, in bytes. The largest sensible argument is a bag of 256 KiB, once as
+/// an argument and once more as the text of a hook tool's standard input; the engine's default of 128 MiB would let a hook of 256 MiB make the
 /// host allocate half as much again.
 pub(crate) const HOST_CALL_BYTES: usize = 2 << 20;
 

@@ -4,6 +4,7 @@ mod actions;
 mod agents;
 mod arriving;
 mod assuming;
+mod bags;
 mod beginning;
 mod bundles;
 mod catalogue;

@@ -6,6 +6,7 @@ use periapt_host_api::{
     command::{Caller, Command},
     commit::{EarlyEffect, PortRequest, UnitCommit},
     logs::LogLevel,
+    relation::{BagKey, BagOwner},
     status::{AgentStatus, WorkloadStatus},
 };
 use periapt_model::{Input, RecordBody, StatusRecord};
@@ -180,15 +181,23 @@ fn bags_are_written_in_scope_alone_and_bounded() {
     world.leave("app/1", id).unwrap();
     let denied = world.commit("app/1", |commit| write(commit, id, "k", "1")).unwrap_err();
     assert_eq!(denied.code, ErrorCode::PermissionDenied);
-    let value = "x".repeat(65 << 10);
-    let large = world.commit("app/0", |commit| write(commit, id, "k", &value)).unwrap_err();
-    assert_eq!(large.code, ErrorCode::QuotaExceeded);
-    let value = "x".repeat(64 << 10);
-    for number in 0..3 {
-        world.commit("app/0", |commit| write(commit, id, &number.to_string(), &value)).unwrap();
-    }
-    let full = world.commit("app/0", |commit| write(commit, id, "4", &value)).unwrap_err();
-    assert_eq!(full.code, ErrorCode::QuotaExceeded);
+    let refused = |world: &mut World, key: &str, length: usize| {
+        let value = "x".repeat(length);
+        let refusal = world.commit("app/0", |commit| write(commit, id, key, &value)).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::QuotaExceeded);
+        refusal.message
+    };
+    let large = refused(&mut world, "k", (256 << 10) + 1);
+    assert_eq!(large, "the value of \"k\" takes 262145 bytes, at most 262144 are allowed");
+    // One value may fill what the addresses leave of the bag.
+    let owner = BagOwner::Unit("app/0".parse().unwrap());
+    let present = world.state().bag(&BagKey { relation: id, owner }).unwrap().settings.clone();
+    let taken: usize = present.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let most = (256 << 10) - taken - 1;
+    let whole = refused(&mut world, "k", most + 1);
+    assert_eq!(whole, "the settings would take 262145 bytes, at most 262144 are allowed");
+    world.commit("app/0", |commit| write(commit, id, "k", &"x".repeat(most))).unwrap();
+    assert!(refused(&mut world, "l", 1).starts_with("the settings would take 262146 bytes"));
 }
 
 fn port(range: &str, endpoint: Option<&str>) -> PortRequest {

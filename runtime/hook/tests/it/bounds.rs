@@ -29,7 +29,7 @@ fn values_and_commits_are_bounded_at_the_call() {
         Err(CallError::LimitExceeded(text)) => text,
         other => panic!("{other:?}"),
     };
-    assert!(limit(set("big", "x".repeat(65_537))).contains("at most 65536"));
+    assert!(limit(set("big", "x".repeat(262_145))).contains("at most 262144"));
     assert!(limit(set(&"k".repeat(257), String::new())).contains("at most 256"));
     // As JSON each takes six times its length.
     for key in ["key0", "key1"] {

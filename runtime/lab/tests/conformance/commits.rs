@@ -200,3 +200,46 @@ fn what_fits_into_a_hook_fits_into_its_commit_however_large_unit_and_application
         assert!(2 * stored > room - (256 << 10), "{stored} bytes of {room} were stored");
     }
 }
+
+#[test]
+fn one_large_value_reaches_another_agent_and_many_do_not_exceed_a_commit() {
+    let mut lab = lab();
+    let writer = charm(LOCAL).with_handler(|hook| {
+        if !matches!(hook.event(), Event::ConfigChanged) {
+            return Ok(());
+        }
+        let relations = hook.tool("relation-ids db")?;
+        for relation in relations.split_whitespace() {
+            // A quote is two bytes in a commit, so that three such bags are too much for one.
+            let argv = ["relation-set", "-r", relation, &format!("big={}", "\"".repeat(200 << 10))]
+                .map(str::to_owned);
+            let said = hook.run_tool(&argv, None);
+            if said.exit_code != 0 {
+                return if said.stderr.contains("fit into one commit") { Ok(()) } else { Err(said.stderr) };
+            }
+        }
+        Err("all of them were taken".to_owned())
+    });
+    lab.deploy("a", &writer, 1).unwrap();
+    lab.add_agent("far").unwrap();
+    let mut relations = Vec::new();
+    for name in ["b", "c", "d"] {
+        lab.deploy_to(name, &charm(REMOTE), 1, "far").unwrap();
+        relations.push(lab.integrate("a:db", &format!("{name}:db")).unwrap());
+    }
+    for unit in ["b/0", "c/0", "d/0"] {
+        lab.script(unit, "db-relation-changed", tries(&["relation-get big a/0"])).unwrap();
+    }
+    lab.run_until_idle().unwrap();
+    lab.configure("a", &[("colour", "blue")]).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(workload(&lab, "a/0").0, WorkloadStatus::Unknown, "no hook has failed");
+    let written = |relation: &RelationId| bag_of(&lab, *relation, "a/0").get("big").map(String::len);
+    let written: Vec<_> = relations.iter().map(written).collect();
+    assert_eq!(written, [Some(200 << 10), Some(200 << 10), None]);
+    let read = |unit: &str| {
+        let hooks = lab.trace().iter().filter(|hook| hook.unit.to_string() == unit);
+        hooks.flat_map(|hook| &hook.tools).map(|call| call.output.stdout.trim_end().len()).max()
+    };
+    assert_eq!([read("b/0"), read("c/0"), read("d/0")], [Some(200 << 10), Some(200 << 10), Some(0)]);
+}

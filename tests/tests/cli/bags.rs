@@ -1,0 +1,62 @@
+//! Large values between related units on different agents.
+
+use anyhow::Context as _;
+use periapt_tests::Installation;
+
+/// Bytes of a value that fills most of a bag.
+const LARGE: usize = 200_000;
+
+/// How many characters of a value the other side's hooks have logged, as they read it.
+fn read(periapt: &Installation, character: char) -> anyhow::Result<usize> {
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail", "--include", "taker/0"])?;
+    Ok(log.chars().filter(|one| *one == character).count())
+}
+
+#[test]
+fn a_value_of_200_kilobytes_arrives_at_a_unit_on_another_agent_by_both_doors() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    let controllers = periapt.json(["controllers"])?;
+    let url = controllers["controllers"]["local"]["url"].as_str().context("no URL")?;
+    let mut second =
+        periapt.spawn(["agent", "run", "--controller", url, "--name", "second", "--data", "second"])?;
+    assert_eq!(second.first_line()?, "ready second");
+    let takes = "script=*: status active\ndb-relation-changed: tool relation-get big giver/0";
+    periapt.deploy("probe", ["taker", "--to", "agent=second", "--config", takes])?;
+    let typed = format!("*: status active\nsink-relation-joined: set big={}", "~".repeat(LARGE));
+    std::fs::write(periapt.path().join("typed"), typed)?;
+    periapt.deploy("probe", ["giver", "--to", "agent=first", "--config", "script=@typed"])?;
+    periapt.ok(["integrate", "giver:sink", "taker:db"])?;
+    periapt.wait_for(["model"])?;
+    let shown = |character: &str| {
+        let value = character.repeat(LARGE);
+        move |shown: &serde_json::Value| {
+            let relations = shown["taker/0"]["relation-info"].as_array().into_iter().flatten();
+            let mut bags = relations.map(|relation| &relation["related-units"]["giver/0"]["data"]["big"]);
+            bags.any(|big| *big == value.as_str())
+        }
+    };
+    periapt.json_until(&["show-unit", "taker/0"], shown("~"))?;
+    periapt.wait_for(["model"])?;
+    assert_eq!(read(&periapt, '~')?, LARGE);
+
+    // The same by the tool, as charms of other frameworks write it.
+    let argv = format!("config-changed: tool relation-set -r sink:2 big={}", "^".repeat(LARGE));
+    std::fs::write(periapt.path().join("argv"), argv)?;
+    periapt.ok(["config", "giver", "script=@argv"])?;
+    periapt.json_until(&["show-unit", "taker/0"], shown("^"))?;
+    periapt.wait_for(["model"])?;
+    assert_eq!(read(&periapt, '^')?, LARGE);
+    let counted =
+        periapt.ok(["exec", "--unit", "taker/0", "--", "relation-get -r db:2 big giver/0 | wc -c"])?;
+    assert_eq!(counted.trim().parse::<usize>()?, LARGE + 1, "{counted}");
+
+    // What no bag takes fails at the call, with the bound.
+    let script = "relation-set -r sink:2 more=$(relation-get -r sink:2 big giver/0)";
+    let refused = periapt.run(["exec", "--unit", "giver/0", "--", script])?;
+    assert!(
+        refused.stdout.contains("at most 262144 are allowed")
+            || refused.stderr.contains("at most 262144 are allowed"),
+        "{refused:?}"
+    );
+    Ok(())
+}
