@@ -32,6 +32,9 @@ use weight::Weights;
 /// of a commit.
 const STEP_BYTES: usize = MAX_BYTES / 4;
 
+/// What an entity takes beside its value, at most: its key with two names.
+const ENTITY_BYTES: usize = 4 << 10;
+
 /// A command at work. `state` is a private copy that sees all writes so far.
 pub(crate) struct Transaction<'a> {
     pub(crate) root: &'a Root,
@@ -85,6 +88,13 @@ impl<'a> Transaction<'a> {
     pub(crate) fn has_room(&self, keys: usize) -> bool {
         self.changes.puts.len().saturating_add(keys) <= MAX_KEYS
             && self.weights.of(&self.changes) <= STEP_BYTES
+    }
+
+    /// The same for one entity of a size that a stranger chose, in stored form without its key. Where nothing is written
+    /// yet, there is room for all that another commit took.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        let whole = self.weights.of(&self.changes).saturating_add(bytes).saturating_add(ENTITY_BYTES);
+        self.has_room(1) && whole <= MAX_BYTES
     }
 
     /// How many more entities can be written in this commit.

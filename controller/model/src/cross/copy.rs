@@ -9,6 +9,7 @@ use periapt_host_api::{
     network::{HostNetwork, Subnet, egress_of, network_info},
     offer::RemoteEndpoint,
     relation::{BagKey, BagOwner, Endpoint, Role, Scope},
+    size,
     status::Life,
     view::Membership,
 };
@@ -292,11 +293,13 @@ fn copy_bag(tx: &mut Transaction<'_>, key: BagKey, bag: &Bag) -> bool {
         return true;
     }
     let version = present.map_or(0, |present| present.version).saturating_add(1);
-    if !tx.has_room(1) {
-        return false;
+    // It may fill most of a commit.
+    let bag = Bag { key, settings: bag.settings.clone(), version, container: None };
+    let fits = tx.has_room_for(size::of_json(&bag));
+    if fits {
+        tx.put(bag);
     }
-    tx.put(Bag { key, settings: bag.settings.clone(), version, container: None });
-    true
+    fits
 }
 
 /// Bags of former members stay, but not without bound: of those that no unit here was told of, the oldest go

@@ -3,7 +3,7 @@
 use periapt_host_api::{
     ErrorCode, ModelUuid, Refusal, RelationId,
     command::{Command, RefreshWith, RelationSelector},
-    commit::PortRequest,
+    commit::{PortRequest, UnitCommit},
     status::Life,
 };
 use periapt_model::{Agenda, WorkerCommand, due_work, entity::CrossSide, ingress_rules, offers_of_model};
@@ -327,4 +327,22 @@ fn status_shows_what_is_offered_and_what_is_consumed() {
     let cross = state.relation(&connection.relation_id).unwrap().cross.clone().unwrap();
     let CrossSide::Offerer { ingress } = cross.side else { panic!("{cross:?}") };
     assert_eq!(connection.ingress_subnets, ingress);
+}
+
+#[test]
+fn large_bags_of_another_model_are_copied_one_by_one() {
+    let (mut two, here, there) = Two::related(3);
+    // Each fits into a commit of its own; as JSON a control character takes six bytes.
+    for (unit, value) in
+        [("db/0", "x".repeat(250_000)), ("db/1", "\u{1}".repeat(140_000)), ("db/2", "\u{1}".repeat(140_000))]
+    {
+        let write = |commit: &mut UnitCommit| {
+            commit.effects.bags.entry(there).or_default().unit.insert("k".into(), value.clone());
+        };
+        two.world.within(two.there, |world| world.commit(unit, write)).unwrap();
+    }
+    two.world.settle();
+    for (unit, length) in [("db/0", 250_000), ("db/1", 140_000), ("db/2", 140_000)] {
+        assert_eq!(two.world.bag(here, unit).unwrap().settings["k"].len(), length, "{unit}");
+    }
 }
