@@ -219,27 +219,61 @@ fn check_location(location: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// No location may lie in another, nor in what the sandbox has there already.
-fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), String> {
-    let mut places: Vec<(String, String)> =
-        TAKEN.iter().map(|place| ((*place).to_owned(), "the sandbox".to_owned())).collect();
-    if resources == Place::Taken {
-        places.push((RESOURCES.to_owned(), "the sandbox".to_owned()));
-    }
-    for (name, meta) in declared {
-        let place = match &meta.location {
-            Some(location) => location.clone(),
-            None => format!("{DEFAULT_LOCATION}/{name}"),
-        };
-        let holds = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if let Some((other, whose)) =
-            places.iter().find(|(other, _)| holds(other, &place) || holds(&place, other))
-        {
-            return Err(format!("storage {name:?}: location {place} collides with {other} of {whose}"));
+/// Where the instances of a storage lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Places {
+    /// The only one lies here.
+    At(String),
+    /// Each lies beneath, in a directory named after its number.
+    Below(String),
+}
+
+impl Places {
+    fn of(name: &StorageName, meta: &StorageMeta) -> Self {
+        match &meta.location {
+            Some(location) if meta.is_single() => Self::At(location.clone()),
+            Some(location) => Self::Below(format!("{location}/{name}")),
+            None => Self::Below(format!("{DEFAULT_LOCATION}/{name}")),
         }
-        places.push((place, format!("storage {name:?}")));
+    }
+
+    /// Whether an instance of one and an instance of the other could lie at the same place.
+    fn meet(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::At(one), Self::At(other)) | (Self::Below(one), Self::Below(other)) => one == other,
+            (Self::At(at), Self::Below(below)) | (Self::Below(below), Self::At(at)) => {
+                let number = at.strip_prefix(below.as_str()).and_then(|rest| rest.strip_prefix('/'));
+                number.is_some_and(|text| text.parse::<u32>().is_ok_and(|number| number.to_string() == text))
+            }
+        }
+    }
+}
+
+/// No location may lie in what the sandbox has there already, nor be another's. One may lie beneath another, as mounts
+/// do: the innermost counts.
+fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), String> {
+    let taken = TAKEN.into_iter().chain((resources == Place::Taken).then_some(RESOURCES));
+    let holds = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    for (name, meta) in declared {
+        let place = meta.location.as_deref().unwrap_or(DEFAULT_LOCATION);
+        let collides = |with: &str, whose: &str| {
+            Err(format!("storage {name:?}: location {place} collides with {with} of {whose}"))
+        };
+        if let Some(other) = taken.clone().find(|other| holds(other, place) || holds(place, other)) {
+            return collides(other, "the sandbox");
+        }
+        let places = Places::of(name, meta);
+        for (earlier, other) in declared.range::<StorageName, _>(..name) {
+            let whose = format!("storage {earlier:?}");
+            if meta.location.is_some() && meta.location == other.location {
+                return collides(place, &whose);
+            }
+            if places.meet(&Places::of(earlier, other)) {
+                return collides("an instance", &whose);
+            }
+        }
     }
     Ok(())
 }
@@ -299,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_are_plain_and_do_not_lie_in_each_other() {
+    fn locations_are_plain_and_leave_the_sandboxs_own_places_alone() {
         for bad in ["srv", "/", "/srv/", "/srv/../etc", "/srv//x", "/./x", "\"/a\\u0000b\""] {
             assert!(refused(&format!("type: filesystem, location: {bad}")).contains("location"), "{bad}");
         }
@@ -307,15 +341,44 @@ mod tests {
             let error = refused(&format!("type: filesystem, location: {taken}"));
             assert!(error.contains("collides with"), "{error}");
         }
+    }
+
+    #[test]
+    fn storage_may_lie_beneath_other_storage_and_not_at_the_same_place() {
         let two = |a: &str, b: &str| {
-            check(&format!(
-                "  a: {{type: filesystem, location: {a}}}\n  b: {{type: filesystem, location: {b}}}\n"
-            ))
+            check(&format!("  a: {{type: filesystem, {a}}}\n  b: {{type: filesystem, {b}}}\n")).map(drop)
         };
-        assert!(two("/srv/a", "/srv/b").is_ok());
-        assert!(two("/srv/a", "/srv/ab").is_ok());
-        assert!(two("/srv", "/srv/b").unwrap_err().contains("of storage \"a\""));
-        assert!(two("/srv/b/c", "/srv/b").is_err());
+        let single = |a: &str, b: &str| two(&format!("location: {a}"), &format!("location: {b}"));
+        for (a, b) in [
+            ("/srv/a", "/srv/b"),
+            ("/srv/a", "/srv/ab"),
+            ("/srv", "/srv/b"),
+            ("/srv/b/c", "/srv/b"),
+            ("/var/lib/juju/storage", "/var/lib/juju/storage/a/0"),
+        ] {
+            assert_eq!(single(a, b), Ok(()), "{a} {b}");
+        }
+        let error = single("/srv", "/srv").unwrap_err();
+        assert!(
+            error.ends_with("storage \"b\": location /srv collides with /srv of storage \"a\""),
+            "{error}"
+        );
+        // Several instances lie at their numbers.
+        let many = |location: &str| format!("location: {location}, multiple: {{range: 0+}}");
+        assert_eq!(two(&many("/srv"), "location: /srv/a"), Ok(()));
+        assert_eq!(two(&many("/srv"), "location: /srv/a/x"), Ok(()));
+        assert_eq!(two(&many("/srv"), "location: /srv/a/03"), Ok(()));
+        assert_eq!(two(&many("/srv"), &many("/srv/a/3")), Ok(()));
+        assert!(
+            two(&many("/srv"), &many("/srv")).unwrap_err().contains("collides with /srv of storage \"a\"")
+        );
+        for (a, b) in [
+            (many("/srv"), "location: /srv/a/3"),
+            ("description: x".to_owned(), "location: /var/lib/juju/storage/a/0"),
+        ] {
+            let error = two(&a, b).unwrap_err();
+            assert!(error.ends_with("collides with an instance of storage \"a\""), "{error}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod disk;
 mod handle;
 mod host;
 mod listing;
+mod nested;
 mod path;
 mod resources;
 mod stored;

@@ -1,5 +1,7 @@
 //! Storage, from an operator's command to a hook's file and back.
 
+use std::io::Write as _;
+
 use anyhow::Context as _;
 use periapt_tests::Installation;
 
@@ -104,5 +106,55 @@ fn an_agent_makes_no_more_storage_than_it_may_and_goes_on_when_there_is_room() -
     let storage = periapt.json(["storage"])?;
     assert_eq!((of(&storage, "current"), of(&storage, "message")), ("attached".to_owned(), String::new()));
     assert_eq!(small.end("TERM")?, Some(0));
+    Ok(())
+}
+
+#[test]
+fn storage_beneath_other_storage_is_another_for_hooks_scripts_and_trials() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    // A place whose own name is one letter, beneath one that is not single.
+    let nested = periapt_tests::packed_changed("probe", "nested", periapt.path(), |text| {
+        text.replace("storage:\n", "storage:\n  d:\n    type: filesystem\n    location: /srv/scratch/d\n")
+    })?;
+    let nested = nested.to_str().context("a path")?;
+    let script = "script=start: write /srv/scratch/note=outer\nstart: write /srv/scratch/d/note=inner\n\
+                  start: write /srv/scratch/./d/way=inner\nstart: read /srv/scratch/d/way\nstart: status active";
+    periapt.ok(["deploy", nested, "--config", script, "--storage", "scratch=1,10M", "--storage", "d=10M"])?;
+    periapt.wait_for(["model"])?;
+    let log = periapt.ok(["debug-log", "--replay", "--no-tail"])?;
+    assert!(log.contains("read /srv/scratch/d/way: inner"), "{log}");
+    let said = |script: &str| periapt.ok(["exec", "--unit", "probe/0", "--", script]);
+    assert_eq!(said("ls /srv/scratch")?, "d\nnote\n");
+    assert_eq!(said("ls /srv/scratch/d")?, "note\nway\n");
+    assert_eq!(said("cat /srv/scratch/note /srv/scratch/d/note /srv/scratch/./d/note")?, "outerinnerinner\n");
+    said("cat /srv/scratch/note > /srv/scratch/d/copy && rm /srv/scratch/d/way")?;
+    assert_eq!(said("ls /srv/scratch/d")?, "copy\nnote\n");
+
+    // What lies in one goes with it, and the other stays as it is.
+    for (id, directory) in [("scratch/0", "outer"), ("d/0", "inner")] {
+        let place = periapt.path().join(directory);
+        std::fs::create_dir(&place)?;
+        std::fs::write(place.join("note"), id)?;
+    }
+    let script =
+        "start: read /srv/scratch/note\nstart: read /srv/scratch/d/note\nstart: write /srv/scratch/d/new=x";
+    let scene = serde_json::json!({
+        "unit": "probe/3",
+        "event": {"hook": "start"},
+        "config": {"script": script},
+        "storages": [
+            {"id": "scratch/0", "directory": periapt.path().join("outer")},
+            {"id": "d/0", "directory": periapt.path().join("inner")},
+        ],
+    });
+    let mut trial = periapt.command(["try-hook", nested]);
+    trial.env("PERIAPT_CACHE", periapt.path().join("cache"));
+    let mut trial = trial.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn()?;
+    writeln!(trial.stdin.take().context("its input")?, "{scene}")?;
+    let tried = String::from_utf8(trial.wait_with_output()?.stdout)?;
+    for read in ["read /srv/scratch/note: scratch/0", "read /srv/scratch/d/note: d/0"] {
+        assert!(tried.contains(read), "{tried}");
+    }
+    assert!(periapt.path().join("inner/new").is_file() && !periapt.path().join("outer/d/new").exists());
     Ok(())
 }

@@ -85,7 +85,9 @@ impl Files {
 
     /// The same with storage.
     pub(crate) fn with_storage(self, storage: Vec<StorageMount>) -> Self {
-        Self { storage, ..self }
+        let files = Self { storage, ..self };
+        files.make_mount_points();
+        files
     }
 
     /// The unit's storage.
@@ -220,7 +222,7 @@ impl Files {
         how: OpenFlags,
         access: DescriptorFlags,
     ) -> Result<u32, ErrorCode> {
-        if let Some(directory) = self.stored(number)? {
+        if let Some((directory, path)) = self.stored_at(number, path)? {
             return self.open_stored(&directory, path, how, access);
         }
         let (mount, base) = self.directory(number)?;
@@ -287,7 +289,7 @@ impl Files {
     }
 
     pub(super) fn create_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
-        if let Some(directory) = self.stored(number)? {
+        if let Some((directory, path)) = self.stored_at(number, path)? {
             return directory.create_directory(path, self.now());
         }
         let base = self.own_directory(number)?;
@@ -304,7 +306,7 @@ impl Files {
     }
 
     pub(super) fn remove_directory(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
-        if let Some(directory) = self.stored(number)? {
+        if let Some((directory, path)) = self.stored_at(number, path)? {
             return directory.remove_directory(path, self.now());
         }
         let base = self.own_directory(number)?;
@@ -323,7 +325,7 @@ impl Files {
     }
 
     pub(super) fn unlink(&mut self, number: u32, path: &str) -> Result<(), ErrorCode> {
-        if let Some(directory) = self.stored(number)? {
+        if let Some((directory, path)) = self.stored_at(number, path)? {
             return directory.unlink(path, self.now());
         }
         let base = self.own_directory(number)?;
@@ -343,8 +345,8 @@ impl Files {
 
     /// Moves a name; what stands at the new one is replaced, as POSIX has it.
     pub(super) fn rename(&mut self, from: (u32, &str), to: (u32, &str)) -> Result<(), ErrorCode> {
-        match (self.stored(from.0)?, self.stored(to.0)?) {
-            (Some(old), Some(new)) => return old.rename(from.1, &new, to.1, self.now()),
+        match (self.stored_at(from.0, from.1)?, self.stored_at(to.0, to.1)?) {
+            (Some((from, old)), Some((to, new))) => return from.rename(old, &to, new, self.now()),
             (None, None) => {}
             _ => return Err(ErrorCode::CrossDevice),
         }

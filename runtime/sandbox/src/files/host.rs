@@ -280,8 +280,8 @@ impl types::HostDescriptor for FilesView<'_> {
         path: String,
     ) -> FsResult<DescriptorStat> {
         self.call(path.len())?;
-        if let Some(directory) = self.files.stored(fd.rep())? {
-            return Ok(stored::stat(&directory.stat_at(&path)?));
+        if let Some((directory, path)) = self.files.stored_at(fd.rep(), &path)? {
+            return Ok(stored::stat(&directory.stat_at(path)?));
         }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(self.files.stat(mount, &entry)?)
@@ -298,9 +298,9 @@ impl types::HostDescriptor for FilesView<'_> {
         self.call(path.len())?;
         let now = self.files.now();
         let (accessed, modified) = (new_time(accessed, now)?, new_time(modified, now)?);
-        if let Some(directory) = self.files.stored(fd.rep())? {
+        if let Some((directory, path)) = self.files.stored_at(fd.rep(), &path)? {
             let counted = self.files.descriptor()?;
-            return Ok(directory.set_times_at(&path, accessed, modified, counted)?);
+            return Ok(directory.set_times_at(path, accessed, modified, counted)?);
         }
         match self.files.find(fd.rep(), &path)? {
             (_, Entry::Memory(file)) => Ok(Source::Memory(file).set_times(accessed, modified)?),
@@ -337,8 +337,8 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
         self.call(path.len())?;
-        match self.files.stored(fd.rep())? {
-            Some(directory) => drop(directory.stat_at(&path)?),
+        match self.files.stored_at(fd.rep(), &path)? {
+            Some((directory, path)) => drop(directory.stat_at(path)?),
             None => drop(self.files.find(fd.rep(), &path)?),
         }
         Err(ErrorCode::Invalid.into())
@@ -394,8 +394,8 @@ impl types::HostDescriptor for FilesView<'_> {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         self.call(path.len())?;
-        if let Some(directory) = self.files.stored(fd.rep())? {
-            return Ok(stored::metadata_hash(directory.identity_of(&directory.stat_at(&path)?)));
+        if let Some((directory, path)) = self.files.stored_at(fd.rep(), &path)? {
+            return Ok(stored::metadata_hash(directory.identity_of(&directory.stat_at(path)?)));
         }
         let (mount, entry) = self.files.find(fd.rep(), &path)?;
         Ok(Self::metadata_hash_of(mount, &entry))

@@ -82,7 +82,8 @@ impl Files {
             rest => rest.strip_prefix('/').map(|rest| if rest.is_empty() { "." } else { rest }),
         };
         let mounts = self.storage().iter().filter_map(|mount| Some((mount, beneath(&mount.location)?)));
-        if let Some((mount, rest)) = mounts.min_by_key(|(_, rest)| rest.len()) {
+        // All of them begin the path, so that the longest has the most names.
+        if let Some((mount, rest)) = mounts.max_by_key(|(mount, _)| mount.location.len()) {
             return Ok((Handle::Stored(Arc::new(disk::Directory::root(mount)?)), rest));
         }
         let resources = self.has_resources().then_some((RESOURCES, Mount::Resources));

@@ -6,7 +6,10 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, ren
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, ErrorCode, OpenFlags};
 
 use super::{
-    super::listing::{Gathering, Listing},
+    super::{
+        listing::{Gathering, Listing},
+        nested::joined,
+    },
     BLOCK, StorageMount, StoredFile,
     beneath::{self, Place, code},
     file::identity,
@@ -17,6 +20,8 @@ use super::{
 #[derive(Debug)]
 pub(in crate::files) struct Directory {
     mount: StorageMount,
+    /// Where a hook finds it, as it was opened.
+    place: String,
     fd: OwnedFd,
 }
 
@@ -30,7 +35,17 @@ impl Directory {
     /// The directory that a hook finds at the mount's location.
     pub(in crate::files) fn root(mount: &StorageMount) -> Result<Self, ErrorCode> {
         let fd = mount.filesystem.root.try_clone().map_err(|_| ErrorCode::InsufficientMemory)?;
-        Ok(Self { mount: mount.clone(), fd })
+        Ok(Self { mount: mount.clone(), place: mount.location.clone(), fd })
+    }
+
+    /// The absolute path at which a hook finds it.
+    pub(in crate::files) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// A directory beneath this one, by the path that it was looked up by.
+    fn beneath(&self, path: &str, fd: OwnedFd) -> Opened {
+        Opened::Directory(Self { mount: self.mount.clone(), place: joined(&self.place, path), fd })
     }
 
     pub(in crate::files) fn is_read_only(&self) -> bool {
@@ -53,15 +68,14 @@ impl Directory {
         if write || how.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) {
             self.check_writable()?;
         }
+        let changes = write || how.contains(OpenFlags::TRUNCATE);
         let (parent, name) = match beneath::resolve(&self.fd, path)? {
             Place::Directory(_) if how.contains(OpenFlags::EXCLUSIVE) => return Err(ErrorCode::Exist),
-            Place::Directory(_) if write || how.contains(OpenFlags::TRUNCATE) => {
-                return Err(ErrorCode::IsDirectory);
-            }
-            Place::Directory(fd) => return Ok(Opened::Directory(Self { mount: self.mount.clone(), fd })),
+            Place::Directory(_) if changes => return Err(ErrorCode::IsDirectory),
+            Place::Directory(fd) => return Ok(self.beneath(path, fd)),
             Place::Name { parent, name, must_be_directory } => {
                 if how.contains(OpenFlags::DIRECTORY) || must_be_directory {
-                    return self.open_directory(&parent, name, write || how.contains(OpenFlags::TRUNCATE));
+                    return self.open_directory(path, &parent, name, changes);
                 }
                 (parent, name)
             }
@@ -69,9 +83,7 @@ impl Directory {
         match stat_name(&parent, name) {
             Ok(_) if how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
             Ok(stat) => match kind(&stat) {
-                Some(DescriptorType::Directory) => {
-                    self.open_directory(&parent, name, write || how.contains(OpenFlags::TRUNCATE))
-                }
+                Some(DescriptorType::Directory) => self.open_directory(path, &parent, name, changes),
                 Some(_) => {
                     let file = self.open_file(&parent, name, OFlags::empty(), counted)?;
                     if how.contains(OpenFlags::TRUNCATE) {
@@ -94,12 +106,15 @@ impl Directory {
         }
     }
 
-    fn open_directory(&self, parent: &OwnedFd, name: &str, changes: bool) -> Result<Opened, ErrorCode> {
+    fn open_directory(
+        &self,
+        path: &str,
+        parent: &OwnedFd,
+        name: &str,
+        changes: bool,
+    ) -> Result<Opened, ErrorCode> {
         let fd = beneath::directory(parent, name)?;
-        match changes {
-            true => Err(ErrorCode::IsDirectory),
-            false => Ok(Opened::Directory(Self { mount: self.mount.clone(), fd })),
-        }
+        if changes { Err(ErrorCode::IsDirectory) } else { Ok(self.beneath(path, fd)) }
     }
 
     fn open_file(
