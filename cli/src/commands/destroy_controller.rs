@@ -5,10 +5,9 @@ use std::{fs, io::ErrorKind, time::Duration};
 use clap::Args;
 use periapt_client::Client;
 use periapt_host_api::command::{ControllerCommand, Force, ModelSummary};
-use tokio::time::Instant;
 
 use super::{
-    model::GIVES_UP_AFTER,
+    model::Goers,
     removal::{StorageEndArgs, wait_of},
 };
 use crate::{
@@ -109,8 +108,8 @@ impl DestroyController {
             Result::from(result)?;
         }
         context.say(format_args!("Destroying models: {names}"));
-        let patience = GIVES_UP_AFTER + Duration::from_secs(force.map_or(0, |force| force.max_wait.into()));
-        super::model::gone(client, None, Instant::now() + patience).await
+        let forcing = format!("periapt destroy-controller {} --destroy-all-models --force", self.name);
+        Goers { client, model: None, force, forcing }.gone(context).await
     }
 }
 

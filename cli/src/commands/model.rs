@@ -2,21 +2,21 @@
 
 mod listed;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use clap::Args;
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{
     CredentialName, ErrorCode, ModelName, ModelUuid, UserName,
     api::ModelSelector,
-    command::{Answer, ControllerCommand, ModelSummary},
+    command::{Answer, ControllerCommand, Force, ModelSummary},
 };
 use tokio::time::{Instant, sleep};
 
 use self::listed::{Listing, Uuids};
 use super::{
     clouds, credentials,
-    removal::{ForceArgs, StorageEndArgs},
+    removal::{ForceArgs, StorageEndArgs, Waiting, WayOn, still_there},
     settings,
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The longest time that a command waits until models are removed, in addition to the time-outs of single steps.
-pub(crate) const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
+const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
 
 /// Make a model, and make it the current one
 #[derive(Debug, Args)]
@@ -77,8 +77,8 @@ pub(crate) struct Models {
 
 /// Destroy a model with all that is in it
 ///
-/// Units run their stop and remove hooks. The command returns when the model is gone, and gives up waiting after ten
-/// minutes; the model goes on winding up.
+/// Units run their stop and remove hooks. The command returns when the model is gone, tells meanwhile what it waits for,
+/// and gives up waiting after ten minutes; the model goes on winding up.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
 pub(crate) struct DestroyModel {
@@ -186,49 +186,80 @@ impl DestroyModel {
         if model.controller.entry.current_model.as_ref() == Some(name) {
             model.controller.select(&context.data, None)?;
         }
-        let patience = GIVES_UP_AFTER + Duration::from_secs(force.map_or(0, |force| force.max_wait.into()));
-        gone(client, Some(uuid), Instant::now() + patience).await?;
+        let forcing = format!("periapt destroy-model {name} --force");
+        Goers { client, model: Some(uuid), force, forcing }.gone(context).await?;
         context.say(format_args!("Model \"{name}\" is destroyed"));
         Ok(())
     }
 }
 
-/// Waits until one model, or all of a controller's, are gone. A stream of all models' lives does not exist.
-pub(crate) async fn gone(client: &Client, model: Option<ModelUuid>, deadline: Instant) -> Result<()> {
-    let mut pause = Duration::from_millis(20);
-    loop {
-        let left = match model {
-            None => client.models().await?,
-            Some(uuid) => match client.model(&ModelSelector::Uuid(uuid)).await {
-                Ok(summary) => vec![summary],
-                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Vec::new(),
-                Err(error) => return Err(error.into()),
-            },
-        };
-        let Some(first) = left.first() else { return Ok(()) };
-        if Instant::now() + pause > deadline {
-            let waits = waits_for(client, first.uuid).await;
-            return Err(Failure::new(format!(
-                "model {} is not gone yet: {} unit(s), {} application(s) left{waits}",
-                first.name, first.units, first.applications
-            ))
-            .with_hint("it goes on winding up; --force does not wait for units for ever"));
-        }
-        sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(500));
-    }
+/// How long a removal goes on before a person is told what it waits for: what ends by itself at once is no news.
+const SILENT: Duration = Duration::from_millis(500);
+
+/// Models that are destroyed, as a command waits for them.
+pub(crate) struct Goers<'a> {
+    pub(crate) client: &'a Client,
+    /// One of them; none: all of the controller's.
+    pub(crate) model: Option<ModelUuid>,
+    /// Whether what takes too long is cut short.
+    pub(crate) force: Option<Force>,
+    /// The command that would do so.
+    pub(crate) forcing: String,
 }
 
-/// What the first things that wait are waiting for.
-async fn waits_for(client: &Client, model: ModelUuid) -> String {
-    let Ok(status) = client.status(&ModelSelector::Uuid(model)).await else { return String::new() };
-    let mut reasons = Vec::new();
-    for (name, application) in &status.applications {
-        reasons.extend(application.waits_for.iter().map(|reason| format!("{name}: {reason}")));
-        for (name, unit) in &application.units {
-            reasons.extend(unit.waits_for.iter().map(|reason| format!("{name}: {reason}")));
+impl Goers<'_> {
+    /// Waits until they are gone, and tells what that waits for. A stream of all models' lives does not exist.
+    pub(crate) async fn gone(&self, context: &Context) -> Result<()> {
+        let began = Instant::now();
+        let longest = Duration::from_secs(self.force.map_or(0, |force| force.max_wait.into()));
+        let deadline = began + GIVES_UP_AFTER + longest;
+        let mut told = BTreeMap::new();
+        let mut pause = Duration::from_millis(20);
+        loop {
+            let left = self.left().await?;
+            let Some(first) = left.first() else { return Ok(()) };
+            if Instant::now() + pause > deadline {
+                let selector = ModelSelector::Uuid(first.uuid);
+                let waits = self.client.status(&selector).await.map(|status| still_there(&status));
+                return Err(Failure::new(format!(
+                    "model {} is not gone yet: {} unit(s), {} application(s) left{}",
+                    first.name,
+                    first.units,
+                    first.applications,
+                    waits.unwrap_or_default()
+                ))
+                .with_hint(format!(
+                    "it goes on winding up; `periapt resolved -m {} UNIT` runs a failed hook again; `{}` does not wait \
+                     for units for ever",
+                    first.name, self.forcing
+                )));
+            }
+            if began.elapsed() > SILENT {
+                for model in &left {
+                    let told = told.entry(model.uuid).or_insert_with(|| Waiting::new(model.name.as_str()));
+                    self.tell(context, model, told).await;
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(500));
         }
     }
-    reasons.truncate(5);
-    reasons.iter().map(|reason| format!("\n  {reason}")).collect()
+
+    async fn left(&self) -> Result<Vec<ModelSummary>> {
+        match self.model {
+            None => by_name(self.client).await,
+            Some(uuid) => match self.client.model(&ModelSelector::Uuid(uuid)).await {
+                Ok(summary) => Ok(vec![summary]),
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(Vec::new()),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    async fn tell(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
+        // It may be gone meanwhile, and what else is wrong the next look finds.
+        let Ok(status) = self.client.status(&ModelSelector::Uuid(model.uuid)).await else { return };
+        let way_on = if self.force.is_some() { WayOn::Forced } else { WayOn::Force(&self.forcing) };
+        told.tell(context, &status, way_on);
+    }
 }

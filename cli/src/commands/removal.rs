@@ -1,5 +1,7 @@
 //! What all removals have in common.
 
+mod waiting;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -8,6 +10,7 @@ use periapt_host_api::{
     storage::{StorageEnd, UnitStorage},
 };
 
+pub(crate) use self::waiting::{Waiting, WayOn, still_there, tell_of_stuck};
 use crate::{context::Context, duration, error::Result, output::Sink};
 
 /// Whether to wait for ever.

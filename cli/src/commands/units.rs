@@ -4,11 +4,12 @@ use clap::Args;
 use periapt_host_api::{
     ApplicationName, StorageId, UnitName,
     command::{Answer, Command, Placement},
+    status::PlacedUnit,
 };
 
 use super::{
     deploy::placement,
-    removal::{DestroyStorageArg, DryRunArg, ForceArgs, report},
+    removal::{DestroyStorageArg, DryRunArg, ForceArgs, report, tell_of_stuck},
 };
 use crate::{
     context::{Context, Model, ModelArg},
@@ -132,7 +133,18 @@ impl RemoveUnit {
         let (force, storage) = (self.force.force(), self.storage.storage());
         let commands =
             units.iter().map(|unit| Command::RemoveUnit { unit: unit.clone(), force, storage }).collect();
-        model.commands(commands, |index, answer| said(context, "unit", &units, index, &answer)).await
+        let mut left = false;
+        let done = model.commands(commands, |index, answer| {
+            left |= !is_gone(&answer);
+            said(context, "unit", &units, index, &answer);
+        });
+        done.await?;
+        if left && force.is_none() {
+            let status = model.client().status(&model.selector).await?;
+            let ours = |unit: &PlacedUnit<'_>| units.iter().any(|ours| ours.to_string() == unit.name);
+            tell_of_stuck(context, &status, ours, "remove-unit", &units);
+        }
+        Ok(())
     }
 
     /// An application's units with the highest numbers, of those that are not on their way out already.
@@ -196,11 +208,18 @@ impl RemoveApplication {
             storage,
         };
         let commands = self.applications.iter().map(command).collect();
-        model
-            .commands(commands, |index, answer| {
-                said(context, "application", &self.applications, index, &answer);
-            })
-            .await
+        let (names, mut left) = (&self.applications, false);
+        let done = model.commands(commands, |index, answer| {
+            left |= !is_gone(&answer);
+            said(context, "application", names, index, &answer);
+        });
+        done.await?;
+        if left && force.is_none() {
+            let status = model.client().status(&model.selector).await?;
+            let ours = |unit: &PlacedUnit<'_>| names.iter().any(|name| name.as_str() == unit.application());
+            tell_of_stuck(context, &status, ours, "remove-application", names);
+        }
+        Ok(())
     }
 }
 
@@ -210,6 +229,11 @@ fn units_below<T: ToString>(units: &[T]) -> Vec<String> {
 
 fn list<T: ToString>(names: &[T]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether what was removed is gone already.
+fn is_gone(answer: &Answer) -> bool {
+    matches!(answer, Answer::Removal { gone: true, .. })
 }
 
 /// Reports the answer about one of several things.

@@ -28,6 +28,7 @@ mod outputs;
 mod python;
 mod python_shapes;
 mod refreshing;
+mod removing;
 mod resources;
 mod rotation;
 mod secrets;
