@@ -1,0 +1,137 @@
+//! What charms in Python hold: memory of runner, keeper and controller, and their disk, in all and per charm.
+//!
+//! Run by `tools/bench memory`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_CHARMS` is how many charms there
+//! are, `PERIAPT_BENCH_UNITS` how many units one of them gets beside its first.
+#![expect(clippy::print_stdout, reason = "the figures are its output")]
+
+mod archives;
+mod held;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::Installation;
+use serde_json::Value;
+
+use held::Held;
+
+const CHARMS: usize = 12;
+const UNITS: usize = 20;
+
+/// How long what is idle may keep its memory before the third row: less than the minute after which an idle runner ends.
+const RESTED: Duration = Duration::from_secs(45);
+
+/// How long everything may take to settle.
+const SETTLED: Duration = Duration::from_secs(600);
+
+fn main() -> anyhow::Result<()> {
+    let (charms, units) = (number("PERIAPT_BENCH_CHARMS", CHARMS)?, number("PERIAPT_BENCH_UNITS", UNITS)?);
+    let periapt = Installation::below(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
+    periapt.ok(["add-model", "test"])?;
+    // What all charms share is compiled and in place before the first row.
+    let mut archives = archives::Archives::of(["python-portal", "python-accounts"], periapt.path())?;
+    deploy(&periapt, &archives.next()?, "first")?;
+    settle(&periapt, 1)?;
+    let disk = |periapt: &Installation| Disk::of(&periapt.path().join("data"));
+    let (before, disk_before) = (Held::by(&periapt)?, disk(&periapt)?);
+    before.print("one charm, settled");
+
+    for charm in 0..charms {
+        deploy(&periapt, &archives.next()?, &format!("charm{charm}"))?;
+    }
+    settle(&periapt, charms + 1)?;
+    let settled = Held::by(&periapt)?;
+    settled.print(&format!("{charms} charms more, settled"));
+    let rested = rest(&periapt)?;
+    rested.print("the same, of which one had a hook every 5 s and the others none for 45 s");
+    let disk_after = disk(&periapt)?;
+
+    periapt.ok(["add-unit", "charm0", "-n", &units.to_string()])?;
+    settle(&periapt, charms + 1 + units)?;
+    let more = rest(&periapt)?;
+    more.print(&format!("the same with {units} units more of one charm"));
+
+    println!();
+    let each = |after: u64, before: u64, of: usize| {
+        let bytes = i128::from(after) - i128::from(before);
+        bytes as f64 / of as f64 / f64::from(1 << 20)
+    };
+    println!("memory of a charm, settled\t{:.1}\tMiB", each(settled.all(), before.all(), charms));
+    println!("memory of a charm, idle\t{:.1}\tMiB", each(rested.all(), before.all(), charms));
+    println!("memory of a unit, idle\t{:.2}\tMiB", each(more.all(), rested.all(), units));
+    println!("disk of a charm, agent\t{:.1}\tMiB", each(disk_after.agent, disk_before.agent, charms));
+    println!(
+        "disk of a charm, controller\t{:.1}\tMiB",
+        each(disk_after.controller, disk_before.controller, charms)
+    );
+    Ok(())
+}
+
+fn number(variable: &str, usual: usize) -> anyhow::Result<usize> {
+    match env::var(variable) {
+        Ok(text) => text.parse().with_context(|| format!("{variable} must be a number")),
+        Err(_) => Ok(usual),
+    }
+}
+
+fn deploy(periapt: &Installation, archive: &Path, application: &str) -> anyhow::Result<()> {
+    let archive = archive.to_str().context("the archive's path")?;
+    periapt.ok(["deploy", archive, application])?;
+    // The controller has it; the bench's own copy is not to count.
+    Ok(std::fs::remove_file(archive)?)
+}
+
+/// Waits until so many units have nothing to do.
+fn settle(periapt: &Installation, units: usize) -> anyhow::Result<()> {
+    let began = Instant::now();
+    loop {
+        let status = periapt.json(["status"])?;
+        if idle(&status) == units {
+            return Ok(());
+        }
+        ensure!(began.elapsed() < SETTLED, "not settled: {status:#}");
+        sleep(Duration::from_millis(500));
+    }
+}
+
+fn idle(status: &Value) -> usize {
+    let applications = status["applications"].as_object().into_iter().flat_map(|all| all.values());
+    let units =
+        applications.filter_map(|application| application["units"].as_object()).flat_map(|all| all.values());
+    units.filter(|unit| unit["juju-status"]["current"] == "idle").count()
+}
+
+/// What is held after all charms but one had nothing to do for a while. That one keeps the runner from ending.
+fn rest(periapt: &Installation) -> anyhow::Result<Held> {
+    let began = Instant::now();
+    let mut number = 0;
+    while began.elapsed() < RESTED {
+        number += 1;
+        periapt.ok(["config", "first", &format!("title=number {number}")])?;
+        sleep(Duration::from_secs(5));
+    }
+    Held::by(periapt)
+}
+
+/// What lies on the disk, in bytes.
+struct Disk {
+    agent: u64,
+    controller: u64,
+}
+
+impl Disk {
+    fn of(data: &Path) -> anyhow::Result<Self> {
+        let controllers: Vec<PathBuf> = std::fs::read_dir(data.join("controllers"))?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<anyhow::Result<_>>()?;
+        let [controller] = controllers.as_slice() else { anyhow::bail!("one controller: {controllers:?}") };
+        let agent = held::on_disk(&controller.join("agent"))?;
+        Ok(Self { agent, controller: held::on_disk(controller)?.saturating_sub(agent) })
+    }
+}
