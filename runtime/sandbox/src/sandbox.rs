@@ -1,6 +1,11 @@
 //! The sandbox: one per process, shared by all hooks.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 use periapt_host_api::CharmDigest;
 
@@ -32,6 +37,8 @@ struct Shared {
     linker: Linker<HookState>,
     compatibility: CompatibilityHash,
     options: Options,
+    /// Modules that loaded charms share.
+    modules: Mutex<BTreeMap<CharmDigest, Weak<Module>>>,
     /// How many files of storage are brought to the disk at a time, whatever the number of hooks that ask: one.
     syncs: Arc<Semaphore>,
     _ticker: Ticker,
@@ -63,7 +70,8 @@ impl Sandbox {
         let ticker = Ticker::start(engine.weak(), options.tick)?;
         let compatibility = CompatibilityHash::of(&engine);
         let syncs = Arc::new(Semaphore::new(1));
-        let shared = Shared { engine, linker, compatibility, options, syncs, _ticker: ticker };
+        let modules = Mutex::default();
+        let shared = Shared { engine, linker, compatibility, options, modules, syncs, _ticker: ticker };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -85,16 +93,29 @@ impl Sandbox {
         self.shared.engine.precompile_module(module).map_err(CompileError)
     }
 
-    /// Maps a compiled component that was checked, and the modules that it shares, by their digests.
+    /// Maps a compiled component that was checked, and the modules that it shares, by their digests. A module that another
+    /// charm has loaded is that one's.
     pub fn load(
         &self,
         component: &SealedArtifact,
         modules: &[(CharmDigest, SealedArtifact)],
     ) -> Result<Loaded, ArtifactError> {
         let component = artifact::load_component(self, component)?;
-        let modules =
-            modules.iter().map(|(digest, module)| Ok((*digest, artifact::load_module(self, module)?)));
+        let modules = modules.iter().map(|(digest, module)| Ok((*digest, self.module(*digest, module)?)));
         Ok(Loaded { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
+    }
+
+    fn module(&self, digest: CharmDigest, artifact: &SealedArtifact) -> Result<Arc<Module>, ArtifactError> {
+        let loaded = || self.shared.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = loaded().get(&digest).and_then(Weak::upgrade) {
+            return Ok(module);
+        }
+        let module = Arc::new(artifact::load_module(self, artifact)?);
+        let mut loaded = loaded();
+        loaded.retain(|_, module| module.strong_count() > 0);
+        // Two that load it at once both have one, and the next takes the later one.
+        loaded.insert(digest, Arc::downgrade(&module));
+        Ok(module)
     }
 
     /// Compiles and loads in one step, in memory: for a laboratory and for tests, where the component is
@@ -105,7 +126,7 @@ impl Sandbox {
         let rest = Component::from_binary(engine, &divide::rest(component, &shared)).map_err(CompileError)?;
         let modules = shared.iter().map(|module| {
             let alone = Module::from_binary(engine, module.bytes(component)).map_err(CompileError)?;
-            Ok((module.digest, alone))
+            Ok((module.digest, Arc::new(alone)))
         });
         Ok(Loaded { component: rest, modules: modules.collect::<Result<_, CompileError>>()? })
     }
@@ -124,7 +145,8 @@ impl Sandbox {
             Some(directory) => CharmFiles::scan(directory).map_err(PrepareError::Files)?,
             None => CharmFiles::none(),
         };
-        Ok(Prepared { charm, files })
+        let modules = loaded.modules.iter().map(|(_, module)| Arc::clone(module)).collect();
+        Ok(Prepared { charm, files, _modules: modules })
     }
 
     /// What its pool holds at this time.
@@ -172,7 +194,7 @@ impl std::fmt::Debug for Sandbox {
 #[derive(Clone)]
 pub struct Loaded {
     component: Component,
-    modules: Vec<(CharmDigest, Module)>,
+    modules: Vec<(CharmDigest, Arc<Module>)>,
 }
 
 impl std::fmt::Debug for Loaded {
@@ -187,6 +209,8 @@ impl std::fmt::Debug for Loaded {
 pub struct Prepared {
     pub(crate) charm: CharmPre<HookState>,
     pub(crate) files: CharmFiles,
+    /// The next charm that shares them finds them for as long as this one is ready.
+    _modules: Arc<[Arc<Module>]>,
 }
 
 impl std::fmt::Debug for Prepared {
