@@ -347,7 +347,7 @@ impl<C: Controller> Keeper<C> {
     fn fetch_ahead(&self, charm: CharmDigest) {
         let charms = Arc::clone(&self.shared.charms);
         tokio::spawn(async move {
-            if let Err(error) = charms.obtain(charm).await {
+            if let Err(error) = charms.put_in_place(charm).await {
                 tracing::debug!(charm = %charm.short(), %error, "a charm could not be fetched ahead");
             }
         });

@@ -158,6 +158,8 @@ pub(crate) enum ToKeeper {
         /// When something will be due although nothing changed.
         wake_at: Option<Timestamp>,
     },
+    /// The runner has unmapped a charm's code. It asks for the charm again before its next hook.
+    Released(CharmDigest),
     /// A frame did not fit: send everything.
     Resync,
     /// The runner lives; sent every few seconds.

@@ -263,6 +263,7 @@ async fn look_after(
     tokio::select! {
         ended = storage => ended,
         ended = units => ended,
+        () = world.charms.release_idle() => Ok(()),
     }
 }
 

@@ -243,7 +243,8 @@ fn unusable(path: &Path, error: &dyn fmt::Display) -> SceneError {
 /// Unpacks an archive: hooks see it at `/charm`. Its paths were checked when it was read.
 fn lay_out(archive: &Archive) -> io::Result<TempDir> {
     let directory = TempDir::with_prefix("periapt-trial-")?;
-    for (path, content) in archive.files() {
+    // As an agent lays it out: the component is what runs, and none of the charm's files.
+    for (path, content) in archive.files().filter(|(path, _)| *path != COMPONENT) {
         let place = directory.path().join(path);
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent)?;

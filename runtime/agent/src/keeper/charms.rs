@@ -9,7 +9,7 @@ use std::{
 
 use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
 use periapt_sandbox::CompatibilityHash;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::{
     compile::Compile,
@@ -21,11 +21,14 @@ use crate::{options::CompileLimits, protocol::ReadyCharm};
 
 mod failures;
 mod files;
+mod held;
 mod native;
+mod parts;
 #[cfg(test)]
 mod tests;
 
 use failures::Failures;
+use held::WeakCharm;
 use native::Native;
 
 /// Why a charm is not in place.
@@ -67,7 +70,8 @@ impl From<ControllerError> for CharmError {
 /// What is known of one charm.
 #[derive(Debug, Default)]
 struct Known {
-    ready: OnceCell<ReadyCharm>,
+    /// None before it was put in place. Locked while somebody does that, or brings its code into memory.
+    ready: AsyncMutex<Option<WeakCharm>>,
     failures: Failures,
 }
 
@@ -95,12 +99,33 @@ impl<C: Controller> Charms<C> {
     /// Sees that a charm is in place. Several callers at a time share the work. What failed is tried again later and
     /// later, and until then each caller is told what was wrong: a controller that is away is asked within
     /// seconds, everything else is tried again within minutes.
+    ///
+    /// The charm's code is in memory for as long as a caller holds it.
     pub(crate) async fn obtain(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
-        let known = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(digest).or_default())
-        };
-        known.ready.get_or_try_init(|| self.attempt(digest, &known.failures)).await.cloned()
+        let known = self.known(digest);
+        let mut ready = known.ready.lock().await;
+        if let Some(held) = ready.as_ref().and_then(WeakCharm::upgrade) {
+            return Ok(held);
+        }
+        let obtained = self.attempt(digest, &known.failures).await?;
+        *ready = Some(WeakCharm::of(&obtained));
+        Ok(obtained)
+    }
+
+    /// Sees that a charm is fetched and compiled, without its code in memory.
+    pub(crate) async fn put_in_place(&self, digest: CharmDigest) -> Result<(), CharmError> {
+        let known = self.known(digest);
+        // Others that ask at once share this work, too.
+        let mut ready = known.ready.lock().await;
+        if !self.native.lies_here(digest).await? {
+            *ready = Some(WeakCharm::of(&self.attempt(digest, &known.failures).await?));
+        }
+        Ok(())
+    }
+
+    fn known(&self, digest: CharmDigest) -> Arc<Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(digest).or_default())
     }
 
     async fn attempt(&self, digest: CharmDigest, failures: &Failures) -> Result<ReadyCharm, CharmError> {
@@ -110,8 +135,7 @@ impl<C: Controller> Charms<C> {
         self.make_ready(digest).await.map_err(|error| failures.failed(digest, error))
     }
 
-    /// Lets go of charms that no unit needs: of their code in memory, and of what is remembered of their failures.
-    /// Their files stay for as long as this agent runs.
+    /// Forgets charms that no unit needs, and how they failed. Their files stay for as long as this agent runs.
     pub(crate) fn forget_others(&self, wanted: &BTreeSet<CharmDigest>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|digest, _| wanted.contains(digest));
     }
@@ -123,9 +147,8 @@ impl<C: Controller> Charms<C> {
         blocking(move || {
             let mut kept = BTreeSet::new();
             for digest in &wanted {
-                let directory = directories.charm(digest);
-                kept.extend(native.files(&directory));
-                kept.insert(directory);
+                kept.insert(directories.charm(digest));
+                kept.extend(native.files(*digest));
             }
             for path in directories.kept().into_iter().filter(|path| !kept.contains(path)) {
                 temporary::remove(&path)?;
@@ -137,16 +160,27 @@ impl<C: Controller> Charms<C> {
 
     async fn make_ready(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
         let directory = self.directories.charm(&digest);
-        if !tokio::fs::try_exists(&directory).await? {
-            self.fetch(digest, &directory).await?;
-        }
-        let parts = self.native.parts(&directory).await?;
-        let (artefact, modules) = self.native.code(digest, &parts, &directory).await?;
-        let artefact = Some(artefact);
-        Ok(ReadyCharm { digest, component: parts.component, directory, artefact, modules })
+        let component = files::component(&directory);
+        let ready = match tokio::fs::try_exists(&directory).await? {
+            true => self.native.ready(digest).await?,
+            false => None,
+        };
+        let ready = match ready {
+            Some(ready) => ready,
+            None => {
+                if !tokio::fs::try_exists(&component).await? {
+                    self.fetch(digest, &directory).await?;
+                }
+                self.native.compiled(digest, &directory).await?
+            }
+        };
+        // What it was compiled to is all that is needed of it.
+        blocking(move || Ok(temporary::remove(&component)?)).await?;
+        Ok(ready)
     }
 
-    /// Fetches an archive and extracts it; the charm's directory appears when it is complete.
+    /// Fetches an archive and extracts it; the charm's directory appears when it is complete. If it is there already, only
+    /// the component was missing.
     async fn fetch(&self, digest: CharmDigest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
         let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));
@@ -155,7 +189,11 @@ impl<C: Controller> Charms<C> {
         blocking(move || {
             fetched?;
             files::extract(archive.path(), extracted.path())?;
-            Ok(fs::rename(extracted.path(), &directory)?)
+            match directory.try_exists()? {
+                false => fs::rename(extracted.path(), &directory)?,
+                true => fs::rename(files::component(extracted.path()), files::component(&directory))?,
+            }
+            Ok(())
         })
         .await
     }

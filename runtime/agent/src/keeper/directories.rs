@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `lock` | held by the one agent that uses the directory |
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
-//! | `charms/DIGEST/` | the files of a charm's archive |
+//! | `charms/DIGEST/` | the files of a charm's archive; its component only until that is compiled |
+//! | `parts/CHARM-ENGINE` | which compiled parts a charm has |
 //! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component, or a module that components share, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
 //! | `storage/MODEL/NAME-NUMBER/` | storage of a model's units, which runners write |
@@ -22,9 +23,13 @@ use std::{
 };
 
 use periapt_host_api::{CharmDigest, ModelUuid};
+use periapt_sandbox::CompatibilityHash;
 
 /// Bytes of the MAC's key.
 pub(crate) const KEY_BYTES: usize = 32;
+
+/// What is kept of charms, in directories of these names.
+const KEPT: [&str; 3] = ["charms", "parts", "artefacts"];
 
 /// Why the agent's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +82,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in ["charms", "artefacts"] {
+        for name in KEPT {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -133,6 +138,11 @@ impl Directories {
             .collect()
     }
 
+    /// Which compiled parts a charm has on an engine.
+    pub(crate) fn parts(&self, charm: &CharmDigest, engine: CompatibilityHash) -> PathBuf {
+        self.root.join("parts").join(format!("{charm}-{engine}"))
+    }
+
     /// Where compiled components lie.
     pub(crate) fn artefacts(&self) -> PathBuf {
         self.root.join("artefacts")
@@ -148,10 +158,9 @@ impl Directories {
         self.root.join("functions")
     }
 
-    /// All charms and artefacts, by the names of their files.
+    /// All that is kept of charms, by the names of files.
     pub(crate) fn kept(&self) -> Vec<PathBuf> {
-        ["charms", "artefacts"]
-            .iter()
+        KEPT.iter()
             .filter_map(|name| fs::read_dir(self.root.join(name)).ok())
             .flatten()
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))

@@ -2,19 +2,29 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use periapt_host_api::CharmDigest;
 use periapt_sandbox::{Prepared, Sandbox};
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 
 use super::link::Link;
 use crate::{
     backoff::Backoff,
-    protocol::{Call, CallOutcome, ReadyCharm},
+    protocol::{Call, CallOutcome, ReadyCharm, ToKeeper},
 };
+
+/// How long a charm stays ready after its last hook: one more than an interval of 10 s between two runs of update-status. An
+/// interpreter that is ready holds 25 MB of image, and as much again in the slot of its last hook.
+const IDLE_AFTER: Duration = Duration::from_secs(15);
+
+/// How often it is looked for charms that are idle.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The most compiled parts of components that are kept ready: one costs 50 KB, a descriptor, and three mappings of the
 /// process' 65,530.
@@ -45,6 +55,8 @@ pub(crate) struct Loaded {
     pub(crate) component: CharmDigest,
     /// Ready to be instantiated, with the charm's own files.
     pub(crate) prepared: Prepared,
+    /// Shared by all copies: one that nobody shares is in no hook's hands.
+    users: Arc<()>,
 }
 
 /// Charms by their digests.
@@ -52,20 +64,32 @@ pub(crate) struct Loaded {
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
     link: Link,
-    loaded: Mutex<Kept>,
+    kept: Mutex<BTreeMap<CharmDigest, Kept>>,
 }
 
-#[derive(Debug, Default)]
+/// A charm that is kept ready.
+#[derive(Debug)]
 struct Kept {
-    charms: BTreeMap<CharmDigest, Loaded>,
-    /// How many compiled parts they have together.
+    loaded: Loaded,
+    /// How many compiled parts it has.
     parts: usize,
+    asked_at: Instant,
+}
+
+impl Kept {
+    /// Whether nobody has asked for it for so long. It is not idle while a hook has it, nor at once after that.
+    fn is_idle(&mut self, now: Instant) -> bool {
+        if Arc::strong_count(&self.loaded.users) > 1 {
+            self.asked_at = now;
+        }
+        now.duration_since(self.asked_at) >= IDLE_AFTER
+    }
 }
 
 impl PreparedCharms {
     /// None yet.
     pub(crate) fn new(sandbox: Sandbox, link: Link) -> Self {
-        Self { sandbox, link, loaded: Mutex::default() }
+        Self { sandbox, link, kept: Mutex::default() }
     }
 
     /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
@@ -83,9 +107,9 @@ impl PreparedCharms {
 
     /// The same, asked once; the keeper takes as long as it takes to fetch and to compile it.
     pub(crate) async fn ask(&self, digest: CharmDigest) -> Result<Loaded, NotReady> {
-        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).charms.get(&digest).cloned();
-        if let Some(loaded) = known {
-            return Ok(loaded);
+        if let Some(kept) = self.kept().get_mut(&digest) {
+            kept.asked_at = Instant::now();
+            return Ok(kept.loaded.clone());
         }
         match self.link.call(Call::Charm(digest)).await {
             CallOutcome::Charm(ready) => self.load(ready).await.map_err(NotReady::Unusable),
@@ -104,16 +128,45 @@ impl PreparedCharms {
         // It maps the code and reads the charm's files: units that run hooks are not to wait for that.
         let prepared = spawn_blocking(move || prepare(&sandbox, &ready)).await;
         let prepared = prepared.map_err(|error| unusable(error.to_string()))?.map_err(unusable)?;
-        let loaded = Loaded { component, prepared };
-        let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.parts + parts > KEPT {
-            // Whoever still needs one loads it again, in well under a millisecond.
-            *known = Kept::default();
-        }
-        if known.charms.insert(digest, loaded.clone()).is_none() {
-            known.parts += parts;
-        }
+        let loaded = Loaded { component, prepared, users: Arc::default() };
+        let too_many = {
+            let mut kept = self.kept();
+            let held: usize = kept.values().map(|kept| kept.parts).sum();
+            // Whoever still needs one loads it again.
+            let too_many = if held + parts > KEPT { std::mem::take(&mut *kept) } else { BTreeMap::new() };
+            let asked_at = Instant::now();
+            kept.insert(digest, Kept { loaded: loaded.clone(), parts, asked_at });
+            too_many
+        };
+        self.release(too_many).await;
         Ok(loaded)
+    }
+
+    /// Gives back what idle charms hold, for as long as the runner lives.
+    pub(crate) async fn release_idle(&self) {
+        loop {
+            sleep(LOOK).await;
+            let now = Instant::now();
+            let idle = self.kept().extract_if(.., |_, kept| kept.is_idle(now)).collect();
+            self.release(idle).await;
+        }
+    }
+
+    /// Unmaps charms, and tells the keeper that it need not hold their code for this runner.
+    async fn release(&self, charms: BTreeMap<CharmDigest, Kept>) {
+        let digests: Vec<_> = charms.keys().copied().collect();
+        if digests.is_empty() {
+            return;
+        }
+        // With a component goes the slot of memory that its last hook left. A panic would have been a destructor's.
+        let _ = spawn_blocking(move || drop(charms)).await;
+        for digest in digests {
+            self.link.tell(ToKeeper::Released(digest)).await;
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<CharmDigest, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

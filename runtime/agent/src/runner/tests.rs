@@ -2,6 +2,7 @@
 
 mod arrival;
 mod commits;
+mod idle;
 mod link;
 mod outbox;
 mod stage;

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use super::{
     CharmError, blocking,
     files::{self, Parts},
+    parts::CompiledParts,
 };
 use crate::{
     helper::Part,
@@ -29,7 +30,7 @@ use crate::{
         temporary::{self, Temporary},
     },
     options::CompileLimits,
-    protocol::ReadyModule,
+    protocol::{ReadyCharm, ReadyModule},
 };
 
 /// Charms' components and the modules that they share, in native code.
@@ -79,24 +80,72 @@ impl Native {
         }
     }
 
+    /// A charm whose code lies here, without looking at its component; none if a part of the code does not.
+    pub(super) async fn ready(&self, charm: CharmDigest) -> Result<Option<ReadyCharm>, CharmError> {
+        let path = self.directories.parts(&charm, self.engine);
+        let Some(parts) = blocking(move || Ok(CompiledParts::read(&path)?)).await? else { return Ok(None) };
+        let mut modules = Vec::new();
+        for digest in parts.modules {
+            let Some(artefact) = self.opened_module(digest).await? else { return Ok(None) };
+            modules.push(ReadyModule { digest, artefact: Some(artefact) });
+        }
+        let Some(artefact) = self.open(Part::Component, parts.component).await? else { return Ok(None) };
+        Ok(Some(self.charm(charm, parts.component, artefact, modules)))
+    }
+
+    /// Whether a charm's files are here, and those of its code: whether the code is as it was written is looked at when it is
+    /// read.
+    pub(super) async fn lies_here(&self, charm: CharmDigest) -> Result<bool, CharmError> {
+        let (directories, engine) = (Arc::clone(&self.directories), self.engine);
+        blocking(move || {
+            let files = code_files(&directories, engine, charm);
+            Ok(!files.is_empty()
+                && directories.charm(&charm).try_exists()?
+                && files.iter().all(|file| file.exists()))
+        })
+        .await
+    }
+
+    /// A charm whose component lies in its directory, compiled.
+    pub(super) async fn compiled(
+        &self,
+        charm: CharmDigest,
+        directory: &Path,
+    ) -> Result<ReadyCharm, CharmError> {
+        let parts = self.parts(directory).await?;
+        let (artefact, modules) = self.code(charm, &parts, directory).await?;
+        let (temporary, path) = (self.incoming("parts"), self.directories.parts(&charm, self.engine));
+        let compiled = CompiledParts::from(&parts);
+        blocking(move || Ok(compiled.write(temporary.path(), &path)?)).await?;
+        Ok(self.charm(charm, parts.component, artefact, modules))
+    }
+
+    fn charm(
+        &self,
+        digest: CharmDigest,
+        component: CharmDigest,
+        artefact: SealedArtifact,
+        modules: Vec<ReadyModule>,
+    ) -> ReadyCharm {
+        let directory = self.directories.charm(&digest);
+        ReadyCharm { digest, component, directory, artefact: Some(artefact), modules }
+    }
+
     /// What of a charm is compiled.
-    pub(super) async fn parts(&self, directory: &Path) -> Result<Parts, CharmError> {
+    async fn parts(&self, directory: &Path) -> Result<Parts, CharmError> {
         // Never closed, and if it were: without the permit the work is still right.
         let _permit = self.reading.acquire().await;
         let (directory, most) = (directory.to_owned(), self.limits.component);
         blocking(move || files::parts(&directory, most)).await
     }
 
-    /// The files of the parts of a charm that lies in a directory; none of one that cannot be read.
-    pub(super) fn files(&self, directory: &Path) -> Vec<PathBuf> {
-        let Ok(parts) = files::parts(directory, self.limits.component) else { return Vec::new() };
-        let modules = parts.modules.iter().map(|module| module.digest);
-        let digests = std::iter::once(parts.component).chain(modules);
-        digests.map(|digest| self.directories.artefacts().join(self.id(digest).file_name())).collect()
+    /// The files of a charm's code; none if it was not compiled.
+    pub(super) fn files(&self, charm: CharmDigest) -> Vec<PathBuf> {
+        code_files(&self.directories, self.engine, charm)
     }
 
     /// A charm's component, and the modules that it shares with others, each compiled without the rest.
-    pub(super) async fn code(
+    async fn code(
         &self,
         charm: CharmDigest,
         parts: &Parts,
@@ -114,21 +163,24 @@ impl Native {
     }
 
     async fn module(&self, work: &mut Work<'_>, module: &SharedModule) -> Result<SealedArtifact, CharmError> {
-        if let Some(held) = self.held(module.digest, None) {
-            return Ok(held);
+        let digest = module.digest;
+        if let Some(artefact) = self.opened_module(digest).await? {
+            return Ok(artefact);
         }
-        let artefact = match self.open(Part::Module, module.digest).await? {
-            Some(artefact) => artefact,
-            None => {
-                let alone = self.incoming("module");
-                let (path, whole, module) =
-                    (alone.path().to_owned(), work.component.to_owned(), module.clone());
-                let digest = module.digest;
-                blocking(move || Ok(files::copy_module(&whole, &module, &path)?)).await?;
-                self.part(work, Part::Module, digest, alone.path()).await?
-            }
-        };
-        Ok(self.held(module.digest, Some(&artefact)).unwrap_or(artefact))
+        let alone = self.incoming("module");
+        let (path, whole, module) = (alone.path().to_owned(), work.component.to_owned(), module.clone());
+        blocking(move || Ok(files::copy_module(&whole, &module, &path)?)).await?;
+        let artefact = self.part(work, Part::Module, digest, alone.path()).await?;
+        Ok(self.held(digest, Some(&artefact)).unwrap_or(artefact))
+    }
+
+    /// A module as others hold it, or as it lies here.
+    async fn opened_module(&self, digest: CharmDigest) -> Result<Option<SealedArtifact>, CharmError> {
+        if let Some(held) = self.held(digest, None) {
+            return Ok(Some(held));
+        }
+        let opened = self.open(Part::Module, digest).await?;
+        Ok(opened.map(|artefact| self.held(digest, Some(&artefact)).unwrap_or(artefact)))
     }
 
     /// The memory in which others have a module; where none have, it is the given one from now on.
@@ -228,6 +280,15 @@ impl Native {
         let number = self.sequence.fetch_add(1, Ordering::Relaxed);
         Temporary::new(self.directories.incoming().join(format!("{number}.{kind}")))
     }
+}
+
+fn code_files(directories: &Directories, engine: CompatibilityHash, charm: CharmDigest) -> Vec<PathBuf> {
+    let path = directories.parts(&charm, engine);
+    let Ok(Some(parts)) = CompiledParts::read(&path) else { return Vec::new() };
+    let digests = std::iter::once(parts.component).chain(parts.modules);
+    let code =
+        digests.map(|component| directories.artefacts().join(ArtifactId { component, engine }.file_name()));
+    std::iter::once(path).chain(code).collect()
 }
 
 #[cfg(test)]

@@ -219,10 +219,49 @@ async fn compiled_code_that_was_changed_is_made_anew() {
     fs::write(&path, bytes).unwrap();
     bench.restart(Ok(CHARM.to_vec()), Ok(()));
     let again = bench.charms().obtain(digest()).await.unwrap();
-    assert_eq!(bench.work(), (1, 2));
+    // Its component was not kept.
+    assert_eq!(bench.work(), (2, 2));
     assert_eq!(code(&again), b"native code");
     // Whoever got it before has it as it was checked.
     assert_eq!(code(&ready), b"native code");
+}
+
+#[tokio::test]
+async fn a_component_goes_once_it_is_compiled_and_its_charm_runs_while_the_controller_is_away() {
+    let mut bench = Bench::working();
+    let ready = bench.charms().obtain(digest()).await.unwrap();
+    assert!(!ready.directory.join("charm.wasm").exists() && ready.directory.join("charmcraft.yaml").exists());
+    bench.restart(Err(ControllerError::Away("nobody answers".to_owned())), Ok(()));
+    assert_eq!(code(&bench.charms().obtain(digest()).await.unwrap()), b"native code");
+    assert_eq!(bench.work(), (1, 1));
+}
+
+#[tokio::test]
+async fn code_is_in_memory_for_as_long_as_somebody_holds_it() {
+    let bench = Bench::working();
+    let one = bench.charms().obtain(digest()).await.unwrap();
+    let other = bench.charms().obtain(digest()).await.unwrap();
+    assert_eq!(one, other, "both are the same memory");
+    let memory = one.artefact.as_ref().unwrap().downgrade();
+    drop(one);
+    assert!(memory.upgrade().is_some());
+    drop(other);
+    assert!(memory.upgrade().is_none());
+    assert_eq!(code(&bench.charms().obtain(digest()).await.unwrap()), b"native code");
+    assert_eq!(bench.work(), (1, 1));
+}
+
+#[tokio::test]
+async fn a_charm_is_put_in_place_once_and_again_if_a_part_of_it_is_gone() {
+    let bench = Bench::working();
+    let (one, other) =
+        tokio::join!(bench.charms().put_in_place(digest()), bench.charms().put_in_place(digest()));
+    one.and(other).unwrap();
+    assert_eq!(bench.work(), (1, 1));
+    let artefacts = fs::read_dir(bench.data.path().join("artefacts")).unwrap();
+    artefacts.for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+    bench.charms().put_in_place(digest()).await.unwrap();
+    assert_eq!(bench.work(), (2, 2));
 }
 
 /// Each way to fail, and whether it is the charm's fault.
@@ -339,7 +378,10 @@ async fn what_no_unit_needs_is_deleted() {
     bench.charms().keep_only([digest()].into()).await.unwrap();
     assert!(!stray.exists() && ready.directory.exists());
     assert_eq!(fs::read_dir(bench.data.path().join("artefacts")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(bench.data.path().join("parts")).unwrap().count(), 1);
     bench.charms().keep_only([].into()).await.unwrap();
     assert!(!ready.directory.exists());
-    assert_eq!(fs::read_dir(bench.data.path().join("artefacts")).unwrap().count(), 0);
+    for kept in ["artefacts", "parts"] {
+        assert_eq!(fs::read_dir(bench.data.path().join(kept)).unwrap().count(), 0);
+    }
 }

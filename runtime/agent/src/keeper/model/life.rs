@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
-    Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::FrameLine,
+    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::FrameLine,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -21,7 +21,7 @@ use crate::{
     },
     protocol::{
         CALLS_OUTSTANDING, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Grant, Incoming, LinkError,
-        Outgoing, ToKeeper, ToRunner, split,
+        Outgoing, ReadyCharm, ToKeeper, ToRunner, split,
     },
 };
 
@@ -62,6 +62,8 @@ struct Life {
     /// Where the last frame that changed something went to.
     changed_to: Option<Revision>,
     leaving: Option<String>,
+    /// The charms whose code the runner has mapped: the next who asks is given the same memory.
+    code: BTreeMap<CharmDigest, ReadyCharm>,
 }
 
 /// Why a runner's life is over, before its process is gone.
@@ -92,7 +94,8 @@ impl<C: Controller> ModelKeeper<C> {
         self.watch.close();
         let mut grants = self.leases.grants();
         grants.mark_unchanged();
-        let mut life = Life { queue, grants, attached: false, changed_to: None, leaving: None };
+        let mut life =
+            Life { queue, grants, attached: false, changed_to: None, leaving: None, code: BTreeMap::new() };
         life.say(ToRunner::Start(Box::new(self.start())));
         let over = self.serve(&mut incoming, &mut life).await;
         self.finish(over, life, incoming, runner.process).await
@@ -197,6 +200,9 @@ impl<C: Controller> ModelKeeper<C> {
                     self.tails.noted(unit, items);
                 }
             }
+            ToKeeper::Released(charm) => {
+                life.code.remove(&charm);
+            }
             ToKeeper::Resync => {
                 self.watch.source_mut().forget();
                 self.watch.close();
@@ -208,6 +214,9 @@ impl<C: Controller> ModelKeeper<C> {
 
     /// Notes what the keeper must know of an answer, and passes it on.
     fn settled(&mut self, call: Settled, life: &mut Life) {
+        if let CallOutcome::Charm(ready) = &call.outcome {
+            life.code.insert(ready.digest, ready.clone());
+        }
         match (&call.about, &call.outcome) {
             (About::Attach, outcome) => {
                 if let Some(incarnation) = incarnation(outcome) {

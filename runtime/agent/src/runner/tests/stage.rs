@@ -96,6 +96,13 @@ pub(crate) enum Did {
     Left(String),
 }
 
+/// What a runner did with a charm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Asked(CharmDigest),
+    Released(CharmDigest),
+}
+
 /// The keeper's side.
 pub(crate) struct Stage {
     incoming: Incoming<ToKeeper>,
@@ -112,6 +119,8 @@ pub(crate) struct Stage {
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,
+    /// Of charms that the keeper has.
+    pub(crate) code: Vec<Code>,
     held: Vec<(CallId, Box<UnitCommit>)>,
 }
 
@@ -165,6 +174,7 @@ impl Stage {
             away: BTreeMap::new(),
             verdicts: VecDeque::new(),
             did: Vec::new(),
+            code: Vec::new(),
             held: Vec::new(),
         }
     }
@@ -241,6 +251,7 @@ impl Stage {
                 if let Some(message) = self.away.get(&digest).cloned() {
                     return self.answer(id, CallOutcome::Away { message }).await;
                 }
+                self.code.push(Code::Asked(digest));
                 let charm = &*CHARM_ON_DISK;
                 let directory: PathBuf = charm.directory.path().join("charm");
                 let ready = ReadyCharm {
@@ -260,6 +271,7 @@ impl Stage {
             }
             ToKeeper::Ending { reason } => self.did.push(Did::Left(reason)),
             ToKeeper::Resync => panic!("the frames fit"),
+            ToKeeper::Released(digest) => self.code.push(Code::Released(digest)),
             ToKeeper::Noted { .. } | ToKeeper::Alive => {}
         }
     }

@@ -79,12 +79,10 @@ impl Bench {
         directory
     }
 
-    /// A charm's component and its modules.
-    async fn charm(&self, filler: u8) -> (Parts, SealedArtifact, Vec<ReadyModule>) {
+    /// A charm whose component is at hand.
+    async fn charm(&self, filler: u8) -> ReadyCharm {
         let (charm, directory) = (CharmDigest::of(&[filler]), self.directory(filler));
-        let parts = self.native.parts(&directory).await.unwrap();
-        let (component, modules) = self.native.code(charm, &parts, &directory).await.unwrap();
-        (parts, component, modules)
+        self.native.compiled(charm, &directory).await.unwrap()
     }
 
     /// What was compiled since somebody asked last.
@@ -96,14 +94,14 @@ impl Bench {
 #[tokio::test(start_paused = true)]
 async fn what_two_charms_share_is_compiled_once_and_in_memory_once() {
     let bench = Bench::new();
-    let (_, one, modules) = bench.charm(1).await;
+    let one = bench.charm(1).await;
     assert_eq!(bench.compiled(), [Part::Module, Part::Component]);
-    let (_, other, shared) = bench.charm(2).await;
+    let other = bench.charm(2).await;
     assert_eq!(bench.compiled(), [Part::Component]);
-    assert_eq!((modules.len(), &modules), (1, &shared));
-    assert_ne!(one, other);
+    assert_eq!((one.modules.len(), &one.modules), (1, &other.modules));
+    assert_ne!(one.artefact, other.artefact);
     // Nobody holds it in memory any more: then it is read from the disk.
-    drop((modules, shared));
+    drop((one, other));
     bench.charm(1).await;
     assert!(bench.compiled().is_empty());
     assert_eq!(fs::read_dir(bench.data.path().join("incoming")).unwrap().count(), 0);
@@ -113,8 +111,8 @@ async fn what_two_charms_share_is_compiled_once_and_in_memory_once() {
 async fn charms_that_are_asked_for_at_once_share_it_as_well() {
     let bench = Bench::new();
     for compiled in [3, 0] {
-        let ((_, _, one), (_, _, other)) = tokio::join!(bench.charm(1), bench.charm(2));
-        assert_eq!(one, other);
+        let (one, other) = tokio::join!(bench.charm(1), bench.charm(2));
+        assert_eq!(one.modules, other.modules);
         assert_eq!(bench.compiled().len(), compiled);
     }
 }
@@ -122,12 +120,12 @@ async fn charms_that_are_asked_for_at_once_share_it_as_well() {
 #[tokio::test(start_paused = true)]
 async fn what_is_compiled_is_what_was_found_within_limits_that_all_parts_share() {
     let bench = Bench::new();
-    let (parts, ..) = bench.charm(1).await;
+    let charm = bench.charm(1).await;
     let given = bench.compiler.0.lock().unwrap();
     let [(Part::Module, module, first), (Part::Component, component, second)] = given.as_slice() else {
         panic!("{given:?}");
     };
-    assert_eq!((*module, *component), (parts.modules[0].digest, parts.component));
+    assert_eq!((*module, *component), (charm.modules[0].digest, charm.component));
     assert_eq!(*first, CompileLimits::default());
     let (output, deadline) = (first.output - "module".len() as u64, first.deadline - SECOND);
     assert_eq!(*second, CompileLimits { output, deadline, ..*first });
@@ -157,7 +155,7 @@ async fn a_component_that_is_too_large_is_read_by_nobody() {
     let error = bench.native.parts(&directory).await.unwrap_err();
     assert!(matches!(error, CharmError::Charm(_)));
     assert!(error.to_string().ends_with("the component is too large: 129 MiB of at most 128 MiB"), "{error}");
-    assert!(bench.native.files(&directory).is_empty());
+    assert!(bench.native.files(CharmDigest::of(&[1])).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,10 +163,30 @@ async fn a_module_that_somebody_changed_is_made_anew() {
     let bench = Bench::new();
     bench.charm(1).await;
     bench.compiled();
-    let files = bench.native.files(&bench.directory(1));
-    assert_eq!(files.len(), 2);
+    let files = bench.native.files(CharmDigest::of(&[1]));
+    let [_, component, module] = files.as_slice() else { panic!("{files:?}") };
     // A component's code is none of a module's, whatever its file is called.
-    fs::copy(&files[0], &files[1]).unwrap();
+    fs::copy(component, module).unwrap();
     bench.charm(1).await;
     assert_eq!(bench.compiled(), [Part::Module]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compiled_charm_is_ready_without_its_component_until_a_part_is_missing() {
+    let bench = Bench::new();
+    let charm = CharmDigest::of(&[1]);
+    assert_eq!(bench.native.ready(charm).await.unwrap(), None);
+    let compiled = bench.charm(1).await;
+    fs::remove_file(files::component(&bench.directory(1))).unwrap();
+    assert_eq!(bench.native.ready(charm).await.unwrap().unwrap().modules, compiled.modules);
+    drop(compiled);
+    let [parts, component, module] = bench.native.files(charm).try_into().unwrap();
+    for missing in [module, component, parts] {
+        assert!(bench.native.ready(charm).await.unwrap().is_some());
+        fs::remove_file(missing).unwrap();
+        assert_eq!(bench.native.ready(charm).await.unwrap(), None);
+        bench.charm(1).await;
+    }
+    fs::write(&bench.native.files(charm)[0], "{}").unwrap();
+    assert_eq!(bench.native.ready(charm).await.unwrap(), None);
 }

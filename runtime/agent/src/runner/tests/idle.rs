@@ -1,0 +1,48 @@
+//! What becomes of the code of charms that have nothing to do.
+
+use std::time::Duration;
+
+use periapt_host_api::MachineId;
+
+use super::stage::{Code, Did, Stage, is_idle};
+
+/// More than a charm stays ready after its last hook, and less than a runner without anything to do goes on.
+const A_WHILE: Duration = Duration::from_secs(40);
+
+async fn readdress(stage: &mut Stage) {
+    stage.view.machines.get_mut(&MachineId(0)).unwrap().addresses_hash.push('+');
+    stage.publish().await;
+}
+
+fn hooks(did: &[Did]) -> usize {
+    did.iter().filter(|did| matches!(did, Did::Started(..))).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_charm_is_unmapped_and_asked_for_again_before_its_next_hook() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    let [Code::Asked(digest), ..] = *stage.code else { panic!("{:?}", stage.code) };
+    let before = hooks(&stage.did);
+    stage.code.clear();
+    stage.serve_for(A_WHILE).await;
+    assert_eq!(stage.code, [Code::Released(digest)]);
+    readdress(&mut stage).await;
+    stage.until(|did| hooks(did) > before).await;
+    assert_eq!(stage.code.get(1), Some(&Code::Asked(digest)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charm_whose_hooks_follow_each_other_stays_ready() {
+    let mut stage = Stage::new(&["app/0"]).await;
+    stage.until(|did| is_idle(did, "app/0")).await;
+    stage.code.clear();
+    for _ in 0..6 {
+        let before = hooks(&stage.did);
+        readdress(&mut stage).await;
+        stage.until(|did| hooks(did) > before).await;
+        // The runner says something every five seconds: this ends with the second time.
+        stage.serve_for(Duration::from_secs(9)).await;
+    }
+    assert_eq!(stage.code, []);
+}
