@@ -24,6 +24,7 @@ mod files;
 mod held;
 mod native;
 mod parts;
+mod share;
 #[cfg(test)]
 mod tests;
 
@@ -153,7 +154,7 @@ impl<C: Controller> Charms<C> {
             for path in directories.kept().into_iter().filter(|path| !kept.contains(path)) {
                 temporary::remove(&path)?;
             }
-            Ok(())
+            Ok(share::sweep(&directories.shared_files())?)
         })
         .await
     }
@@ -185,10 +186,10 @@ impl<C: Controller> Charms<C> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
         let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));
         let fetched = self.controller.charm(digest, archive.path()).await;
-        let directory = directory.to_owned();
+        let (directory, shared) = (directory.to_owned(), self.directories.shared_files());
         blocking(move || {
             fetched?;
-            files::extract(archive.path(), extracted.path())?;
+            files::extract(archive.path(), extracted.path(), &shared)?;
             match directory.try_exists()? {
                 false => fs::rename(extracted.path(), &directory)?,
                 true => fs::rename(files::component(extracted.path()), files::component(&directory))?,

@@ -5,6 +5,7 @@
 //! | `lock` | held by the one agent that uses the directory |
 //! | `artefact.key` | the key of the MACs of compiled components; readable by the agent alone |
 //! | `charms/DIGEST/` | the files of a charm's archive; its component only until that is compiled |
+//! | `files/DIGEST` | a file that charms have, by its content; theirs are links to it |
 //! | `parts/CHARM-ENGINE` | which compiled parts a charm has |
 //! | `artefacts/DIGEST-ENGINE.cwasm` | a compiled component, or a module that components share, with its MAC |
 //! | `resources/MODEL/DIGEST` | the content of a resource |
@@ -82,7 +83,7 @@ impl Directories {
         }
         let incoming = root.join("incoming");
         emptied(&incoming).map_err(unusable(&incoming))?;
-        for name in KEPT {
+        for name in KEPT.into_iter().chain(["files"]) {
             let path = root.join(name);
             private_directory(&path).map_err(unusable(&path))?;
         }
@@ -112,6 +113,11 @@ impl Directories {
     /// Where a charm's files lie.
     pub(crate) fn charm(&self, digest: &CharmDigest) -> PathBuf {
         self.charms().join(digest.to_string())
+    }
+
+    /// Where the files lie that charms share.
+    pub(crate) fn shared_files(&self) -> PathBuf {
+        self.root.join("files")
     }
 
     /// Where the storage of all models lies; it is made when there is some.

@@ -10,7 +10,7 @@ use periapt_archive::{ArchiveError, ArchiveReader, COMPONENT, UnpackError};
 use periapt_host_api::CharmDigest;
 use periapt_sandbox::{SharedModule, shared_modules};
 
-use super::CharmError;
+use super::{CharmError, share};
 
 /// Where a charm's component lies.
 pub(super) fn component(directory: &Path) -> PathBuf {
@@ -53,8 +53,9 @@ pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path)
     fs::write(alone, bytes)
 }
 
-/// Writes an archive's files, read-only, into a new directory. On return they are on the disk.
-pub(super) fn extract(archive: &Path, directory: &Path) -> Result<(), CharmError> {
+/// Writes an archive's files, read-only, into a new directory; those that another charm brought, too, are links to what lies
+/// in `shared`. On return they are on the disk.
+pub(super) fn extract(archive: &Path, directory: &Path, shared: &Path) -> Result<(), CharmError> {
     let broken = |error: ArchiveError| match error {
         ArchiveError::Unreadable(error) => CharmError::Away(error.to_string()),
         error => CharmError::refused(format!("it cannot be unpacked: {error}")),
@@ -67,6 +68,7 @@ pub(super) fn extract(archive: &Path, directory: &Path) -> Result<(), CharmError
         UnpackError::Archive(error) => broken(error),
         error @ UnpackError::Write { .. } => CharmError::Away(error.to_string()),
     })?;
+    share::share(directory, shared)?;
     rustix::fs::syncfs(File::open(directory)?).map_err(io::Error::from)?;
     Ok(())
 }
