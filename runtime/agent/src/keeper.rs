@@ -158,6 +158,7 @@ impl Agent {
     pub async fn run(self, cancel: CancellationToken) -> Result<(), AgentError> {
         process::keep_descriptors();
         process::allow_many_descriptors();
+        process::give_large_allocations_back();
         tell_of_gaps();
         let controller = HttpController::new(self.client, self.options.name.clone());
         let directories = Arc::new(self.directories);
