@@ -37,7 +37,7 @@ impl Default for Options {
 
 /// All of an interpreter with a charm in it, which has 27 MB. Its hooks write to 9 MB here and there; writing the 27 anew
 /// takes a third of the time of that many faults (docs/performance.md). It is an eighth of the memory that a hook in flight
-/// is counted with, and given back when the process ends, as a runner without anything to do does.
+/// is counted with, and given back when the last copy of its component is dropped, as a runner does with an idle charm.
 const RESIDENT_BYTES: u64 = 32 << 20;
 
 /// What one hook may use (`design.md` section 5); past each of them it ends with a message of its own.
