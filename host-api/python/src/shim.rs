@@ -44,6 +44,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/pinned.py",
     "periapt_ops/packing/poetry.py",
     "periapt_ops/packing/poetrylock.py",
+    "periapt_ops/packing/preferring.py",
     "periapt_ops/packing/projects.py",
     "periapt_ops/packing/refusing.py",
     "periapt_ops/packing/repository.py",
