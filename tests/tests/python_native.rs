@@ -1,5 +1,5 @@
-//! A charm in Python with native code that was built for the sandbox: pydantic's core and rpds, which jsonschema stands on
-//! (`tests/guests/python-native`).
+//! A charm in Python with native code that was built for the sandbox: pydantic's core, rpds, which jsonschema stands on,
+//! and msgspec (`tests/guests/python-native`).
 #![expect(clippy::tests_outside_test_module, reason = "this is a test program")]
 
 use std::{fs, path::Path};
@@ -68,6 +68,15 @@ fn a_named_tuple_is_a_field() -> anyhow::Result<()> {
 #[test]
 fn jsonschema_judges() -> anyhow::Result<()> {
     assert_eq!(Native::open()?.status(&json!({"mode": "judge"}))?, "'x' is not of type 'integer'");
+    Ok(())
+}
+
+#[test]
+fn msgspec_decodes_by_types() -> anyhow::Result<()> {
+    let status = Native::open()?.status(&json!({"mode": "decode"}))?;
+    let expected =
+        r#"{"type":"share","mount-point":"/a","tags":[]}, Expected `str`, got `int` - at `$[0].mount-point`"#;
+    assert_eq!(status, expected);
     Ok(())
 }
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Uses native code in a hook, as the option `mode` says; what comes of it is the unit's status."""
 
+import datetime
 import typing
 
 import jsonschema
+import msgspec
 import ops
 import pydantic
 import rpds
@@ -43,6 +45,23 @@ class Access(pydantic.BaseModel):
     tags: frozenset[str] = frozenset()
 
 
+class Disk(msgspec.Struct, tag="disk"):
+    """What a unit says of its storage."""
+
+    size: int
+    written: datetime.datetime
+
+
+class Share(msgspec.Struct, tag="share", rename="kebab"):
+    """The same of storage elsewhere."""
+
+    mount_point: str
+    tags: set[str] = set()
+
+
+#: Made while the component is built.
+VOLUMES = msgspec.json.Decoder(list[Disk | Share])
+
 SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/one"}}, "$defs": {"one": {"type": "integer"}}}
 
 #: Made while the component is built, and so with a hash seed that is in its memory.
@@ -72,6 +91,18 @@ class NativeCharm(ops.CharmBase):
             jsonschema.validate({"a": "x"}, SCHEMA)
         except jsonschema.ValidationError as error:
             return error.message
+        raise AssertionError("what is wrong was taken")
+
+    def _decode(self) -> str:
+        text = b'[{"type": "disk", "size": 1099511627776, "written": "2026-01-02T03:04:05Z"}, {"type": "share", "mount-point": "/a"}]'
+        volumes = VOLUMES.decode(text)
+        written = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+        assert volumes == [Disk(size=2**40, written=written), Share(mount_point="/a")], volumes
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(volumes), type=list[Disk | Share]) == volumes
+        try:
+            VOLUMES.decode(b'[{"type": "share", "mount-point": 1}]')
+        except msgspec.ValidationError as error:
+            return f"{msgspec.json.encode(volumes[1]).decode()}, {error}"
         raise AssertionError("what is wrong was taken")
 
     def _raise(self) -> str:
