@@ -27,7 +27,7 @@ fn what_is_native_code_elsewhere_does_the_same_in_a_hook() -> anyhow::Result<()>
             _ => None,
         })
         .collect();
-    let expected = "kept, CERT_REQUIRED, 88 bytes";
+    let expected = "CERT_REQUIRED, 88 bytes";
     assert_eq!(told, [expected]);
     Ok(())
 }

@@ -61,8 +61,6 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/packing/wanted.py",
     "periapt_ops/packing/wheels.py",
     "periapt_ops/reading.py",
-    "periapt_ops/replaced/__init__.py",
-    "periapt_ops/replaced/cryptography/cryptography/fernet.py",
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/coder.py",
     "periapt_ops/stand_ins/files.py",

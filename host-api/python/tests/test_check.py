@@ -70,20 +70,20 @@ def test_native_code_that_could_be_built_is_told_with_how(found):
 
 def test_native_code_is_an_error_where_the_charm_certainly_comes_to_it_and_a_warning_elsewhere(found):
     native = [
-        {"package": "cryptography 48", "file": "cryptography/_rust.so", "module": "cryptography._rust", "required-by": ["tls 1.0"]}
+        {"package": "lxml 6", "file": "lxml/etree.so", "module": "lxml.etree", "required-by": ["feeds 1.0"]}
     ]
     venv = {
-        "venv/cryptography/__init__.py": "",
-        "venv/cryptography/x509.py": "from cryptography import _rust\n",
-        "venv/tls/__init__.py": "\nfrom cryptography import x509\n",
+        "venv/lxml/__init__.py": "",
+        "venv/lxml/html.py": "from lxml import etree\n",
+        "venv/feeds/__init__.py": "\nfrom lxml import html\n",
     }
-    said = "cryptography 48 is native code (cryptography/_rust.so), required by tls 1.0, and native code cannot run in the sandbox"
-    instead = "keys and certificates are made by another charm, and come by relations and secrets"
-    certainly = found({**venv, "src/charm.py": "import json\nimport tls\n"}, native)
-    assert certainly == [f"src/charm.py:2 error {said}; imported at tls/__init__.py:2; {instead}"]
-    perhaps = found({**venv, "src/charm.py": "import json\ndef f():\n    from cryptography import x509\n"}, native)
-    assert perhaps == ["src/charm.py:3 warning cryptography 48 is native code, and what needs it fails"]
-    caught = "try:\n    import tls\nexcept ImportError:\n    tls = None\n"
+    said = "lxml 6 is native code (lxml/etree.so), required by feeds 1.0, and native code cannot run in the sandbox"
+    instead = "xml.etree.ElementTree is in the sandbox's Python"
+    certainly = found({**venv, "src/charm.py": "import json\nimport feeds\n"}, native)
+    assert certainly == [f"src/charm.py:2 error {said}; imported at feeds/__init__.py:2; {instead}"]
+    perhaps = found({**venv, "src/charm.py": "import json\ndef f():\n    from lxml import html\n"}, native)
+    assert perhaps == ["src/charm.py:3 warning lxml 6 is native code, and what needs it fails"]
+    caught = "try:\n    import feeds\nexcept ImportError:\n    feeds = None\n"
     assert found({**venv, "src/charm.py": caught}, native) == []
 
 
@@ -217,19 +217,3 @@ def test_each_cause_is_told_once_with_the_first_of_its_places(found):
         "src/one.py:4 warning subprocess.run: 'apt' is no hook tool, and there are no other programs; so in 1 more place: src/two.py:3",
         "src/two.py:4 warning subprocess.run: 'systemctl' is no hook tool, and there are no other programs",
     ]
-
-
-@pytest.mark.parametrize(
-    ("metadata", "makes"),
-    [
-        ("provides:\n  certificates:\n    interface: tls-certificates\n", True),
-        ('provides: {certificates: {interface: "tls-certificates"}}\nrequires: {}\n', True),
-        ("requires:\n  certificates:\n    interface: tls-certificates\nprovides:\n  web:\n    interface: http\n", False),
-        ("provides:\n  web:\n    interface: http\nrequires:\n  certificates:\n    interface: tls-certificates\n", False),
-    ],
-)
-def test_who_makes_certificates_is_not_sent_to_others(found, metadata, makes):
-    native = [{"package": "cryptography 48", "file": "cryptography/_rust.so", "module": "cryptography._rust", "required-by": []}]
-    files = {"charmcraft.yaml": metadata, "src/charm.py": "from cryptography import _rust\n", "venv/cryptography/__init__.py": ""}
-    (said,) = found(files, native)
-    assert ("are made by another charm" in said, "such a charm stays on Juju" in said) == (not makes, makes)

@@ -68,17 +68,6 @@ def test_native_code_is_refused_by_name(tmp_path, pip):
     assert [path.name for path in (tmp_path / "venv/some").iterdir()] == ["__init__.py"]
 
 
-def test_native_code_that_there_is_python_code_for_is_replaced(tmp_path, pip):
-    (tmp_path / "requirements.txt").write_text("cryptography\n")
-    pip.packages = {"cryptography": ["cryptography/_rust.abi3.so", "cryptography/fernet.py", "cryptography/x509.py"]}
-    done = vendor.vendor(tmp_path, tmp_path / "venv")
-    # What is not replaced is still missing.
-    assert [file["file"] for file in done["native"]] == ["cryptography/_rust.abi3.so"]
-    place = tmp_path / "venv/cryptography"
-    assert sorted(path.name for path in place.iterdir()) == ["fernet.py", "x509.py"]
-    assert "AES" in (place / "fernet.py").read_text()
-
-
 @pytest.fixture
 def pydantic(index):
     """Two releases of pydantic, each with a core of its own, in native code."""

@@ -51,12 +51,11 @@ STARTERS = frozenset(
 #: What helps against native code that charms often bring along.
 INSTEAD = {
     "bcrypt": "hashlib.pbkdf2_hmac is in the sandbox's Python",
-    "cryptography": "keys and certificates are made by another charm, and come by relations and secrets",
     "lxml": "xml.etree.ElementTree is in the sandbox's Python",
     "psutil": "there is no machine to look at",
     "psycopg2": "there is no network to reach a database by",
     "psycopg2-binary": "there is no network to reach a database by",
-    "pynacl": "keys are made by another charm, and come by relations and secrets",
+    "pynacl": "cryptography can be built for the sandbox",
 }
 
 
@@ -136,7 +135,7 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
         seen.add(name)
         for line, imported in module.certain_imports():
             if imported in sources.native:
-                found = _of_native(sources.native[imported], module, line, reached, sources)
+                found = _of_native(sources.native[imported], module, line, reached)
                 # Of a package that is imported in many ways the first is enough.
                 if (found.file, found.line, sources.native[imported].package) not in told:
                     told.add((found.file, found.line, sources.native[imported].package))
@@ -153,17 +152,15 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
                     waiting.append(prefix)
 
 
-def _instead(native: Native, sources: Sources) -> str | None:
-    """What helps against native code of a package. Who makes certificates for others is not sent to others."""
+def _instead(native: Native) -> str | None:
+    """What helps against native code of a package."""
     package = native.package.split(" ")[0].lower()
-    if package == "cryptography" and sources.provides("tls-certificates"):
-        return "of cryptography there is fernet alone here, so no charm makes certificates in a sandbox yet: such a charm stays on Juju"
     if package == "msgspec" and any(by.startswith("lightkube ") for by in native.required_by):
         return "lightkube before 1.0 does without it: periapt pack --upgrade 'lightkube<1' takes it where a lock has a newer one"
     return INSTEAD.get(package)
 
 
-def _of_native(native: Native, module: Module, line: int, reached: dict[str, tuple[Module, int]], sources: Sources) -> Finding:
+def _of_native(native: Native, module: Module, line: int, reached: dict[str, tuple[Module, int]]) -> Finding:
     """Native code that is certainly imported, at the line of the charm's own that leads there."""
     way = []
     seen = {module.name}
@@ -177,7 +174,7 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"
-    instead = _instead(native, sources)
+    instead = _instead(native)
     if instead:
         message += f"; {instead}"
     return Finding(module.file, line, "error", message, native.package)

@@ -1,9 +1,8 @@
 """Native code among a charm's dependencies: taken out, and replaced where that can be done.
 
 A package with native code is taken as it was built for the sandbox (`built`), if it was; in a version of the same release
-that has none, if there is one; with Python code of this repository in the place of the native one (`replaced`); or without
-its native files. Whether it can do without them is found when the sources are checked: an import of what was taken out, that
-is certainly done, is an error there.
+that has none, if there is one; or without its native files. Whether it can do without them is found when the sources are
+checked: an import of what was taken out, that is certainly done, is an error there.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import importlib.metadata
 import pathlib
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 
 from .built import Built
@@ -43,15 +41,6 @@ OPTIONAL = frozenset(
     }
 )
 
-#: Packages of which some modules are replaced; the others need their native code.
-PARTLY = frozenset({"cryptography"})
-
-#: Where the code in the place of native code lies, by package.
-REPLACED = {
-    name: pathlib.Path(__file__).resolve().parent.parent / "replaced" / directory
-    for name, directory in (("cryptography", "cryptography"),)
-}
-
 
 def files(wheel: Wheel) -> Iterator[str]:
     """The native files of a wheel."""
@@ -69,20 +58,6 @@ def take_built(wheel: Wheel, built: Built, target: pathlib.Path) -> bool:
         remove(target, file)
     built.unpack(wheel, target)
     return True
-
-
-def replace(wheel: Wheel, target: pathlib.Path) -> bool:
-    """Put Python code in the place of a package's native one; answers whether nothing is missing any more."""
-    code = REPLACED.get(normalised(wheel.name))
-    if code is None:
-        return False
-    for file in list(files(wheel)):
-        remove(target, file)
-    for source in sorted(code.rglob("*.py")):
-        place = target / source.relative_to(code)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-    return normalised(wheel.name) not in PARTLY
 
 
 def remove(target: pathlib.Path, file: str) -> None:

@@ -6,14 +6,10 @@ import ast
 import dataclasses
 import functools
 import pathlib
-import re
 from collections.abc import Iterator
 
 from ..location import PARTS
 from .built import SUFFIX
-
-#: Bytes that are read of a charm's metadata.
-_MOST_METADATA = 1 << 20
 
 #: What is raised by an import that fails, or by more than that.
 _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -74,20 +70,6 @@ class Sources:
         if file is None or not file.is_file():
             return False
         return any(line.startswith(b"charm-libs:") for line in file.read_bytes().splitlines())
-
-    def provides(self, interface: str) -> bool:
-        """Whether the charm's metadata says that it provides an interface."""
-        for name in ("charmcraft.yaml", "metadata.yaml"):
-            file = self._original / name if self._original else None
-            if file is None or not file.is_file():
-                continue
-            with file.open("rb") as opened:
-                text = opened.read(_MOST_METADATA).decode("utf-8", errors="replace")
-            # From the key on to the next one: YAML is not read here, as Python's library reads none.
-            block = re.search(r"^provides:(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
-            if block and re.search(rf"interface:\s*['\"]?{re.escape(interface)}\b", block[1]):
-                return True
-        return False
 
     @functools.cache
     def native_behind(self, name: str) -> Native | None:

@@ -47,7 +47,6 @@ def vendor(
         if (
             not files
             or native.take_built(wheel, built, target)
-            or native.replace(wheel, target)
             or _replaced(wheel, version, target, wanted.pins.get(normalised(wheel.name)))
         ):
             continue
