@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    Incarnation, RelationId, UnitName,
+    Incarnation, RelationId, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
-    command::Caller,
     commit::{BagChanges, EarlyEffect, EarlyItem, HookEffects, Transitions, UnitCommit},
     record::RelationRecord,
     relation::Settings,
@@ -14,7 +13,7 @@ use periapt_host_api::{
 use periapt_model::{Input, Output, entity::Unit};
 
 use super::Lab;
-use crate::LabError;
+use crate::{LabError, travel::travelled};
 
 /// A held unit's commits, one by one. What its charm would do is up to the test: only the controller's rules hold.
 #[derive(Debug)]
@@ -33,6 +32,21 @@ impl Lab {
         self.upkeep()?;
         let name = self.unit(unit)?.name.clone();
         Ok(ByHand { lab: self, unit: name })
+    }
+}
+
+impl Lab {
+    /// Calls the controller as an agent's runner, which a test plays.
+    ///
+    /// # Errors
+    /// The refusal, or there is no such agent.
+    pub fn call(&mut self, agent: &str, command: RunnerCommand) -> Result<RunnerAnswer, LabError> {
+        let caller = self.agent(agent)?.caller();
+        let input = Input::Runner(self.model, travelled("a runner's call", &command)?);
+        match self.controller.submit(self.clock, &caller, &input)? {
+            Output::Runner(answer) => Ok(answer),
+            other => Err(LabError::OtherAnswer(format!("{other:?}"))),
+        }
     }
 }
 
@@ -124,10 +138,7 @@ impl ByHand<'_> {
     /// The refusal.
     pub fn commit(&mut self, change: impl FnOnce(&mut UnitCommit)) -> Result<&mut Self, LabError> {
         let unit: &Unit = self.lab.unit(&self.unit.to_string())?;
-        let state = self.lab.state()?;
-        let agent = state.agent_of(unit).ok_or_else(|| LabError::unknown("agent of unit", &self.unit))?;
-        let incarnation = state.runner(agent).map_or(Incarnation::default(), |runner| runner.incarnation);
-        let caller = Caller::Runner { agent: agent.clone(), model: self.lab.model };
+        let (agent, incarnation) = self.runner(unit)?;
         let mut record = unit.record.clone();
         record.seq = record.seq.saturating_add(1);
         let mut commit = UnitCommit {
@@ -143,9 +154,39 @@ impl ByHand<'_> {
             uncommitted_usage: periapt_host_api::usage::Usage::default(),
         };
         change(&mut commit);
-        let input = Input::Runner(self.lab.model, RunnerCommand::Commit(Box::new(commit)));
-        match self.lab.controller.submit(self.lab.clock, &caller, &input)? {
-            Output::Runner(RunnerAnswer::Done) => Ok(self),
+        self.call(&agent, RunnerCommand::Commit(Box::new(commit)))
+    }
+
+    /// Sends what left a hook early, numbered on from the unit's last.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn say(&mut self, effects: impl IntoIterator<Item = EarlyEffect>) -> Result<&mut Self, LabError> {
+        let items = self.items(effects)?;
+        let (agent, incarnation) = self.runner(self.lab.unit(&self.unit.to_string())?)?;
+        let command = RunnerCommand::Early { unit: self.unit.clone(), incarnation, items };
+        self.call(&agent, command)
+    }
+
+    /// Early effects as they are sent: numbered on from the unit's last.
+    ///
+    /// # Errors
+    /// The unit is gone.
+    pub fn items(&self, effects: impl IntoIterator<Item = EarlyEffect>) -> Result<Vec<EarlyItem>, LabError> {
+        Ok(numbered(self.lab.unit(&self.unit.to_string())?, self.lab.now(), effects))
+    }
+
+    /// The runner that looks after the unit, and its incarnation.
+    fn runner(&self, unit: &Unit) -> Result<(String, Incarnation), LabError> {
+        let state = self.lab.state()?;
+        let agent = state.agent_of(unit).ok_or_else(|| LabError::unknown("agent of unit", &self.unit))?;
+        let incarnation = state.runner(agent).map_or(Incarnation::default(), |runner| runner.incarnation);
+        Ok((agent.to_string(), incarnation))
+    }
+
+    fn call(&mut self, agent: &str, command: RunnerCommand) -> Result<&mut Self, LabError> {
+        match self.lab.call(agent, command)? {
+            RunnerAnswer::Done => Ok(self),
             other => Err(LabError::OtherAnswer(format!("{other:?}"))),
         }
     }
@@ -160,8 +201,13 @@ impl ByHand<'_> {
             message: String::new(),
             data: serde_json::Map::new(),
         };
-        vec![EarlyItem { number: unit.early_number.saturating_add(1), at: self.lab.now(), effect }]
+        numbered(unit, self.lab.now(), [effect])
     }
+}
+
+fn numbered(unit: &Unit, at: Timestamp, effects: impl IntoIterator<Item = EarlyEffect>) -> Vec<EarlyItem> {
+    let numbers = unit.early_number.saturating_add(1)..;
+    numbers.zip(effects).map(|(number, effect)| EarlyItem { number, at, effect }).collect()
 }
 
 fn texts(settings: &[(&str, &str)]) -> Settings {
