@@ -5,7 +5,7 @@ use std::time::Duration;
 use periapt_host_api::{
     ErrorCode,
     command::{Command, Force, RelationSelector, ResolveMode},
-    status::{AgentStatus, Life, RelationState, WorkloadStatus},
+    status::{AgentStatus, WorkloadStatus},
 };
 use periapt_lab::{Action, Lab, Traced};
 use serde_json::json;
@@ -303,26 +303,4 @@ fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over() {
             assert!(!bench.lab.mirror("host").unwrap().relations.contains_key(&bench.relation));
         }
     }
-}
-
-/// The uniter's own tests rest on this (`runtime/uniter/tests/uniter/world/model.rs`).
-#[test]
-fn u16_a_relation_that_was_removed_by_force_stays_dead_in_the_view_of_who_was_told_of_it() {
-    let mut bench = Related::joined(1);
-    bench.lab.hold("a/0").unwrap();
-    remove_by_force(&mut bench);
-    bench.run();
-    let view = bench.lab.mirror("host").unwrap();
-    let relation = &view.relations[&bench.relation];
-    assert_eq!(
-        (relation.life, relation.state, relation.members.len()),
-        (Life::Dead, RelationState::Dying, 0)
-    );
-    let bags = view.bags.keys().filter(|bag| bag.relation == bench.relation);
-    assert_eq!(bags.count(), 2, "{:?}", view.bags);
-    bench.lab.release("a/0").unwrap();
-    assert_eq!(bench.news(), ["db-relation-departed b/0", "db-relation-broken"]);
-    let view = bench.lab.mirror("host").unwrap();
-    assert!(!view.relations.contains_key(&bench.relation));
-    assert!(view.bags.keys().all(|bag| bag.relation != bench.relation));
 }

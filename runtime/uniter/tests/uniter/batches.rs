@@ -1,12 +1,11 @@
 //! Batches: what happens among a relation's members as one hook (decision 0016).
 
 use periapt_host_api::{
-    RelationId, UnitName,
+    UnitName,
     command::ResolveMode,
     event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
     record::{HookStep, Operation},
     relation::BagOwner,
-    status::Life,
 };
 use periapt_uniter::{Decision, HookEnd};
 
@@ -15,11 +14,11 @@ use crate::{World, check, world::BATCHING};
 /// A started unit of the charm that asks for batches, with a relation to `b`, of which these units are known.
 fn related(members: &[&str]) -> World {
     let mut world = World::started();
-    world.model_config().update_status_hook_interval = 0;
+    world.update_status_every("0");
     world.want_charm(BATCHING, false);
-    world.relate(1, "db", Some("b"));
+    world.relate("db", "b");
     for unit in members {
-        world.join(1, unit, 1);
+        world.join("db", unit);
     }
     world.settle();
     world.take_trace();
@@ -27,7 +26,7 @@ fn related(members: &[&str]) -> World {
 }
 
 fn known(world: &World) -> Vec<(String, u64)> {
-    let told = &world.record().relations[&RelationId(1)];
+    let told = &world.record().relations[&world.id("db")];
     told.members.iter().map(|(unit, version)| (unit.to_string(), *version)).collect()
 }
 
@@ -35,15 +34,15 @@ fn known(world: &World) -> Vec<(String, u64)> {
 fn what_happened_since_the_last_hook_is_one_hook() {
     let mut world = related(&[]);
     for unit in ["b/0", "b/1", "b/2"] {
-        world.join(1, unit, 1);
+        world.join("db", unit);
     }
     check(&mut world, &["db-relation-batch +b/0 +b/1 +b/2"]);
-    world.write(1, "b/1", 5);
-    world.write(1, "b", 2);
-    world.leave(1, "b/2");
-    world.join(1, "b/3", 1);
+    world.write("db", "b/1");
+    world.write("db", "b");
+    world.leave("db", "b/2");
+    world.join("db", "b/3");
     check(&mut world, &["db-relation-batch b +b/3 ~b/1 -b/2"]);
-    assert_eq!(known(&world), [("b/0".into(), 1), ("b/1".into(), 5), ("b/3".into(), 1)]);
+    assert_eq!(known(&world), [("b/0".into(), 1), ("b/1".into(), 2), ("b/3".into(), 1)]);
     check(&mut world, &[]);
 }
 
@@ -51,9 +50,9 @@ fn what_happened_since_the_last_hook_is_one_hook() {
 fn created_comes_first_and_broken_last_each_as_a_hook_of_its_own() {
     let mut world = World::started();
     world.want_charm(BATCHING, false);
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
-    world.join(1, "b/1", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
+    world.join("db", "b/1");
     check(
         &mut world,
         &[
@@ -64,7 +63,7 @@ fn created_comes_first_and_broken_last_each_as_a_hook_of_its_own() {
             "db-relation-batch +b/0 +b/1",
         ],
     );
-    world.relation(1).life = Life::Dying;
+    world.remove_relation("db");
     check(&mut world, &["db-relation-batch -b/0 -b/1", "db-relation-broken"]);
 }
 
@@ -78,29 +77,29 @@ fn r32_a_unit_that_leaves_is_the_one_that_departs() {
 #[test]
 fn a_batch_is_bounded_and_the_rest_follows() {
     let mut world = related(&[]);
-    let count = MAX_BATCH_MEMBERS * 2 + 10;
+    let count = MAX_BATCH_MEMBERS + 10;
     for number in 0..count {
-        world.join(1, &format!("b/{number}"), 1);
+        world.join("db", &format!("b/{number}"));
     }
     world.settle();
-    assert_eq!(world.take_trace().len(), 3);
+    assert_eq!(world.take_trace().len(), 2);
     assert_eq!(known(&world).len(), count);
-    world.relation(1).life = Life::Dying;
+    world.remove_relation("db");
     world.settle();
     let hooks = world.take_trace();
-    assert_eq!(hooks.len(), 4, "three batches and broken");
-    assert_eq!(hooks[3], "db-relation-broken");
+    assert_eq!(hooks.len(), 3, "two batches and broken");
+    assert_eq!(hooks[2], "db-relation-broken");
 }
 
 #[test]
 fn u30_a_failed_batch_is_tried_again_with_what_there_is_by_then() {
     let mut world = related(&[]);
     world.failing.insert("db-relation-batch".to_owned());
-    world.join(1, "b/0", 1);
-    world.join(1, "b/1", 1);
+    world.join("db", "b/0");
+    world.join("db", "b/1");
     check(&mut world, &["db-relation-batch +b/0 +b/1 FAILED"]);
-    world.leave(1, "b/1");
-    world.join(1, "b/2", 1);
+    world.leave("db", "b/1");
+    world.join("db", "b/2");
     world.failing.clear();
     world.advance(400);
     let run = world.due();
@@ -113,9 +112,9 @@ fn u30_a_failed_batch_is_tried_again_with_what_there_is_by_then() {
 fn a_failed_batch_of_which_nothing_is_left_is_passed_over() {
     let mut world = related(&[]);
     world.failing.insert("db-relation-batch".to_owned());
-    world.join(1, "b/0", 1);
+    world.join("db", "b/0");
     check(&mut world, &["db-relation-batch +b/0 FAILED"]);
-    world.leave(1, "b/0");
+    world.leave("db", "b/0");
     world.advance(400);
     check(&mut world, &["db-relation-batch +b/0 skipped"]);
     assert_eq!(known(&world), []);
@@ -125,12 +124,12 @@ fn a_failed_batch_of_which_nothing_is_left_is_passed_over() {
 fn u28_a_batch_that_is_resolved_without_a_retry_was_told() {
     let mut world = related(&["b/0"]);
     world.failing.insert("db-relation-batch".to_owned());
-    world.write(1, "b/0", 2);
-    world.join(1, "b/1", 4);
+    world.write("db", "b/0");
+    world.join("db", "b/1");
     check(&mut world, &["db-relation-batch +b/1 ~b/0 FAILED"]);
     world.failing.clear();
-    world.leave(1, "b/1");
-    world.write(1, "b/0", 3);
+    world.leave("db", "b/1");
+    world.write("db", "b/0");
     world.resolved(ResolveMode::NoRetry);
     // As things stand when it is passed over, and for the rest there is another batch.
     check(&mut world, &["db-relation-batch +b/1 ~b/0 skipped", "db-relation-batch -b/1"]);
@@ -140,10 +139,10 @@ fn u28_a_batch_that_is_resolved_without_a_retry_was_told() {
 #[test]
 fn what_lands_while_a_batch_runs_is_in_the_next() {
     let mut world = related(&[]);
-    world.join(1, "b/0", 1);
+    world.join("db", "b/0");
     let run = world.due();
-    world.write(1, "b/0", 2);
-    world.join(1, "b/1", 1);
+    world.write("db", "b/0");
+    world.join("db", "b/1");
     world.end(&run, HookEnd::Handled { status_set: false });
     check(&mut world, &["db-relation-batch +b/1 ~b/0"]);
 }
@@ -151,18 +150,18 @@ fn what_lands_while_a_batch_runs_is_in_the_next() {
 #[test]
 fn a_charm_that_comes_to_ask_for_batches_is_told_what_is_owed_in_one() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
-    world.join(1, "b/1", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
+    world.join("db", "b/1");
     world.step_until(|world| world.committed.last().is_some_and(|event| event.kind() == "relation-joined"));
     world.take_trace();
     world.want_charm(BATCHING, false);
     // Joined b/0 was told, and its change not.
     check(&mut world, &["deploy 3", "upgrade-charm", "config-changed", "db-relation-batch +b/1 ~b/0"]);
-    assert_eq!(world.record().relations[&RelationId(1)].changed_pending, None);
+    assert_eq!(world.record().relations[&world.id("db")].changed_pending, None);
     world.want_charm(1, false);
-    world.write(1, "b/0", 2);
-    world.join(1, "b/2", 1);
+    world.write("db", "b/0");
+    world.join("db", "b/2");
     check(
         &mut world,
         &[
@@ -179,9 +178,9 @@ fn a_charm_that_comes_to_ask_for_batches_is_told_what_is_owed_in_one() {
 #[test]
 fn a_failed_hook_is_told_in_the_form_that_the_charm_of_a_forced_refresh_asks_for() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
+    world.relate("db", "b");
     world.failing.insert("db-relation-joined".to_owned());
-    world.join(1, "b/0", 1);
+    world.join("db", "b/0");
     check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
     world.want_charm(BATCHING, true);
     world.settle();
@@ -192,8 +191,8 @@ fn a_failed_hook_is_told_in_the_form_that_the_charm_of_a_forced_refresh_asks_for
     );
 
     world.failing.insert("db-relation-batch".to_owned());
-    world.join(1, "b/1", 1);
-    world.leave(1, "b/0");
+    world.join("db", "b/1");
+    world.leave("db", "b/0");
     check(&mut world, &["db-relation-batch +b/1 -b/0 FAILED"]);
     world.want_charm(1, true);
     world.settle();
@@ -216,7 +215,7 @@ fn a_failed_hook_is_told_in_the_form_that_the_charm_of_a_forced_refresh_asks_for
 fn a_batch_that_failed_stands_in_the_record_with_its_members() {
     let mut world = related(&[]);
     world.failing.insert("db-relation-batch".to_owned());
-    world.join(1, "b/0", 1);
+    world.join("db", "b/0");
     world.settle();
     let Operation::Hook { event: Event::RelationBatch { batch, .. }, step: HookStep::Failed(_) } =
         &world.record().operation
@@ -231,9 +230,9 @@ fn a_batch_that_failed_stands_in_the_record_with_its_members() {
 #[test]
 fn what_a_batch_merges_is_told() {
     let mut world = related(&["b/0", "b/1"]);
-    world.write(1, "b/0", 4);
-    world.write(1, "b/1", 2);
-    world.write(1, "b", 3);
+    for owner in ["b/0", "b/0", "b/0", "b/1", "b", "b", "b"] {
+        world.write("db", owner);
+    }
     let run = world.due();
     assert_eq!(
         run.coalesced,
@@ -247,10 +246,10 @@ fn what_a_batch_merges_is_told() {
 fn u16_a_failed_batch_of_a_relation_that_was_removed_by_force_tells_only_who_departed() {
     let mut world = related(&["b/0"]);
     world.failing.insert("db-relation-batch".to_owned());
-    world.join(1, "b/1", 1);
+    world.join("db", "b/1");
     check(&mut world, &["db-relation-batch +b/1 FAILED"]);
     world.failing.clear();
-    world.remove_by_force(1);
+    world.remove_by_force("db");
     check(&mut world, &["db-relation-batch +b/1 skipped", "db-relation-batch -b/0", "db-relation-broken"]);
     assert!(world.record().relations.is_empty());
 }

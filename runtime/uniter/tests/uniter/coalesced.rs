@@ -6,7 +6,7 @@ use crate::{World, check};
 
 fn started_with(interval: u32) -> World {
     let mut world = World::started();
-    world.model_config().update_status_hook_interval = interval;
+    world.update_status_every(&format!("{interval}s"));
     world.settle();
     world.take_trace();
     world
@@ -18,12 +18,10 @@ fn several_changes_of_the_settings_are_one_config_changed_that_counts_them() {
     assert_eq!(world.record().settings_version, Some(0));
     for version in 1..=3 {
         world.configure(&format!("settings-{version}"));
-        world.application().settings_version = version;
     }
     assert_eq!(world.due().coalesced, ["3 changes of the settings"]);
     check(&mut world, &["config-changed"]);
     world.configure("settings-4");
-    world.application().settings_version = 4;
     assert_eq!(world.due().coalesced, Vec::<String>::new());
     check(&mut world, &["config-changed"]);
 }
@@ -45,22 +43,22 @@ fn a_hook_that_counts_as_the_tick_of_update_status_says_so() {
 #[test]
 fn units_that_came_and_went_unseen_are_counted_with_the_next_hook_of_their_relation() {
     let mut world = started_with(300);
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/9", 1);
-    world.leave(1, "b/9");
+    world.relate("db", "b");
+    world.join("db", "b/9");
+    world.leave("db", "b/9");
     world.settle();
     world.take_trace();
     // Who had gone before the relation was created for this unit is none of its business.
-    world.join(1, "b/0", 1);
+    world.join("db", "b/0");
     assert_eq!(world.due().coalesced, Vec::<String>::new());
     world.settle();
     for unit in ["b/1", "b/2"] {
-        world.join(1, unit, 1);
-        world.leave(1, unit);
+        world.join("db", unit);
+        world.leave("db", unit);
     }
-    world.leave(1, "b/0");
+    world.leave("db", "b/0");
     assert_eq!(world.due().coalesced, ["2 units came and went"]);
     world.settle();
-    world.join(1, "b/3", 1);
+    world.join("db", "b/3");
     assert_eq!(world.due().coalesced, Vec::<String>::new(), "b/0 departed, and was told");
 }

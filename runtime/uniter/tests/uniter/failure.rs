@@ -18,9 +18,11 @@ fn failing_install() -> World {
 }
 
 /// Seconds from now until the unit tries again; none: never.
-fn waits(world: &World) -> Option<i64> {
+fn waits(world: &World) -> Option<u64> {
     match world.decide() {
-        Decision::Wait { wake_at } => wake_at.map(|at: Timestamp| at.as_second() - world.now.as_second()),
+        Decision::Wait { wake_at } => {
+            wake_at.map(|at: Timestamp| u64::try_from(at.as_second() - world.now.as_second()).unwrap())
+        }
         other => panic!("not waiting: {other:?}"),
     }
 }
@@ -28,7 +30,7 @@ fn waits(world: &World) -> Option<i64> {
 #[test]
 fn c01_a_failed_install_is_reported_and_nothing_else_runs() {
     let mut world = failing_install();
-    world.relate(1, "db", Some("b"));
+    world.relate("db", "b");
     world.configure("other");
     world.want_charm(2, false);
     check(&mut world, &[]);
@@ -90,8 +92,8 @@ fn c05_config_changed_passed_over_at_start_up_is_followed_by_start() {
 #[test]
 fn u28_a_joined_passed_over_is_followed_by_changed() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.failing.insert("db-relation-joined".to_owned());
     check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
     world.resolved(ResolveMode::NoRetry);
@@ -101,25 +103,27 @@ fn u28_a_joined_passed_over_is_followed_by_changed() {
 #[test]
 fn c07_the_error_of_a_joined_hook_names_relation_and_unit() {
     let mut world = World::started();
-    world.relate(7, "db", Some("b"));
-    world.join(7, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.failing.insert("db-relation-joined".to_owned());
     check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
     let data = serde_json::to_string(&world.me().agent_status.data).unwrap();
-    assert_eq!(data, r#"{"hook":"db-relation-joined","relation-id":7,"remote-unit":"b/0"}"#);
+    let id = world.id("db");
+    assert_eq!(data, format!(r#"{{"hook":"db-relation-joined","relation-id":{id},"remote-unit":"b/0"}}"#));
 }
 
 #[test]
 fn c08_the_error_of_a_broken_hook_names_the_relation_alone() {
     let mut world = World::started();
-    world.relate(7, "db", Some("b"));
+    world.relate_across("db", "b");
     world.failing.insert("db-relation-broken".to_owned());
     check(&mut world, &["db-relation-created"]);
-    world.relation(7).suspended = true;
+    world.suspend("b", true);
     check(&mut world, &["db-relation-broken FAILED"]);
     let data = serde_json::to_string(&world.me().agent_status.data).unwrap();
-    assert_eq!(data, r#"{"hook":"db-relation-broken","relation-id":7}"#);
-    assert!(world.is_member(7), "a failed hook leaves no scope");
+    let id = world.id("db");
+    assert_eq!(data, format!(r#"{{"hook":"db-relation-broken","relation-id":{id}}}"#));
+    assert!(world.is_member("db"), "a failed hook leaves no scope");
 }
 
 #[test]
@@ -141,13 +145,13 @@ fn c09_a_failed_hook_is_tried_again_ever_later() {
 #[test]
 fn c10_without_automatic_retry_a_failed_hook_waits_for_ever() {
     let mut world = World::new();
-    world.model_config().automatically_retry_hooks = false;
+    world.without_retries();
     world.failing.insert("install".to_owned());
     check(&mut world, &["deploy 1", "install FAILED"]);
     assert_eq!(waits(&world), None);
     world.advance(1_000_000);
     check(&mut world, &[]);
-    world.model_config().automatically_retry_hooks = true;
+    world.configure_model("automatically-retry-hooks", "true");
     check(&mut world, &["install FAILED"]);
 }
 
@@ -178,7 +182,7 @@ fn c11_success_starts_the_back_off_over() {
 #[test]
 fn c12_update_status_does_not_run_while_a_hook_has_failed() {
     let mut world = World::started();
-    world.model_config().automatically_retry_hooks = false;
+    world.without_retries();
     world.failing.insert("config-changed".to_owned());
     world.configure("other");
     check(&mut world, &["config-changed FAILED"]);
@@ -189,7 +193,7 @@ fn c12_update_status_does_not_run_while_a_hook_has_failed() {
 #[test]
 fn c14_a_dying_unit_in_error_is_not_torn_down_before_it_is_fixed() {
     let mut world = World::started();
-    world.model_config().automatically_retry_hooks = false;
+    world.without_retries();
     world.failing.insert("config-changed".to_owned());
     world.configure("other");
     check(&mut world, &["config-changed FAILED"]);
@@ -203,11 +207,11 @@ fn c14_a_dying_unit_in_error_is_not_torn_down_before_it_is_fixed() {
 #[test]
 fn u30_a_joined_is_tried_again_after_its_unit_left() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.failing.insert("db-relation-joined".to_owned());
     check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
-    world.leave(1, "b/0");
+    world.leave("db", "b/0");
     world.failing.clear();
     world.advance(5);
     check(&mut world, &["db-relation-joined b/0", "db-relation-changed b/0", "db-relation-departed b/0"]);
@@ -225,15 +229,15 @@ fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over_at_o
         ),
     ] {
         // Whether it would be tried again by itself or by an operator.
-        for automatically in [true, false] {
+        for automatically in ["true", "false"] {
             let mut world = World::started();
-            world.model_config().automatically_retry_hooks = automatically;
-            world.relate(1, "db", Some("b"));
-            world.join(1, "b/0", 1);
+            world.configure_model("automatically-retry-hooks", automatically);
+            world.relate("db", "b");
+            world.join("db", "b/0");
             world.failing.insert(hook.split(' ').next().unwrap().to_owned());
             let failed = format!("{hook} FAILED");
             check(&mut world, &[before, &[&failed]].concat());
-            world.remove_by_force(1);
+            world.remove_by_force("db");
             let skipped = format!("{hook} skipped");
             let rest = check(&mut world, &[&[skipped.as_str()], after].concat());
             assert!(matches!(rest, Decision::Idle { .. }), "{rest:?}");
@@ -246,12 +250,12 @@ fn u16_a_failed_hook_of_a_relation_that_was_removed_by_force_is_passed_over_at_o
 fn u16_an_answer_to_a_failed_hook_of_a_relation_that_is_gone_tells_of_no_member() {
     for mode in [ResolveMode::Retry, ResolveMode::NoRetry] {
         let mut world = World::started();
-        world.relate(1, "db", Some("b"));
-        world.join(1, "b/0", 1);
+        world.relate("db", "b");
+        world.join("db", "b/0");
         world.failing.insert("db-relation-joined".to_owned());
         check(&mut world, &["db-relation-created", "db-relation-joined b/0 FAILED"]);
         world.resolved(mode);
-        world.remove_by_force(1);
+        world.remove_by_force("db");
         check(&mut world, &["db-relation-joined b/0 skipped", "db-relation-broken"]);
         assert_eq!(world.me().resolved, None, "{mode:?}");
     }
@@ -260,12 +264,12 @@ fn u16_an_answer_to_a_failed_hook_of_a_relation_that_is_gone_tells_of_no_member(
 #[test]
 fn a_failed_departed_of_a_relation_that_was_removed_by_force_is_still_owed() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.settle();
     world.take_trace();
     world.failing.insert("db-relation-departed".to_owned());
-    world.remove_by_force(1);
+    world.remove_by_force("db");
     check(&mut world, &["db-relation-departed b/0 FAILED"]);
     world.failing.clear();
     world.advance(5);

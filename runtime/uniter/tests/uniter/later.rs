@@ -1,25 +1,20 @@
 //! Events that the charm asked to be told later (decision 0017).
 
-use std::collections::BTreeMap;
-
 use periapt_host_api::{
     EventId, RelationId, Timestamp,
-    charm::{OptionMeta, OptionType},
     command::ResolveMode,
     pending::{Condition, PendingEvent, digest},
     relation::BagOwner,
     settings::OptionValue,
-    status::Life,
-    view::EventsView,
 };
 use periapt_uniter::Decision;
 
-use crate::{World, check};
+use crate::{World, check, world::TEXTUAL};
 
 /// A started unit without update-status, which waits for some events.
 fn waiting(events: impl IntoIterator<Item = (u64, Option<u64>, Vec<Condition>)>) -> World {
     let mut world = World::started();
-    world.model_config().update_status_hook_interval = 0;
+    world.update_status_every("0");
     world.settle();
     world.take_trace();
     let asked_at = world.now;
@@ -32,15 +27,7 @@ fn waiting(events: impl IntoIterator<Item = (u64, Option<u64>, Vec<Condition>)>)
 fn ask(world: &mut World, id: u64, asked_at: Timestamp, after_ms: Option<u64>, conditions: Vec<Condition>) {
     let event =
         PendingEvent { name: format!("event-{id}"), data: "null".into(), asked_at, after_ms, conditions };
-    let unit = world.unit.clone();
-    let mut view = world.view.events.get(&unit).cloned().unwrap_or_else(|| EventsView {
-        unit: unit.clone(),
-        next: EventId(0),
-        events: BTreeMap::new(),
-    });
-    view.next = EventId(id + 1);
-    view.events.insert(EventId(id), event);
-    world.view.events.insert(unit, view);
+    world.ask_later(EventId(id), event);
 }
 
 fn wakes_at(decision: &Decision) -> Option<Timestamp> {
@@ -83,11 +70,11 @@ fn a_clock_that_was_set_back_loses_nothing() {
 #[test]
 fn it_waits_for_all_ordinary_hooks_and_precedes_update_status() {
     let mut world = waiting([(0, Some(1_000), vec![])]);
-    world.model_config().update_status_hook_interval = 60;
+    world.update_status_every("60s");
     world.settle();
     world.advance(100);
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.configure("other");
     check(
         &mut world,
@@ -104,48 +91,45 @@ fn it_waits_for_all_ordinary_hooks_and_precedes_update_status() {
 #[test]
 fn an_option_that_changes_makes_it_due() {
     let mut world = waiting([]);
-    let option = OptionMeta { kind: OptionType::Int, description: String::new(), default: None };
-    let mut charm = world.view.charms.values().next().unwrap().clone();
-    charm.meta.options.insert("port".to_owned(), option);
-    world.view.charms.insert(charm.digest, charm);
     let seen = digest::<OptionValue>(None);
     let now = world.now;
     ask(&mut world, 0, now, None, vec![Condition::Config { option: "port".into(), seen }]);
     let rest = check(&mut world, &[]);
     assert_eq!(wakes_at(&rest), None);
-    world.application().config.insert("port".into(), OptionValue::Integer(80));
-    check(&mut world, &["event-0"]);
+    world.set_option("port", "80");
+    check(&mut world, &["config-changed", "event-0"]);
     let seen = digest(Some(&OptionValue::Integer(80)));
     ask(&mut world, 1, now, None, vec![Condition::Config { option: "port".into(), seen }]);
     check(&mut world, &[]);
     // A value that is not of the charm's type counts as not set, as in hooks.
-    world.application().config.insert("port".into(), OptionValue::Text("x".into()));
-    check(&mut world, &["event-1"]);
+    world.want_charm(TEXTUAL, false);
+    check(&mut world, &["deploy 4", "upgrade-charm", "config-changed", "event-1"]);
 }
 
 #[test]
 fn a_key_of_a_bag_that_changes_or_a_relation_that_ends_makes_it_due() {
     let mut world = waiting([]);
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.settle();
     world.take_trace();
+    let relation: RelationId = world.id("db");
     let condition = |seen: Option<&str>| Condition::Relation {
-        relation: RelationId(1),
+        relation,
         owner: BagOwner::Unit("b/0".parse().unwrap()),
         key: "host".into(),
         seen: digest(seen.map(str::to_owned).as_ref()),
     };
     let now = world.now;
     ask(&mut world, 0, now, None, vec![condition(None)]);
-    world.write_key(1, "b/0", 2, "port", "80");
+    world.write_key("db", "b/0", "port", "80");
     check(&mut world, &["db-relation-changed b/0"]);
-    world.write_key(1, "b/0", 3, "host", "h");
+    world.write_key("db", "b/0", "host", "h");
     check(&mut world, &["db-relation-changed b/0", "event-0"]);
     ask(&mut world, 1, now, None, vec![condition(Some("h"))]);
-    world.leave(1, "b/0");
+    world.leave("db", "b/0");
     check(&mut world, &["db-relation-departed b/0"]);
-    world.relation(1).life = Life::Dying;
+    world.remove_relation("db");
     check(&mut world, &["db-relation-broken", "event-1"]);
 }
 
@@ -184,8 +168,7 @@ fn a_failed_one_is_tried_again_and_is_over_when_it_is_resolved_or_cancelled() {
     world.resolved(ResolveMode::NoRetry);
     world.failing.insert("event-2".to_owned());
     check(&mut world, &["event-0 skipped", "event-1", "event-2 FAILED"]);
-    let unit = world.unit.clone();
-    world.view.events.get_mut(&unit).unwrap().events.clear();
+    world.cancel_event(EventId(2));
     check(&mut world, &["event-2 skipped"]);
     assert!(matches!(world.decide(), Decision::Idle { .. }), "without waiting for the retry");
 }
@@ -197,7 +180,9 @@ fn a_unit_that_goes_or_has_not_started_is_told_nothing() {
     world.die();
     check(&mut world, &["stop", "remove"]);
 
+    // It asked in its first hook.
     let mut world = World::new();
+    world.step_until(|world| world.record().installed);
     let now = world.now;
     ask(&mut world, 0, now, Some(1_000), vec![]);
     world.advance(10);

@@ -54,14 +54,15 @@ fn k07_a_dying_leader_gives_up_leadership_and_hears_nothing_of_it() {
     world.die();
     world.step();
     assert!(!world.record().leader);
-    world.application().leader_settings_version = 3;
+    world.lead_by("a/1");
+    world.write_leader_settings();
     check(&mut world, &["stop", "remove"]);
 }
 
 #[test]
 fn resigning_does_not_wait_for_a_failed_hook() {
     let mut world = World::started();
-    world.model_config().automatically_retry_hooks = false;
+    world.without_retries();
     world.failing.insert("config-changed".to_owned());
     world.configure("other");
     check(&mut world, &["config-changed FAILED"]);
@@ -75,6 +76,7 @@ fn resigning_does_not_wait_for_a_failed_hook() {
 #[test]
 fn accepting_waits_for_a_failed_hook() {
     let mut world = World::started();
+    world.without_retries();
     world.lead_by("a/1");
     world.settle();
     world.take_trace();
@@ -84,14 +86,14 @@ fn accepting_waits_for_a_failed_hook() {
     world.lead_by("a/0");
     check(&mut world, &[]);
     world.failing.clear();
-    world.advance(5);
+    world.resolved(ResolveMode::Retry);
     check(&mut world, &["config-changed", "leader-elected"]);
 }
 
 #[test]
 fn a_leader_is_not_told_of_its_own_settings() {
     let mut world = World::started();
-    world.application().leader_settings_version = 4;
+    world.write_leader_settings();
     check(&mut world, &[]);
 }
 
@@ -101,10 +103,12 @@ fn changed_leader_settings_are_one_hook_that_says_what_it_merged() {
     world.lead_by("a/1");
     world.settle();
     world.take_trace();
-    world.application().leader_settings_version = 3;
+    for _ in 0..3 {
+        world.write_leader_settings();
+    }
     let run = world.due();
     assert_eq!(run.coalesced, ["3 changes of the leader settings"]);
-    world.application().leader_settings_version = 4;
+    world.write_leader_settings();
     world.end(&run, HookEnd::Handled { status_set: false });
     check(&mut world, &["leader-settings-changed"]);
     check(&mut world, &[]);
@@ -113,15 +117,14 @@ fn changed_leader_settings_are_one_hook_that_says_what_it_merged() {
 #[test]
 fn u4_a_new_unit_waits_until_it_is_known_who_leads() {
     for (leader, told) in [("a/0", "leader-elected"), ("a/1", "leader-settings-changed")] {
-        let mut world = World::new();
-        world.lead_by_nobody();
-        world.relate(1, "db", Some("b"));
+        let mut world = World::leaderless("");
+        world.relate("db", "b");
         let rest = check(&mut world, &["deploy 1", "install", "db-relation-created"]);
         assert_eq!(rest, Decision::Wait { wake_at: None });
         // Whatever else comes meanwhile waits, too.
         world.configure("other");
         world.want_charm(2, false);
-        world.join(1, "b/0", 1);
+        world.join("db", "b/0");
         check(&mut world, &[]);
         world.lead_by(leader);
         world.step_until(|world| !world.committed.is_empty() && world.record().started);
@@ -131,8 +134,7 @@ fn u4_a_new_unit_waits_until_it_is_known_who_leads() {
 
 #[test]
 fn a_dying_unit_waits_for_no_leader() {
-    let mut world = World::new();
-    world.lead_by_nobody();
+    let mut world = World::leaderless("");
     check(&mut world, &["deploy 1", "install"]);
     world.die();
     assert_eq!(check(&mut world, &["remove"]), Decision::Stop);

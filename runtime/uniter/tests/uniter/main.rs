@@ -1,6 +1,6 @@
-//! The resolver and the record's transitions, tested with data: a small world in which one unit is resolved until
-//! it settles, and the hooks that ran are compared with those that should have. Test names cite the rows of the
-//! conformance list that they cover.
+//! The resolver and the record's transitions: one unit is resolved until it settles, and the hooks that ran are compared
+//! with those that should have. Its views are those of the controller's own model, in a laboratory. Test names cite the
+//! rows of the conformance list that they cover.
 
 #![allow(
     clippy::unwrap_used,

@@ -6,11 +6,10 @@ use crate::{World, check};
 
 #[test]
 fn u23_relations_end_before_stop_and_remove() {
-    let mut world = World::started();
-    world.relate(0, "ring", None);
-    world.relate(1, "db", Some("b"));
-    world.join(0, "a/1", 1);
-    world.join(1, "b/0", 1);
+    let mut world = World::started_with_peers();
+    world.relate("db", "b");
+    world.join("ring", "a/1");
+    world.join("db", "b/0");
     world.settle();
     world.take_trace();
     world.die();
@@ -29,10 +28,9 @@ fn u23_relations_end_before_stop_and_remove() {
 
 #[test]
 fn f19_a_dying_unit_departs_from_its_peers_and_does_not_break() {
-    let mut world = World::started();
-    world.relate(0, "ring", None);
-    world.join(0, "a/1", 1);
-    world.join(0, "a/2", 1);
+    let mut world = World::started_with_peers();
+    world.join("ring", "a/1");
+    world.join("ring", "a/2");
     world.settle();
     world.take_trace();
     world.die();
@@ -65,30 +63,31 @@ fn u41_a_dying_unit_hears_of_nothing_new() {
     world.settle();
     world.take_trace();
     world.die();
-    world.relate(1, "db", Some("b"));
-    world.application().leader_settings_version = 9;
-    world.lead_by("a/0");
+    world.relate("db", "b");
+    world.write_leader_settings();
     world.configure("other");
     world.want_charm(2, false);
     assert_eq!(check(&mut world, &["stop", "remove"]), Decision::Stop);
-    assert!(!world.is_member(1));
+    assert!(!world.is_member("db"));
 }
 
 #[test]
 fn f23_a_principal_is_not_dead_before_its_subordinates_are_gone() {
     let mut world = World::started();
-    world.me().subordinates.insert("s/0".parse().unwrap());
+    world.accompany("s");
+    world.settle();
+    world.run_to_rest("s/0");
     world.die();
     let rest = check(&mut world, &["stop", "remove"]);
     assert_eq!(rest, Decision::Wait { wake_at: None });
-    world.me().subordinates.clear();
+    world.run_to_rest("s/0");
     assert_eq!(check(&mut world, &[]), Decision::Stop);
 }
 
 #[test]
 fn implicit_relations_are_left_by_a_dying_unit() {
     let mut world = World::started();
-    world.relate(1, "juju-info", Some("b"));
+    world.relate("juju-info", "b");
     world.settle();
     world.die();
     world.step(); // It resigns.

@@ -62,8 +62,8 @@ fn c_7_a_status_set_by_a_failing_install_is_kept_when_it_is_tried_again() {
 #[test]
 fn relation_hooks_name_the_remote_unit() {
     let mut world = World::started();
-    world.relate(1, "db", Some("b"));
-    world.join(1, "b/0", 1);
+    world.relate("db", "b");
+    world.join("db", "b/0");
     world.statuses.clear();
     world.settle();
     assert_eq!(

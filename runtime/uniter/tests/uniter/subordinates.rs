@@ -1,84 +1,105 @@
 //! Relations of container scope (`hook-model.md` ).
 
-use periapt_host_api::{
-    UnitName,
-    relation::Scope,
-    status::{Life, StatusInfo, WorkloadStatus},
-    view::UnitOutline,
-};
+use periapt_host_api::{UnitName, status::Life};
 
 use crate::{World, check};
 
-/// `a/0`, started, with a container relation to `s`.
+/// `a/0`, started, with a container relation to `s` on the endpoint `host`.
 fn contained() -> World {
-    let mut world = World::started();
-    world.relate(1, "host", Some("s"));
-    world.relation(1).scope = Scope::Container;
+    let mut world = World::declaring("requires:\n  host: {interface: any, scope: container}\n");
+    world.settle();
+    world.take_trace();
+    world.accompany_at("host", "s");
     world
 }
 
 #[test]
 fn g06_a_principal_enters_before_its_subordinate_exists() {
     let mut world = contained();
+    assert!(!world.has_unit("s/0"));
     check(&mut world, &["host-relation-created"]);
-    assert!(world.is_member(1));
+    assert!(world.is_member("host") && world.has_unit("s/0"));
 }
 
 #[test]
 fn r17_g08_a_principal_sees_its_own_subordinate_alone() {
     let mut world = contained();
-    world.me().subordinates.insert("s/1".parse().unwrap());
-    world.join(1, "s/0", 1);
-    world.join(1, "s/1", 1);
-    check(&mut world, &["host-relation-created", "host-relation-joined s/1", "host-relation-changed s/1"]);
+    // Another unit of the application, on the same agent, has its subordinate first.
+    world.add_beside();
+    world.steps_of("a/1", |world| world.has_unit("s/0"));
+    world.join("host", "s/0");
+    check(&mut world, &["host-relation-created"]);
+    world.join("host", "s/1");
+    assert_eq!(world.relation("host").unwrap().members.len(), 4);
+    check(&mut world, &["host-relation-joined s/1", "host-relation-changed s/1"]);
 }
 
 #[test]
 fn r17_a_subordinate_sees_its_principal_alone() {
     let mut world = contained();
-    world.me().principal = Some("s/4".parse().unwrap());
-    world.join(1, "s/3", 1);
-    world.join(1, "s/4", 1);
-    check(&mut world, &["host-relation-created", "host-relation-joined s/4", "host-relation-changed s/4"]);
+    world.add_beside();
+    world.steps_of("a/1", |world| world.has_unit("s/0"));
+    world.settle();
+    world.take_trace();
+    world.play("s/1");
+    assert_eq!(world.relation("host").unwrap().members.len(), 2, "a/0 and a/1");
+    check(
+        &mut world,
+        &[
+            "deploy 1",
+            "install",
+            "sink-relation-created",
+            "leader-elected",
+            "config-changed",
+            "start",
+            "sink-relation-joined a/0",
+            "sink-relation-changed a/0",
+        ],
+    );
 }
 
 #[test]
 fn r17_a_subordinate_stays_out_of_the_relations_of_other_principals() {
     let mut world = contained();
-    world.me().principal = Some("other/0".parse().unwrap());
-    world.join(1, "s/0", 1);
-    check(&mut world, &[]);
-    assert!(!world.is_member(1));
+    let other = world.accompany_another("p", "s");
+    world.settle();
+    world.play("s/1");
+    world.settle();
+    assert!(world.is_member("host"));
+    assert!(world.view.relations.contains_key(&other) && !world.has_member(other, "s/1"));
 }
 
 #[test]
 fn r17_subordinates_of_one_principal_see_each_other() {
     let mut world = contained();
-    world.put_unit("p/0");
-    let principal = world.view.units.get_mut(&"p/0".parse::<UnitName>().unwrap()).unwrap();
-    principal.subordinates = ["a/0", "s/9"].iter().map(|unit| unit.parse().unwrap()).collect();
-    world.me().principal = Some("p/0".parse().unwrap());
-    world.join(1, "s/8", 1);
-    world.join(1, "s/9", 1);
-    check(&mut world, &["host-relation-created", "host-relation-joined s/9", "host-relation-changed s/9"]);
+    world.accompany("t");
+    world.add_beside();
+    world.steps_of("a/1", |world| world.has_unit("s/0") && world.has_unit("t/0"));
+    world.settle();
+    world.play("s/1");
+    world.settle();
+    world.take_trace();
+    world.integrate("s:other", "t:sink");
+    world.join("other", "t/0");
+    world.join("other", "t/1");
+    check(&mut world, &["other-relation-created", "other-relation-joined t/1", "other-relation-changed t/1"]);
 }
 
 #[test]
 fn r16_a_principal_waits_until_an_earlier_subordinate_is_gone() {
     let mut world = contained();
-    let old: UnitName = "s/0".parse().unwrap();
-    world.me().subordinates.insert(old.clone());
-    world.view.outlines.insert(
-        old.clone(),
-        UnitOutline {
-            name: old.clone(),
-            life: Life::Dying,
-            workload_status: StatusInfo::new(WorkloadStatus::Active, "", world.now),
-        },
-    );
+    check(&mut world, &["host-relation-created"]);
+    world.run_to_rest("s/0");
+    check(&mut world, &["host-relation-joined s/0", "host-relation-changed s/0"]);
+    let before = world.id("host");
+    world.remove_relation("host");
+    check(&mut world, &["host-relation-departed s/0", "host-relation-broken"]);
+    world.steps_of("s/0", |world| !world.has_member(before, "s/0"));
+    assert_eq!(world.view.units[&"s/0".parse::<UnitName>().unwrap()].life, Life::Dying);
+    world.integrate("a:host", "s:sink");
     check(&mut world, &[]);
-    assert!(!world.is_member(1));
-    world.view.outlines.remove(&old);
-    world.me().subordinates.clear();
+    assert!(!world.is_member("host"));
+    world.run_to_rest("s/0");
+    assert!(!world.has_unit("s/0"));
     check(&mut world, &["host-relation-created"]);
 }

@@ -67,11 +67,11 @@ fn other_hooks_do_not_move_the_timer() {
 #[test]
 fn an_interval_of_zero_is_off_and_can_be_turned_on_again() {
     let mut world = World::started();
-    world.model_config().update_status_hook_interval = 0;
+    world.update_status_every("0");
     assert_eq!(check(&mut world, &[]), Decision::Idle { wake_at: None });
     world.advance(10_000);
     check(&mut world, &[]);
-    world.model_config().update_status_hook_interval = 100;
+    world.update_status_every("100s");
     check(&mut world, &[]);
     assert!((80..=120).contains(&due_in(&world).unwrap()));
     world.advance(120);
@@ -81,7 +81,7 @@ fn an_interval_of_zero_is_off_and_can_be_turned_on_again() {
 #[test]
 fn a_shorter_interval_sets_the_timer_anew() {
     let mut world = World::started();
-    world.model_config().update_status_hook_interval = 60;
+    world.update_status_every("60s");
     check(&mut world, &[]);
     assert!((48..=72).contains(&due_in(&world).unwrap()));
 }
@@ -90,7 +90,7 @@ fn a_shorter_interval_sets_the_timer_anew() {
 fn a_unit_that_has_not_started_has_no_timer() {
     let mut world = World::new();
     world.failing.insert("start".to_owned());
-    world.model_config().automatically_retry_hooks = false;
+    world.without_retries();
     world.settle();
     assert_eq!(world.record().update_status_due, None);
 }

@@ -1,42 +1,63 @@
-//! A world of one unit, `a/0`: its view, which a test changes at will, and the part of the controller that applies
-//! what the unit commits.
+//! A world of one unit, `a/0`, in a laboratory: the controller's own model is changed by commands, the other units are
+//! run by their agents, and the test takes the unit's steps one by one.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use periapt_host_api::{
-    RelationId, Revision, Timestamp, UnitName,
+    CharmDigest, ModelUuid, RelationId, Timestamp, UnitName,
+    command::Command,
     event::Event,
-    settings::ModelConfig,
-    status::Life,
-    view::{ModelView, View},
+    record::UnitRecord,
+    view::{ApplicationView, RelationView, UnitView, View},
 };
+use periapt_lab::{Claims, Lab, LabError};
 use periapt_uniter::{
     Decision, DeployRun, HookEnd, HookRun, Jitter, before_hook, deploy_failed, deployed, hook_ended,
     idle_effect, resolve,
 };
 
-mod controller;
+mod charm;
+mod commit;
 mod model;
+mod remote;
+mod subordinate;
 
-pub(crate) use model::{BATCHING, charm};
+pub(crate) use charm::{BATCHING, TEXTUAL};
 
 /// How many steps a unit may take to settle: many times more than any test needs.
 const MAX_STEPS: usize = 500;
 
+/// The agent of the unit.
+const HOST: &str = "host";
+
+/// For how long leadership is claimed in a laboratory, and a bit.
+const LEASE: Duration = Duration::from_secs(61);
+
 pub(crate) struct World {
+    lab: Lab,
+    /// What the unit's agent knows of the model.
     pub(crate) view: View,
     pub(crate) unit: UnitName,
     pub(crate) now: Timestamp,
+    /// What `a` declares beside what is in every test, as in its `charmcraft.yaml`.
+    declares: String,
+    /// The charms of `a` that there were, with their versions.
+    versions: BTreeMap<CharmDigest, u64>,
+    /// The relations that were made, by the endpoint of `a`.
+    relations: BTreeMap<String, RelationId>,
+    /// Applications of another model.
+    abroad: BTreeMap<String, ModelUuid>,
+    /// How often something was written.
+    writes: u64,
     /// What was run since it was last looked at, as text.
     trace: Vec<String>,
     /// Every event that was committed, by a run or by being skipped.
     pub(crate) committed: Vec<Event>,
     /// Which of these were moot: their relation is gone, or the charm is to hear of it in another form.
     pub(crate) passed_over: Vec<usize>,
-    /// Relations that were removed by force; their ids are never used again.
-    pub(crate) removed: BTreeSet<RelationId>,
-    /// How often the application's leadership changed hands.
-    pub(crate) terms: u64,
     /// Statuses that were set, newest last.
     pub(crate) statuses: Vec<String>,
     /// Hooks that fail, by name; `deploy` for bringing a charm into place.
@@ -56,41 +77,112 @@ pub(crate) fn check(world: &mut World, expected: &[&str]) -> Decision {
 impl World {
     /// A new unit that leads its application, without relations.
     pub(crate) fn new() -> Self {
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        let unit: UnitName = "a/0".parse().unwrap();
-        let mut world = Self {
-            view: View { revision: Revision(1), ..View::default() },
-            unit: unit.clone(),
-            now,
-            trace: Vec::new(),
-            committed: Vec::new(),
-            passed_over: Vec::new(),
-            removed: BTreeSet::new(),
-            terms: 0,
-            statuses: Vec::new(),
-            failing: BTreeSet::new(),
-            setting_status: BTreeSet::new(),
-        };
-        world.view.model = Some(ModelView {
-            uuid: "00000000-0000-0000-0000-000000000001".parse().unwrap(),
-            name: "test".parse().unwrap(),
-            life: Life::Alive,
-            config: ModelConfig::default(),
-            spaces: Default::default(),
-        });
-        world.put_application("a");
-        world.put_machine("boot-1", "addresses-1");
-        world.put_unit("a/0");
-        world.want_charm(1, false);
+        Self::declaring("")
+    }
+
+    /// The same, of a charm that declares more.
+    pub(crate) fn declaring(declares: &str) -> Self {
+        let mut world = Self::leaderless(declares);
         world.lead_by("a/0");
         world
     }
 
-    /// The same unit, started and at rest.
+    /// The same, of a charm with peers on the endpoint `ring`.
+    pub(crate) fn peered() -> Self {
+        let mut world = Self::declaring("peers:\n  ring: {interface: ring}\n");
+        world.peers("ring");
+        world
+    }
+
+    /// A new unit for which leadership is not claimed yet.
+    pub(crate) fn leaderless(declares: &str) -> Self {
+        let lab = Lab::new(1).unwrap();
+        let mut world = Self {
+            view: View::default(),
+            unit: "a/0".parse().unwrap(),
+            now: lab.now(),
+            lab,
+            declares: declares.to_owned(),
+            versions: BTreeMap::new(),
+            relations: BTreeMap::new(),
+            abroad: BTreeMap::new(),
+            writes: 0,
+            trace: Vec::new(),
+            committed: Vec::new(),
+            passed_over: Vec::new(),
+            statuses: Vec::new(),
+            failing: BTreeSet::new(),
+            setting_status: BTreeSet::new(),
+        };
+        world.lab.set_claims(HOST, Claims::Unsent).unwrap();
+        let charm = world.charm(1);
+        world.change(|lab| lab.deploy_to("a", &charm, 1, HOST));
+        world
+    }
+
+    /// The same unit as [`World::new`] makes, started and at rest.
     pub(crate) fn started() -> Self {
         let mut world = Self::new();
         check(&mut world, &["deploy 1", "install", "leader-elected", "config-changed", "start"]);
         world
+    }
+
+    /// The same with peers.
+    pub(crate) fn started_with_peers() -> Self {
+        let mut world = Self::peered();
+        check(
+            &mut world,
+            &["deploy 1", "install", "ring-relation-created", "leader-elected", "config-changed", "start"],
+        );
+        world
+    }
+
+    /// Lets something happen to the model, all that the controller does about it, and the news of it arrive.
+    #[track_caller]
+    fn change<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> T {
+        let done = self.attempt(change);
+        done.unwrap()
+    }
+
+    /// The same, if it is not refused.
+    fn attempt<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> Result<T, LabError> {
+        let done = change(&mut self.lab);
+        self.lab.tend().unwrap();
+        self.view = self.lab.mirror(HOST).unwrap();
+        self.now = self.lab.now();
+        done
+    }
+
+    /// A command of an operator.
+    #[track_caller]
+    fn command(&mut self, command: &Command) {
+        self.change(|lab| lab.command(command));
+    }
+
+    pub(crate) fn application(&self) -> &ApplicationView {
+        &self.view.applications[self.unit.application()]
+    }
+
+    pub(crate) fn me(&self) -> &UnitView {
+        &self.view.units[&self.unit]
+    }
+
+    pub(crate) fn record(&self) -> &UnitRecord {
+        &self.me().record
+    }
+
+    /// The relation that was last made with an endpoint.
+    #[track_caller]
+    pub(crate) fn id(&self, endpoint: &str) -> RelationId {
+        self.relations[endpoint]
+    }
+
+    pub(crate) fn relation(&self, endpoint: &str) -> Option<&RelationView> {
+        self.view.relations.get(self.relations.get(endpoint)?)
+    }
+
+    pub(crate) fn is_member(&self, endpoint: &str) -> bool {
+        self.relation(endpoint).is_some_and(|relation| relation.members.contains_key(&self.unit))
     }
 
     pub(crate) fn decide(&self) -> Decision {
@@ -149,9 +241,14 @@ impl World {
         panic!("it never settles: {:?}", self.trace);
     }
 
+    /// Says that a hook is about to run.
+    pub(crate) fn begin(&mut self, run: &HookRun) {
+        self.tell(before_hook(run));
+    }
+
     fn run(&mut self, run: &HookRun) {
         let name = run.event.hook_name();
-        self.tell(before_hook(run));
+        self.begin(run);
         let status_set = self.setting_status.contains(&name);
         let failed = self.failing.contains(&name);
         let end = match failed {
@@ -170,7 +267,7 @@ impl World {
     }
 
     fn deploy(&mut self, run: &DeployRun) {
-        let version = run.charm.modified_version;
+        let version = self.versions[&run.charm.digest];
         if self.failing.contains("deploy") {
             self.trace.push(format!("deploy {version} FAILED"));
             self.apply(deploy_failed(run, "no room", self.now, Jitter::NONE));

@@ -1,295 +1,232 @@
-//! What happens in the model: the changes that a test makes.
+//! What operators and hosts do to the model.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
-    charm::{CharmMeta, EndpointMeta},
-    command::ResolveMode,
-    record::{CharmRef, UnitRecord},
-    relation::{BagKey, BagOwner, Endpoint, Role, Scope},
-    settings::ModelConfig,
-    status::{AgentStatus, Life, RelationState, StatusInfo, WorkloadStatus},
-    view::{ApplicationView, BagView, CharmView, Leader, MachineView, Membership, RelationView, UnitView},
+    EventId, RelationId, UnitName,
+    command::{Command, ControllerCommand, Force, RelationSelector, ResolveMode},
+    pending::PendingEvent,
+    status::Life,
+    storage::UnitStorage,
 };
 
-use super::World;
+use super::{HOST, LEASE, World};
 
-/// The version of the charm that asks for batches in all relations.
-pub(crate) const BATCHING: u64 = 3;
-
-fn batching_endpoints() -> BTreeMap<EndpointName, EndpointMeta> {
-    let endpoint = |name: &str| {
-        let meta = EndpointMeta {
-            role: if name == "e0" { Role::Peer } else { Role::Requirer },
-            interface: "any".parse().unwrap(),
-            limit: None,
-            scope: Scope::Global,
-            optional: false,
-            batch: true,
-        };
-        (name.parse().unwrap(), meta)
-    };
-    ["db", "e0", "e1", "e2"].map(endpoint).into()
-}
+/// Another agent, with units of `a`.
+pub(super) const PEER: &str = "peer";
 
 impl World {
-    pub(crate) fn put_application(&mut self, name: &str) {
-        let name: ApplicationName = name.parse().unwrap();
-        self.view.applications.insert(
-            name.clone(),
-            ApplicationView {
-                name,
-                life: Life::Alive,
-                charm: charm(1),
-                force_charm: false,
-                config: BTreeMap::new(),
-                config_hash: "config-1".to_owned(),
-                settings_version: 0,
-                trust_hash: "trust-1".to_owned(),
-                trust: false,
-                leader: None,
-                leader_settings: BTreeMap::new(),
-                leader_settings_version: 0,
-                bindings: Default::default(),
-                bindings_hash: String::new(),
-                update_status_interval: None,
-                status: None,
-                exposed: false,
-                budgets: periapt_host_api::budget::BudgetSettings::default(),
-                resources: Default::default(),
-            },
-        );
+    #[track_caller]
+    pub(crate) fn configure_model(&mut self, key: &str, value: &str) {
+        self.change(|lab| lab.configure_model(&[(key, value)]));
     }
 
-    pub(crate) fn put_unit(&mut self, name: &str) {
-        let name: UnitName = name.parse().unwrap();
-        self.view.units.insert(
-            name.clone(),
-            UnitView {
-                name,
-                life: Life::Alive,
-                machine: MachineId(0),
-                principal: None,
-                subordinates: BTreeSet::new(),
-                resolved: None,
-                record: UnitRecord::default(),
-                early_number: 0,
-                workload_status: StatusInfo::new(WorkloadStatus::Unknown, "", self.now),
-                agent_status: StatusInfo::new(AgentStatus::Allocating, "", self.now),
-            },
-        );
+    /// How often update-status runs.
+    #[track_caller]
+    pub(crate) fn update_status_every(&mut self, interval: &str) {
+        self.configure_model("update-status-hook-interval", interval);
     }
 
-    pub(crate) fn put_machine(&mut self, boot_id: &str, addresses_hash: &str) {
-        let id = MachineId(0);
-        self.view.machines.insert(
-            id,
-            MachineView {
-                id,
-                agent: "agent".parse().unwrap(),
-                boot_id: boot_id.to_owned(),
-                addresses: Vec::new(),
-                interfaces: Vec::new(),
-                ingress: Default::default(),
-                addresses_hash: addresses_hash.to_owned(),
-                availability_zone: String::new(),
-                ports: BTreeMap::new(),
-            },
-        );
+    /// Failed hooks wait for an operator.
+    #[track_caller]
+    pub(crate) fn without_retries(&mut self) {
+        self.configure_model("automatically-retry-hooks", "false");
     }
 
-    pub(crate) fn model_config(&mut self) -> &mut ModelConfig {
-        &mut self.view.model.as_mut().unwrap().config
-    }
-
-    pub(crate) fn application(&mut self) -> &mut ApplicationView {
-        self.view.applications.get_mut(&"a".parse::<ApplicationName>().unwrap()).unwrap()
-    }
-
-    pub(crate) fn me(&mut self) -> &mut UnitView {
-        self.view.units.get_mut(&self.unit).unwrap()
-    }
-
-    pub(crate) fn record(&self) -> &UnitRecord {
-        &self.view.units[&self.unit].record
-    }
-
-    /// The application is refreshed; its settings' hash covers the charm (U-35).
-    pub(crate) fn want_charm(&mut self, version: u64, force: bool) {
-        let reference = charm(version);
-        self.application().charm = reference;
-        self.application().force_charm = force;
-        let settings = self.application().config_hash.split('/').next().unwrap().to_owned();
-        self.application().config_hash = format!("{settings}/{version}");
-        self.view.charms.insert(
-            reference.digest,
-            CharmView {
-                digest: reference.digest,
-                component: reference.digest,
-                revision: version,
-                meta: CharmMeta {
-                    storage: BTreeMap::new(),
-                    name: "a".to_owned(),
-                    summary: String::new(),
-                    description: String::new(),
-                    subordinate: false,
-                    endpoints: if version == BATCHING { batching_endpoints() } else { BTreeMap::new() },
-                    extra_bindings: BTreeSet::new(),
-                    resources: BTreeMap::new(),
-                    options: BTreeMap::new(),
-                    actions: BTreeMap::new(),
-                    assumes: Default::default(),
-                    grants: BTreeSet::new(),
-                },
-            },
-        );
-    }
-
+    /// Sets the option that is in every test.
+    #[track_caller]
     pub(crate) fn configure(&mut self, settings: &str) {
-        let hash = &mut self.application().config_hash;
-        let charm = hash.split_once('/').unwrap().1.to_owned();
-        *hash = format!("{settings}/{charm}");
+        self.set_option("settings", settings);
     }
 
+    #[track_caller]
+    pub(crate) fn set_option(&mut self, option: &str, value: &str) {
+        self.change(|lab| lab.configure("a", &[(option, value)]));
+    }
+
+    /// Refreshes the application. The same charm again is refused, and nothing happens.
+    #[track_caller]
+    pub(crate) fn want_charm(&mut self, version: u64, force: bool) {
+        let charm = self.charm(version);
+        let wanted = self.application().charm.digest == charm.digest();
+        let done = self.attempt(|lab| match force {
+            true => lab.force_refresh("a", &charm),
+            false => lab.refresh("a", &charm),
+        });
+        assert!(done.is_ok() || wanted, "{done:?}");
+    }
+
+    /// The host goes down and comes up.
+    #[track_caller]
+    pub(crate) fn reboot(&mut self) {
+        self.change(|lab| lab.reboot_host(HOST));
+    }
+
+    /// The host gets another address, and the agent is started anew.
+    #[track_caller]
+    pub(crate) fn readdress(&mut self, address: &str) {
+        self.change(|lab| {
+            lab.move_addresses(HOST, &[address])?;
+            lab.kill_agent(HOST)?;
+            lab.start_agent(HOST)
+        });
+    }
+
+    /// A unit's claim of leadership is granted; the lease of whoever led before lapsed.
+    #[track_caller]
     pub(crate) fn lead_by(&mut self, unit: &str) {
-        self.terms += 1;
-        self.application().leader =
-            Some(Leader { unit: unit.parse().unwrap(), term: LeaderTerm(self.terms) });
+        let name = unit.parse().unwrap();
+        if self.leader().as_ref() == Some(&name) {
+            return;
+        }
+        self.ensure(unit);
+        self.lead_by_nobody();
+        self.change(|lab| lab.claim(&name));
+        assert_eq!(self.leader(), Some(name));
     }
 
-    /// The leader went or its lease lapsed, and no other unit's claim has been answered.
+    /// The leader's lease lapsed, and no other unit's claim has been answered.
+    #[track_caller]
     pub(crate) fn lead_by_nobody(&mut self) {
-        self.application().leader = None;
-    }
-
-    /// `own` is an endpoint of `a`; without a remote side it is a peer relation.
-    pub(crate) fn relate(&mut self, id: u32, own: &str, remote: Option<&str>) {
-        let endpoint = |application: &str, name: &str, role| Endpoint {
-            application: application.parse().unwrap(),
-            name: name.parse().unwrap(),
-            role,
-            interface: "interface".parse().unwrap(),
-        };
-        let endpoints = match remote {
-            None => vec![endpoint("a", own, Role::Peer)],
-            Some(remote) => {
-                vec![endpoint("a", own, Role::Provider), endpoint(remote, "remote", Role::Requirer)]
-            }
-        };
-        self.view.relations.insert(
-            RelationId(id),
-            RelationView {
-                id: RelationId(id),
-                endpoints,
-                scope: Scope::Global,
-                life: Life::Alive,
-                suspended: false,
-                state: RelationState::Joined,
-                state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
-                remote: None,
-                egress: Vec::new(),
-                members: BTreeMap::new(),
-            },
-        );
-    }
-
-    pub(crate) fn relation(&mut self, id: u32) -> &mut RelationView {
-        self.view.relations.get_mut(&RelationId(id)).unwrap()
-    }
-
-    pub(crate) fn is_member(&self, id: u32) -> bool {
-        let relation = self.view.relations.get(&RelationId(id));
-        relation.is_some_and(|relation| relation.members.contains_key(&self.unit))
-    }
-
-    /// A remote unit enters the scope, and has written its bag `writes` times.
-    pub(crate) fn join(&mut self, id: u32, unit: &str, writes: u64) {
-        let name: UnitName = unit.parse().unwrap();
-        self.relation(id).members.insert(name.clone(), Membership::Joined);
-        if writes > 0 {
-            self.set_bag(id, BagOwner::Unit(name), writes);
+        if let Some(leader) = self.leader() {
+            // A lapsed lease is taken from its holder once another living unit could have it.
+            self.another_than(&leader);
+            self.change(|lab| {
+                lab.pass(LEASE);
+                Ok(())
+            });
         }
+        assert_eq!(self.leader(), None);
     }
 
-    pub(crate) fn leave(&mut self, id: u32, unit: &str) {
-        self.relation(id).members.remove(&unit.parse().unwrap());
+    pub(crate) fn leader(&self) -> Option<UnitName> {
+        self.application().leader.as_ref().map(|leader| leader.unit.clone())
     }
 
-    /// A unit's or an application's bag gets this version.
-    pub(crate) fn write(&mut self, id: u32, owner: &str, version: u64) {
-        let owner = match owner.contains('/') {
-            true => BagOwner::Unit(owner.parse().unwrap()),
-            false => BagOwner::Application(owner.parse().unwrap()),
+    /// Whether a unit leads that is not about to go.
+    pub(crate) fn leader_lives(&self) -> bool {
+        let life = |leader: UnitName| self.lab.unit(&leader.to_string()).map(|unit| unit.life);
+        self.leader().is_some_and(|leader| life(leader).is_ok_and(|life| life == Life::Alive))
+    }
+
+    /// Lets time pass; who leads renews its lease.
+    pub(crate) fn advance(&mut self, seconds: u64) {
+        let application = self.view.applications.get(self.unit.application());
+        let leader = application.and_then(|application| application.leader.clone());
+        self.change(|lab| {
+            lab.pass(Duration::from_secs(seconds));
+            leader.map_or(Ok(()), |leader| lab.claim(&leader.unit))
+        });
+    }
+
+    /// Relates an endpoint of `a` to an application, which is deployed if it is not there.
+    #[track_caller]
+    pub(crate) fn relate(&mut self, own: &str, remote: &str) -> RelationId {
+        self.application_for(remote);
+        let theirs = match own {
+            "juju-info" => "info",
+            _ => "remote",
         };
-        self.set_bag(id, owner, version);
+        self.integrate(&format!("a:{own}"), &format!("{remote}:{theirs}"))
     }
 
-    /// The same, with one key in it.
-    pub(crate) fn write_key(&mut self, id: u32, owner: &str, version: u64, key: &str, value: &str) {
-        self.write(id, owner, version);
-        let owner = BagOwner::Unit(owner.parse().unwrap());
-        let bag = self.view.bags.get_mut(&BagKey { relation: RelationId(id), owner }).unwrap();
-        bag.settings.insert(key.to_owned(), value.to_owned());
+    /// Relates two ends, the first of which is the unit's.
+    #[track_caller]
+    pub(crate) fn integrate(&mut self, own: &str, other: &str) -> RelationId {
+        let id = self.change(|lab| lab.integrate(own, other));
+        let endpoint = own.split_once(':').unwrap().1;
+        self.relations.insert(endpoint.to_owned(), id);
+        id
     }
 
-    fn set_bag(&mut self, id: u32, owner: BagOwner, version: u64) {
-        let key = BagKey { relation: RelationId(id), owner };
-        self.view
-            .bags
-            .insert(key.clone(), BagView { key, settings: BTreeMap::new(), version, container: None });
+    /// The peers' relation, which came with the application.
+    #[track_caller]
+    pub(crate) fn peers(&mut self, endpoint: &str) {
+        let own = self.unit.application();
+        let relations = self.view.relations.values();
+        let mut ends = relations.filter_map(|relation| Some((relation.end_of(own)?, relation.id)));
+        let (_, id) = ends.find(|(end, _)| end.name.as_str() == endpoint).unwrap();
+        self.relations.insert(endpoint.to_owned(), id);
     }
 
-    /// Nobody is in the relation's scope any more. The unit sees it, dead, with its bags, until its record names it no
-    /// more: so the controller has it (the laboratory's
-    /// `u16_a_relation_that_was_removed_by_force_stays_dead_in_the_view_of_who_was_told_of_it`).
-    pub(crate) fn remove_by_force(&mut self, id: u32) {
-        let relation = self.relation(id);
-        relation.life = Life::Dead;
-        relation.state = RelationState::Dying;
-        relation.members.clear();
-        self.removed.insert(RelationId(id));
-        self.forget_dead_relations();
+    /// An operator removes a relation.
+    #[track_caller]
+    pub(crate) fn remove_relation(&mut self, endpoint: &str) {
+        let id = self.id(endpoint);
+        self.change(|lab| lab.remove_relation(id));
     }
 
-    /// A dead relation goes with the last record that names it.
-    pub(super) fn forget_dead_relations(&mut self) {
-        let remembered = self.view.units.get(&self.unit).map(|unit| unit.record.relations.clone());
-        let forgotten = |id: &RelationId| !remembered.as_ref().is_some_and(|known| known.contains_key(id));
-        let dead = self.view.relations.values().filter(|relation| relation.life == Life::Dead);
-        let gone: Vec<RelationId> = dead.map(|relation| relation.id).filter(forgotten).collect();
-        for id in gone {
-            self.view.relations.remove(&id);
-            let bags: Vec<_> = self.view.bags.keys().filter(|key| key.relation == id).cloned().collect();
-            for key in bags {
-                self.view.bags.remove(&key);
-            }
-        }
+    /// The same, without waiting for anybody.
+    #[track_caller]
+    pub(crate) fn remove_by_force(&mut self, endpoint: &str) {
+        let relation = RelationSelector::Id(self.id(endpoint));
+        self.command(&Command::RemoveRelation { relation, force: Some(Force { max_wait: 0 }) });
     }
 
-    /// What the controller does when a unit is told to die.
+    /// An operator removes the unit.
+    #[track_caller]
     pub(crate) fn die(&mut self) {
-        self.me().life = Life::Dying;
+        let unit = self.unit.to_string();
+        self.change(|lab| lab.remove_unit(&unit));
+    }
+
+    /// The same, without waiting for it.
+    #[track_caller]
+    pub(crate) fn die_by_force(&mut self) {
         let unit = self.unit.clone();
-        let ids: Vec<_> = self.view.relations.keys().copied().collect();
-        for id in ids {
-            if let Some(membership) = self.view.relations[&id].members.clone().get(&unit) {
-                assert_eq!(*membership, Membership::Joined);
-                self.relation(id.0).members.insert(unit.clone(), Membership::Departing);
-            }
-        }
+        let force = Some(Force { max_wait: 0 });
+        self.command(&Command::RemoveUnit { unit, force, storage: UnitStorage::Detach });
     }
 
+    /// Whether the relation is there for units to be in.
+    pub(crate) fn is_open(&self, endpoint: &str) -> bool {
+        self.relation(endpoint).is_some_and(|relation| relation.life == Life::Alive && !relation.suspended)
+    }
+
+    #[track_caller]
     pub(crate) fn resolved(&mut self, mode: ResolveMode) {
-        self.me().resolved = Some(mode);
+        let unit = self.unit.to_string();
+        self.change(|lab| lab.resolve(&unit, mode));
     }
 
-    pub(crate) fn advance(&mut self, seconds: i64) {
-        self.now = Timestamp::from_second(self.now.as_second() + seconds).unwrap();
+    /// The application and its relations are going, and the controller has not come to the units yet.
+    pub(crate) fn begin_to_remove_application(&mut self) {
+        self.lab.remove_application("a").unwrap();
+        self.lab.deliver().unwrap();
+        self.view = self.lab.mirror(HOST).unwrap();
     }
-}
 
-/// A charm that is told apart by its version.
-pub(crate) fn charm(version: u64) -> CharmRef {
-    CharmRef { digest: CharmDigest::of(version.to_string().as_bytes()), modified_version: version }
+    /// The model is destroyed, whatever its agents do.
+    #[track_caller]
+    pub(crate) fn destroy_model(&mut self) {
+        let force = Some(Force { max_wait: 0 });
+        let destroy = ControllerCommand::DestroyModel { model: self.lab.model(), force, storage: None };
+        self.change(|lab| lab.control(&destroy));
+    }
+
+    /// New content for a resource of the charm.
+    #[track_caller]
+    pub(crate) fn attach_resource(&mut self, resource: &str) {
+        self.change(|lab| lab.attach_resource("a", resource, b"new"));
+    }
+
+    /// A hook of the unit asked for an event.
+    #[track_caller]
+    pub(crate) fn ask_later(&mut self, id: EventId, event: PendingEvent) {
+        let unit = self.unit.to_string();
+        self.change(|lab| {
+            lab.by_hand(&unit)?
+                .commit(|commit| {
+                    commit.effects.events.emit.insert(id, event);
+                })
+                .map(|_| ())
+        });
+    }
+
+    /// An operator takes such an event back.
+    #[track_caller]
+    pub(crate) fn cancel_event(&mut self, event: EventId) {
+        let unit = self.unit.clone();
+        self.command(&Command::CancelEvent { unit, event });
+    }
 }
