@@ -20,7 +20,9 @@ pub(super) fn failed(subject: &Subject<'_>, now: Timestamp) -> Option<Decision> 
         return None; // Torn down without a hook (U-40).
     }
     let wanted = subject.application.charm;
-    if subject.unit.resolved.is_some() || record.charm == Some(wanted) {
+    // An operator went back to the archive that runs: by another refresh, so that its version is another one.
+    let went_back = wanted != *failed && record.charm.is_some_and(|runs| runs.digest == wanted.digest);
+    if subject.unit.resolved.is_some() || went_back {
         let mut progress = progress::put_failed_deploy_aside(record);
         progress.transitions.clear_resolved = subject.unit.resolved.is_some();
         return Some(Decision::Commit(Box::new(progress)));

@@ -131,6 +131,21 @@ fn u33_a_forced_other_charm_replaces_the_one_that_failed() {
 }
 
 #[test]
+fn u33_going_back_to_the_charm_that_runs_ends_the_error() {
+    let mut world = World::started();
+    world.without_retries();
+    world.failing.insert("deploy".to_owned());
+    world.want_charm(2, false);
+    check(&mut world, &["deploy 2 FAILED"]);
+    world.failing.clear();
+    world.want_charm(1, false);
+    // It is another refresh, to the archive that is in place.
+    check(&mut world, &["deploy 1", "upgrade-charm", "config-changed"]);
+    assert_eq!(world.record().operation, Operation::Continue);
+    assert_eq!(world.me().agent_status.status, AgentStatus::Idle);
+}
+
+#[test]
 fn u35_a_forced_upgrade_that_fails_keeps_the_interrupted_hook() {
     let mut world = World::started();
     world.without_retries();
