@@ -42,8 +42,8 @@ pub(super) fn enter(subject: &Subject<'_>) -> Option<Decision> {
     (!progress.transitions.enter_scope.is_empty()).then(|| Decision::Commit(Box::new(progress)))
 }
 
-/// Leaves what ends without a hook: implicit relations, relations that ended before the charm was told that
-/// they were created, and peers of an application whose relation was taken away by force.
+/// Leaves what ends without a hook: implicit relations, and relations that ended before the charm was told that
+/// they were created.
 pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decision> {
     let implicit = subject.view.relations.values().filter(|relation| {
         let ending = !subject.alive() || relation.life != Life::Alive || relation.suspended;
@@ -51,10 +51,7 @@ pub(super) fn leave(subject: &Subject<'_>, sights: &[Sight<'_>]) -> Option<Decis
             && ends(subject, relation)
                 .is_some_and(|(own, _)| is_implicit(subject, own) && is_in(subject, relation, own))
     });
-    let untold = sights.iter().filter(|sight| {
-        let peers_gone = sight.gone() && sight.is_peer() && sight.told.members.is_empty();
-        sight.ending() && (!sight.told.created || peers_gone)
-    });
+    let untold = sights.iter().filter(|sight| sight.ending() && !sight.told.created);
 
     let mut progress = Progress::after(subject.record());
     for relation in implicit.take(MAX_SCOPES_LEFT) {
