@@ -61,9 +61,8 @@ fn packer() -> Result<Packer> {
         return Ok(packer);
     };
     let absolute = path::absolute(&directory);
-    Ok(packer.with_wheels(
-        absolute.explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?,
-    ))
+    Ok(packer
+        .with_wheels(absolute.explain(|| format!("{WHEELS_VARIABLE}: {}", Path::new(&directory).display()))?))
 }
 
 fn failure(error: PythonError) -> Failure {

@@ -2,27 +2,15 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{
-    ApplicationName, CharmDigest, MachineId, TaskId, Timestamp, UnitName,
-    action::{TaskOutcome, TaskStatus},
-    commit::EarlyEffect,
-    event::Event,
-    exec::{self, ExecCommand, ExecRequest},
-    record::{CharmRef, HookFailure, HookStep, Operation},
-    status::{AgentStatus, Life, StatusInfo},
-    view::{TaskView, UnitView},
-};
+use periapt_host_api::{CharmDigest, action::TaskOutcome, commit::EarlyEffect, status::AgentStatus};
 
-use super::stage::{Did, Stage, is_idle};
+use super::stage::{Did, Stage, add_unit_beside, charm, hooks, is_idle};
 
 const UNIT: &str = "app/0";
 
-fn unit(stage: &mut Stage) -> &mut UnitView {
-    stage.view.units.get_mut(&UNIT.parse::<UnitName>().unwrap()).unwrap()
-}
-
-fn wanted(stage: &mut Stage) -> &mut CharmRef {
-    &mut stage.view.applications.get_mut(&"app".parse::<ApplicationName>().unwrap()).unwrap().charm
+/// The charm that the application wants.
+fn wanted(stage: &Stage) -> CharmDigest {
+    stage.lab.state().unwrap().application(&"app".parse().unwrap()).unwrap().charm.digest
 }
 
 /// What the unit said of its agent with a status.
@@ -47,10 +35,10 @@ fn text(charm: CharmDigest, reason: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_keeps_a_charm_away_is_seen_in_the_units_status_until_it_comes() {
     let mut stage = Stage::new(&[UNIT]).await;
-    let charm = wanted(&mut stage).digest;
+    let charm = wanted(&stage);
     stage.away.insert(charm, "it is damaged".to_owned());
     stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
-    assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Failed);
+    assert_eq!(stage.unit(UNIT).agent_status.status, AgentStatus::Failed);
     stage.serve_for(Duration::from_secs(60)).await;
     assert_eq!(
         told(&stage.did, AgentStatus::Failed),
@@ -59,18 +47,18 @@ async fn what_keeps_a_charm_away_is_seen_in_the_units_status_until_it_comes() {
     );
     stage.away.insert(charm, "the disk is full".to_owned());
     stage.until(|did| told(did, AgentStatus::Failed).len() == 2).await;
-    assert_eq!(unit(&mut stage).agent_status.message, text(charm, "the disk is full"));
+    assert_eq!(stage.unit(UNIT).agent_status.message, text(charm, "the disk is full"));
     assert_eq!(stage.commits().len(), 0);
     stage.away.clear();
     stage.until(|did| is_idle(did, UNIT)).await;
-    assert_eq!(unit(&mut stage).agent_status.message, "");
+    assert_eq!(stage.unit(UNIT).agent_status.message, "");
     assert_eq!(told(&stage.did, AgentStatus::Failed).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_charm_that_comes_soon_is_not_told_of() {
     let mut stage = Stage::new(&[UNIT]).await;
-    let charm = wanted(&mut stage).digest;
+    let charm = wanted(&stage);
     stage.away.insert(charm, "the controller is away".to_owned());
     stage.serve_for(Duration::from_secs(1)).await;
     stage.away.clear();
@@ -81,42 +69,51 @@ async fn a_charm_that_comes_soon_is_not_told_of() {
 #[tokio::test(start_paused = true)]
 async fn a_unit_whose_charm_does_not_come_goes_when_it_is_to() {
     let mut stage = Stage::new(&[UNIT]).await;
-    let charm = wanted(&mut stage).digest;
-    stage.away.insert(charm, "it is damaged".to_owned());
+    stage.until(|did| is_idle(did, UNIT)).await;
+    let other = charm(2);
+    stage.away.insert(other.digest(), "it is damaged".to_owned());
+    stage.change(|lab| lab.refresh("app", &other)).await;
     stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
-    unit(&mut stage).life = Life::Dying;
-    stage.publish().await;
+    stage.change(|lab| lab.remove_unit(UNIT)).await;
     let gone = |did: &Did| matches!(did, Did::Committed(commit) if commit.transitions.terminate);
     stage.until(|did| did.iter().any(gone)).await;
+    let last: Vec<_> = hooks(&stage.commits()).into_iter().map(|(name, _)| name).rev().take(2).collect();
+    assert_eq!(last, ["remove", "stop"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_unit_whose_charm_does_not_come_is_removed_at_once_and_the_runner_says_no_more_of_it() {
+    let mut stage = Stage::new(&[UNIT]).await;
+    let charm = wanted(&stage);
+    stage.away.insert(charm, "it is damaged".to_owned());
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
+    stage.change(|lab| lab.remove_unit(UNIT)).await;
+    assert!(stage.lab.unit(UNIT).is_err());
+    stage.until(|did| matches!(did.last(), Some(Did::Offered))).await;
+    assert_eq!((told(&stage.did, AgentStatus::Failed).len(), stage.commits().len()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_unit_goes_back_to_the_charm_that_it_has_if_the_other_does_not_come() {
     let mut stage = Stage::new(&[UNIT]).await;
     stage.until(|did| is_idle(did, UNIT)).await;
-    let (before, other) = (*wanted(&mut stage), CharmDigest::of(b"another"));
-    stage.away.insert(other, "it is damaged".to_owned());
-    *wanted(&mut stage) = CharmRef { digest: other, modified_version: 2 };
-    stage.publish().await;
+    let other = charm(2);
+    stage.away.insert(other.digest(), "it is damaged".to_owned());
+    stage.change(|lab| lab.refresh("app", &other)).await;
     stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
-    assert_eq!(unit(&mut stage).agent_status.message, text(other, "it is damaged"));
-    *wanted(&mut stage) = before;
-    stage.publish().await;
+    assert_eq!(stage.unit(UNIT).agent_status.message, text(other.digest(), "it is damaged"));
+    stage.change(|lab| lab.refresh("app", &charm(1))).await;
     stage.until(|did| is_idle(did, UNIT)).await;
-    assert_eq!(unit(&mut stage).agent_status.message, "");
+    assert_eq!(stage.unit(UNIT).agent_status.message, "");
+    assert_eq!(stage.unit(UNIT).record.charm.unwrap().digest, charm(1).digest());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_unit_whose_charm_was_here_before_says_so_when_its_next_hook_is_due() {
-    let mut rehearsal = Stage::new(&[UNIT]).await;
-    rehearsal.until(|did| is_idle(did, UNIT)).await;
-    let settled = unit(&mut rehearsal).clone();
-    // Another agent's runner, on a host that has no charms yet.
-    let mut stage = Stage::new(&[UNIT]).await;
-    let charm = wanted(&mut stage).digest;
-    stage.away.insert(charm, "it is damaged".to_owned());
-    *unit(&mut stage) = settled;
-    stage.view.machines.get_mut(&MachineId(0)).unwrap().addresses_hash.push('+');
+    let mut stage = settled_without_charm().await;
+    stage.serve_for(Duration::from_secs(60)).await;
+    assert_eq!(told(&stage.did, AgentStatus::Failed), [""; 0]);
+    stage.configure("app").await;
     stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
     assert_eq!(stage.commits().len(), 0);
     stage.away.clear();
@@ -124,31 +121,20 @@ async fn a_unit_whose_charm_was_here_before_says_so_when_its_next_hook_is_due() 
     assert_eq!(stage.commits().len(), 1, "config-changed");
 }
 
-/// A unit that has settled, as another runner left it, on a host that does not get its charm.
+/// A unit that has settled, as another runner left it, on a host that has lost its charm and does not get it again.
 async fn settled_without_charm() -> Stage {
     let mut rehearsal = Stage::new(&[UNIT]).await;
     rehearsal.until(|did| is_idle(did, UNIT)).await;
-    let settled = unit(&mut rehearsal).clone();
-    let mut stage = Stage::new(&[UNIT]).await;
-    let charm = wanted(&mut stage).digest;
+    let mut stage = rehearsal.again().await;
+    let charm = wanted(&stage);
     stage.away.insert(charm, "it is damaged".to_owned());
-    *unit(&mut stage) = settled;
     stage
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_script_runs_although_the_charm_does_not_arrive() {
     let mut stage = settled_without_charm().await;
-    let command = ExecCommand::Script("status-get".to_owned());
-    let task = TaskView {
-        id: TaskId(1),
-        unit: UNIT.parse().unwrap(),
-        action: exec::ACTION.to_owned(),
-        parameters: ExecRequest { command, relation: None, remote_unit: None }.into_parameters(),
-        group: None,
-        status: TaskStatus::Pending,
-    };
-    stage.view.tasks.insert(task.id, task);
+    stage.run_script(UNIT, "status-get").await;
     let end = |did: &Did| match did {
         Did::Committed(commit) => commit.transitions.end_task.clone(),
         _ => None,
@@ -158,19 +144,27 @@ async fn a_script_runs_although_the_charm_does_not_arrive() {
     assert_eq!((end.outcome, end.results.stdout.as_str()), (TaskOutcome::Completed, "active\n"));
 }
 
+/// The unit whose hook fails, on the machine of the other one: the port that its charm opens is taken.
+const SECOND: &str = "app/2";
+
+/// When a hook that failed once is due again, and update-status is not.
+const RETRIED: Duration = Duration::from_secs(60);
+
 /// A unit whose hook failed, of which a runner that is gone said that its charm is away.
 async fn failed_and_hidden(retries: bool) -> Stage {
-    let mut stage = settled_without_charm().await;
-    let failure = HookFailure {
-        message: "no".to_owned(),
-        attempts: 1,
-        failed_at: Timestamp::UNIX_EPOCH,
-        retry_after_ms: 5000,
-    };
-    let unit = unit(&mut stage);
-    unit.record.operation = Operation::Hook { event: Event::ConfigChanged, step: HookStep::Failed(failure) };
-    unit.agent_status = StatusInfo::new(AgentStatus::Failed, "its charm is away", Timestamp::UNIX_EPOCH);
-    stage.view.model.as_mut().unwrap().config.automatically_retry_hooks = retries;
+    let mut first = Stage::new(&[UNIT]).await;
+    first.until(|did| is_idle(did, UNIT)).await;
+    let second = first.change(|lab| add_unit_beside(lab, UNIT)).await;
+    assert_eq!(second.to_string(), SECOND);
+    first.until(|did| !told(did, AgentStatus::Error).is_empty()).await;
+    let mut stage = first.again_after(RETRIED).await;
+    let charm = wanted(&stage);
+    stage.away.insert(charm, "it is damaged".to_owned());
+    stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
+    stage.lab.configure_model(&[("automatically-retry-hooks", &retries.to_string())]).unwrap();
+    let mut stage = stage.again_after(RETRIED).await;
+    stage.away.insert(charm, "it is damaged".to_owned());
+    assert_eq!(stage.unit(SECOND).agent_status.status, AgentStatus::Failed);
     stage
 }
 
@@ -180,17 +174,16 @@ async fn a_failure_that_a_charm_on_its_way_hid_is_seen_again_after_the_runner_re
     stage.until(|did| !told(did, AgentStatus::Error).is_empty()).await;
     stage.serve_for(Duration::from_secs(60)).await;
     assert_eq!(told(&stage.did, AgentStatus::Error), ["hook failed: \"config-changed\""]);
-    assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
+    assert_eq!(stage.unit(SECOND).agent_status.status, AgentStatus::Error);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_was_hidden_before_the_runner_began_is_seen_once_nothing_waits_for_the_charm() {
     let mut stage = failed_and_hidden(true).await;
     stage.until(|did| !told(did, AgentStatus::Failed).is_empty()).await;
-    stage.view.model.as_mut().unwrap().config.automatically_retry_hooks = false;
-    stage.publish().await;
+    stage.change(|lab| lab.configure_model(&[("automatically-retry-hooks", "false")])).await;
     stage.until(|did| !told(did, AgentStatus::Error).is_empty()).await;
     stage.serve_for(Duration::from_secs(60)).await;
     assert_eq!(told(&stage.did, AgentStatus::Error), ["hook failed: \"config-changed\""]);
-    assert_eq!(unit(&mut stage).agent_status.status, AgentStatus::Error);
+    assert_eq!(stage.unit(SECOND).agent_status.status, AgentStatus::Error);
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    ErrorCode, Refusal,
+    agent::RunnerCommand,
+    commit::{PortRequest, UnitCommit},
     journal::HookOutcome,
     record::{HookStep, Operation},
-    status::Life,
 };
 
-use super::stage::{Did, Stage, Verdict, hooks, is_idle};
+use super::stage::{Did, Stage, Verdict, add_unit_beside, charm, hooks, is_idle};
 use crate::{protocol::ToRunner, runner::RunnerError};
 
 const START_UP: [&str; 4] = ["install", "leader-settings-changed", "config-changed", "start"];
@@ -33,7 +33,7 @@ async fn a_new_unit_starts_up_commit_by_commit_and_says_that_it_is_idle() {
     let seeds: std::collections::BTreeSet<_> =
         commits.iter().filter_map(|commit| commit.journal.as_ref()).map(|journal| &journal.seed).collect();
     assert_eq!(seeds.len(), START_UP.len(), "each run draws its own");
-    let unit = stage.view.units.iter().next().unwrap().1;
+    let unit = stage.unit("app/0");
     assert_eq!(unit.workload_status.message, "says \"Hello\" on port 7777");
     assert!(unit.record.started);
 }
@@ -85,10 +85,12 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| matches!(did.last(), Some(Did::Ended(..)))).await;
     let seq = stage.commits().last().unwrap().record.seq;
-    stage.verdicts = [Verdict::Refuse(Refusal::new(ErrorCode::Stale, "it moved on"))].into();
+    // The unit has moved on, and the runner does not know it.
+    for _ in 0..5 {
+        stage.meddle("app/0", |_| {});
+    }
     stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq == seq)).await;
     let dropped = stage.commits().last().unwrap().early.len();
-    stage.meddle("app/0", |record| record.seq += 5);
     stage.publish().await;
     stage.until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.seq != seq)).await;
     let anew = stage.commits().last().copied().unwrap().clone();
@@ -101,15 +103,11 @@ async fn a_stale_commit_is_dropped_and_the_unit_resolved_from_its_new_record() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_whose_commits_stay_stale_leaves() {
     let mut stage = Stage::new(&["app/0"]).await;
-    stage.verdicts = [Verdict::Refuse(Refusal::new(ErrorCode::Stale, "not yours"))].into();
+    stage.until(|did| did.iter().any(|did| matches!(did, Did::Started(..)))).await;
+    // Another runner took its place.
+    stage.lab.call("host", RunnerCommand::Attach).unwrap();
     stage.until(|did| matches!(did.last(), Some(Did::Left(_)))).await;
     assert!(matches!(stage.runner.await.unwrap(), Err(RunnerError::Revoked)));
-}
-
-/// Another version of the charm, of which the runner is told when the view is published.
-fn refresh(stage: &mut Stage, version: u64) {
-    let application: periapt_host_api::ApplicationName = "app".parse().unwrap();
-    stage.view.applications.get_mut(&application).unwrap().charm.modified_version = version;
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,20 +115,19 @@ async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_
     let mut stage = Stage::new(&["app/0"]).await;
     stage.until(|did| is_idle(did, "app/0")).await;
     let before = stage.commits().len();
-    refresh(&mut stage, 2);
-    stage.verdicts = [Verdict::Refuse(Refusal::charm_replaced("no longer wanted"))].into();
-    stage.publish().await;
+    stage.change(|lab| lab.refresh("app", &charm(2))).await;
+    // The runner does not hear of the next one.
+    stage.lab.refresh("app", &charm(3)).unwrap();
     // However late the news is: the runner stays, and asks for nothing else meanwhile.
     stage.serve_for(Duration::from_secs(120)).await;
     assert_eq!(stage.commits().len(), before + 1);
     let dropped = stage.commits().last().copied().unwrap().clone();
-    assert_eq!(dropped.record.charm.unwrap().modified_version, 2);
+    assert_eq!(dropped.record.charm.unwrap().digest, charm(2).digest());
     assert!(!stage.did.iter().any(|did| matches!(did, Did::Left(_))));
-    refresh(&mut stage, 3);
     stage.publish().await;
     stage.until(|did| is_idle(did, "app/0")).await;
     let anew = stage.commits()[before + 1].clone();
-    assert_eq!((anew.seq, anew.record.charm.unwrap().modified_version), (dropped.seq, 3));
+    assert_eq!((anew.seq, anew.record.charm.unwrap().digest), (dropped.seq, charm(3).digest()));
     let after: Vec<_> = names(&stage).split_off(START_UP.len());
     assert_eq!(after, ["upgrade-charm", "config-changed"]);
 }
@@ -138,21 +135,24 @@ async fn b05_a_charm_that_is_replaced_on_its_way_in_is_dropped_until_the_mirror_
 #[tokio::test]
 async fn a_refused_commit_is_a_hook_failure_without_effects() {
     let mut stage = Stage::new(&["app/0"]).await;
-    let configured = |did: &[Did]| matches!(did.last(), Some(Did::Committed(commit)) if !commit.effects.ports.open.is_empty());
-    // Found first by a run that is like it: the same commit in another order of things does not exist.
-    let mut rehearsal = Stage::new(&["app/0"]).await;
-    rehearsal.until(configured).await;
-    let before = rehearsal.commits().len() - 1;
-    let refusal = Refusal::new(ErrorCode::Conflict, "port 7777/tcp is taken");
-    stage.verdicts = (0..before).map(|_| Verdict::Take).chain([Verdict::Refuse(refusal)]).collect();
-    stage.until(configured).await;
-    stage.until(|did| !configured(did)).await;
-    let failure = stage.commits().last().copied().unwrap().clone();
-    assert!(failure.effects.is_empty());
-    let Some(HookOutcome::Failed { message }) = failure.journal.map(|journal| journal.outcome) else {
+    let begun = |did: &[Did]| did.iter().filter(|did| matches!(did, Did::Started(..))).count();
+    stage.until(|did| begun(did) == 3).await;
+    // While config-changed runs, another unit on the machine opens the port, of which the runner has not heard.
+    let second = add_unit_beside(&mut stage.lab, "app/0").unwrap().to_string();
+    let taken = PortRequest { range: "7777/tcp".parse().unwrap(), endpoint: None };
+    let open = |commit: &mut UnitCommit| commit.effects.ports.open = [taken].into();
+    stage.lab.by_hand(&second).unwrap().commit(open).unwrap();
+    stage
+        .until(|did| matches!(did.last(), Some(Did::Committed(it)) if matches!(it.record.operation, Operation::Hook { step: HookStep::Failed(_), .. })))
+        .await;
+    let commits = stage.commits();
+    let [.., refused, failure] = commits.as_slice() else { panic!("one commit, and one of its failure") };
+    assert!(!refused.effects.ports.open.is_empty() && failure.effects.is_empty());
+    assert_eq!((refused.seq, &refused.unit), (failure.seq, &failure.unit));
+    let Some(HookOutcome::Failed { message }) = failure.journal.clone().map(|journal| journal.outcome) else {
         panic!("the journal says that it failed")
     };
-    assert!(message.contains("port 7777/tcp is taken"), "{message}");
+    assert!(message.contains("port range conflicts with 7777/tcp (unit \"app/2\")"), "{message}");
     assert!(matches!(
         failure.record.operation,
         Operation::Hook { step: HookStep::Failed(ref failure), .. } if failure.attempts == 1
@@ -163,9 +163,7 @@ async fn a_refused_commit_is_a_hook_failure_without_effects() {
 async fn units_come_and_go_with_the_view() {
     let mut stage = Stage::new(&["app/0", "app/1"]).await;
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
-    let gone: periapt_host_api::UnitName = "app/1".parse().unwrap();
-    stage.view.units.get_mut(&gone).unwrap().life = Life::Dying;
-    stage.publish().await;
+    stage.change(|lab| lab.remove_unit("app/1")).await;
     stage
         .until(|did| matches!(did.last(), Some(Did::Committed(commit)) if commit.transitions.terminate))
         .await;
@@ -177,29 +175,20 @@ async fn units_come_and_go_with_the_view() {
 async fn a_last_commit_whose_answer_was_lost_is_not_sent_on_and_on_until_the_frame_comes() {
     let mut stage = Stage::new(&["app/0", "app/1"]).await;
     stage.until(|did| is_idle(did, "app/0") && is_idle(did, "app/1")).await;
-    let gone: periapt_host_api::UnitName = "app/1".parse().unwrap();
     let last = |stage: &Stage| stage.commits().iter().filter(|commit| commit.transitions.terminate).count();
-    stage.view.units.get_mut(&gone).unwrap().life = Life::Dying;
     // The stop and remove hooks.
-    let refusal = Refusal::new(ErrorCode::PermissionDenied, "permission denied");
-    stage.verdicts = [
-        Verdict::Take,
-        Verdict::Take,
-        Verdict::Lose,
-        Verdict::Refuse(refusal.clone()),
-        Verdict::Refuse(refusal),
-    ]
-    .into();
-    stage.publish().await;
+    stage.verdicts = [Verdict::Take, Verdict::Take, Verdict::Lose].into();
+    stage.change(|lab| lab.remove_unit("app/1")).await;
     stage
         .until(|did| {
             let last = |did: &&Did| matches!(did, Did::Committed(commit) if commit.transitions.terminate);
             did.iter().filter(last).count() == 2
         })
         .await;
+    // The unit is gone, so that the controller refuses its commits.
+    assert!(stage.lab.unit("app/1").is_err());
     stage.serve_for(Duration::from_secs(10)).await;
     assert_eq!(last(&stage), 2, "once, and once again");
-    stage.view.units.remove(&gone);
     stage.publish().await;
     stage.serve_for(Duration::from_secs(60)).await;
     assert_eq!(last(&stage), 2);
@@ -231,7 +220,7 @@ async fn a_runner_without_a_keeper_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_runner_with_nothing_due_offers_to_exit_although_it_looks_at_the_clock_meanwhile() {
-    let mut stage = Stage::with_suspects(&["app/0", "app/1"], Vec::new(), 60_000).await;
+    let mut stage = Stage::new(&["app/0", "app/1"]).await;
     stage.until(|did| matches!(did.last(), Some(Did::Offered))).await;
     assert!(is_idle(&stage.did[..stage.did.len() - 1], "app/0"));
 }

@@ -2,17 +2,10 @@
 
 use std::time::Duration;
 
-use periapt_host_api::MachineId;
-
 use super::stage::{Code, Did, Stage, is_idle};
 
 /// More than a charm stays ready after its last hook, and less than a runner without anything to do goes on.
 const A_WHILE: Duration = Duration::from_secs(40);
-
-async fn readdress(stage: &mut Stage) {
-    stage.view.machines.get_mut(&MachineId(0)).unwrap().addresses_hash.push('+');
-    stage.publish().await;
-}
 
 fn hooks(did: &[Did]) -> usize {
     did.iter().filter(|did| matches!(did, Did::Started(..))).count()
@@ -27,7 +20,7 @@ async fn an_idle_charm_is_unmapped_and_asked_for_again_before_its_next_hook() {
     stage.code.clear();
     stage.serve_for(A_WHILE).await;
     assert_eq!(stage.code, [Code::Released(digest)]);
-    readdress(&mut stage).await;
+    stage.configure("app").await;
     stage.until(|did| hooks(did) > before).await;
     assert_eq!(stage.code.get(1), Some(&Code::Asked(digest)));
 }
@@ -39,7 +32,7 @@ async fn a_charm_whose_hooks_follow_each_other_stays_ready() {
     stage.code.clear();
     for _ in 0..6 {
         let before = hooks(&stage.did);
-        readdress(&mut stage).await;
+        stage.configure("app").await;
         stage.until(|did| hooks(did) > before).await;
         // The runner says something every five seconds: this ends with the second time.
         stage.serve_for(Duration::from_secs(9)).await;

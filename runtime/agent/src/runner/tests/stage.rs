@@ -1,4 +1,5 @@
-//! A keeper with a small controller behind it: it takes what commits say into a view, and sends the difference.
+//! A keeper with a controller's own model behind it: the runner's calls are evaluated there, and it is sent the frames of
+//! its view. The test is the operator.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -9,18 +10,19 @@ use std::{
 
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{
-    CharmDigest, Incarnation, LeaderTerm, MachineId, ModelUuid, Refusal, Revision, StoreId, Timestamp,
-    UnitName,
-    agent::{RunnerAnswer, RunnerCommand},
+    ApplicationName, CharmDigest, ModelUuid, StoreId, Timestamp, UnitName,
+    action::{ActionReceiver, EnqueueOperation, Turns},
+    agent::RunnerCommand,
     api::FRAME_LINE_BYTES,
-    charm::CharmMeta,
+    command::{Answer, Command, Placement},
     commit::{EarlyEffect, EarlyItem, UnitCommit},
+    exec::{self, ExecCommand, ExecRequest},
     journal::HookOutcome,
-    record::{CharmRef, UnitRecord},
-    settings::ModelConfig,
-    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
-    view::{ApplicationView, CharmView, Leader, MachineView, ModelView, UnitView, View},
+    record::UnitRecord,
+    status::AgentStatus,
+    view::{UnitView, View},
 };
+use periapt_lab::{Charm, Claims, Lab, LabError};
 use periapt_sandbox::{ArtifactId, ArtifactKey, Options, Sandbox, SealedArtifact, artifact};
 use periapt_uniter::Timeline;
 use tokio::{net::UnixStream, task::JoinHandle, time::Instant};
@@ -47,12 +49,16 @@ const PATIENCE: Duration = Duration::from_secs(200);
 
 const STORE: StoreId = StoreId(Uuid::from_u128(9));
 
+/// The agent whose runner is tested, and another one, whose units lead.
+const HOST: &str = "host";
+const ELSEWHERE: &str = "elsewhere";
+
 /// The charm on disk, compiled once for all tests.
 struct OnDisk {
     directory: tempfile::TempDir,
-    digest: CharmDigest,
     component: CharmDigest,
-    meta: CharmMeta,
+    /// Its `charmcraft.yaml`.
+    charmcraft: String,
     artefact: SealedArtifact,
 }
 
@@ -65,23 +71,21 @@ static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
     let compiled = sandbox.compile(component).unwrap();
     artifact::write(directory.path(), &id, &ArtifactKey::new(&KEY), &compiled).unwrap();
     std::fs::create_dir(directory.path().join("charm")).unwrap();
-    let meta = CharmMeta::parse(&archive.charm_files().unwrap()).unwrap();
+    let charmcraft = archive.charm_files().unwrap().charmcraft.unwrap();
     let artefact = artifact::open(directory.path(), &id, &ArtifactKey::new(&KEY)).unwrap();
-    OnDisk { directory, digest: CharmDigest::of(CHARM), component: id.component, meta, artefact }
+    OnDisk { directory, component: id.component, charmcraft, artefact }
 });
 
-/// How a commit is answered.
+/// What becomes of a commit on its way.
 #[derive(Debug, Clone)]
 pub(crate) enum Verdict {
-    /// It happens.
+    /// The controller answers it.
     Take,
-    /// Nobody knows.
+    /// It does not get there.
     Away,
-    /// It does not happen.
-    Refuse(Refusal),
-    /// It happens, and nobody hears of it.
+    /// It gets there, and the answer is lost.
     Lose,
-    /// It happens when it is let through.
+    /// It gets there when it is let through.
     Hold,
 }
 
@@ -110,7 +114,8 @@ pub(crate) struct Stage {
     pub(crate) runner: JoinHandle<Result<(), RunnerError>>,
     /// A signal for the runner.
     pub(crate) terminate: CancellationToken,
-    pub(crate) view: View,
+    pub(crate) lab: Lab,
+    /// What the runner knows of the model.
     sent: View,
     /// How much of a frame is sent in one line.
     pub(crate) line_bytes: usize,
@@ -121,14 +126,14 @@ pub(crate) struct Stage {
     pub(crate) did: Vec<Did>,
     /// Of charms that the keeper has.
     pub(crate) code: Vec<Code>,
-    held: Vec<(CallId, Box<UnitCommit>)>,
+    held: Vec<(CallId, RunnerCommand)>,
 }
 
 /// How a runner is started in these tests, before suspects.
 fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
     Start {
         agent: "host".parse().unwrap(),
-        model: ModelUuid(Uuid::from_u128(1)),
+        model: ModelUuid(Uuid::nil()),
         storage: CHARM_ON_DISK.directory.path().join("storage"),
         api_addresses: vec!["10.0.0.1:17070".to_owned()],
         hooks: 4,
@@ -141,34 +146,55 @@ fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
 }
 
 impl Stage {
-    /// Starts a runner for new units of one application.
+    /// Starts a runner for new units, in whose applications units of another agent lead.
     pub(crate) async fn new(units: &[&str]) -> Self {
-        Self::started(units, start(Vec::new(), 60_000)).await
+        Self::started(model_with(units), start(Vec::new(), 60_000)).await
     }
 
     /// One hook runs at a time.
     pub(crate) async fn with_one_place(units: &[&str]) -> Self {
-        Self::started(units, Start { hooks: 1, ..start(Vec::new(), 600_000) }).await
+        Self::started(model_with(units), Start { hooks: 1, ..start(Vec::new(), 600_000) }).await
     }
 
-    pub(crate) async fn with_suspects(units: &[&str], suspects: Vec<Suspect>, idle_after_ms: u64) -> Self {
-        Self::started(units, start(suspects, idle_after_ms)).await
+    pub(crate) async fn with_suspects(units: &[&str], suspects: Vec<Suspect>) -> Self {
+        Self::started(model_with(units), start(suspects, 60_000)).await
     }
 
-    async fn started(units: &[&str], start: Start) -> Self {
+    /// Another runner for the same units, after this one went.
+    pub(crate) async fn again(self) -> Self {
+        self.again_with(Vec::new()).await
+    }
+
+    /// The same, some time after this one went.
+    pub(crate) async fn again_after(self, time: Duration) -> Self {
+        let timeline = Timeline::new(Timestamp::now() + time, BootTime::now().0);
+        self.replaced(Start { timeline, ..start(Vec::new(), 60_000) }).await
+    }
+
+    /// The same, with suspects.
+    pub(crate) async fn again_with(self, suspects: Vec<Suspect>) -> Self {
+        self.replaced(start(suspects, 60_000)).await
+    }
+
+    async fn replaced(self, start: Start) -> Self {
+        drop((self.incoming, self.outgoing));
+        self.runner.await.unwrap().unwrap();
+        Self::started(self.lab, start).await
+    }
+
+    async fn started(lab: Lab, start: Start) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (incoming, mut outgoing) = split(ours, FROM_RUNNER_LIMIT, FROM_KEEPER_LIMIT);
         let terminate = CancellationToken::new();
         let runner = tokio::spawn(serve(theirs, terminate.clone().cancelled_owned()));
-        let begin = ToRunner::Start(Box::new(start));
+        let begin = ToRunner::Start(Box::new(Start { model: lab.model(), ..start }));
         outgoing.send(&begin).await.unwrap();
-        let view = view(units);
         Self {
             incoming,
             outgoing,
             runner,
             terminate,
-            view,
+            lab,
             sent: View::default(),
             line_bytes: FRAME_LINE_BYTES,
             away: BTreeMap::new(),
@@ -201,17 +227,51 @@ impl Stage {
         }
     }
 
-    /// Sends what has changed in the view.
+    /// Sends what has changed in the view, after the controller did what it has to do about it.
     pub(crate) async fn publish(&mut self) {
-        self.view.revision = Revision(self.view.revision.0 + 1);
+        self.lab.work().unwrap();
+        let view = self.lab.mirror(HOST).unwrap();
         let frame = match self.sent.model {
-            None => self.view.full_frame(STORE),
-            Some(_) => self.sent.frame_to(&self.view, STORE),
+            None => view.full_frame(STORE),
+            Some(_) => self.sent.frame_to(&view, STORE),
         };
-        self.sent = self.view.clone();
+        self.sent = view;
         for line in frame.into_lines(self.line_bytes) {
             self.outgoing.send(&ToRunner::Frame(Box::new(line))).await.unwrap();
         }
+    }
+
+    /// An operator changes something, and the runner hears of it.
+    pub(crate) async fn change<T>(&mut self, change: impl FnOnce(&mut Lab) -> Result<T, LabError>) -> T {
+        let done = change(&mut self.lab).unwrap();
+        self.publish().await;
+        done
+    }
+
+    /// Makes config-changed due for an application's units.
+    pub(crate) async fn configure(&mut self, application: &str) {
+        let trusted = self.lab.state().unwrap().application(&application.parse().unwrap()).unwrap().trust;
+        let trust = (!trusted).to_string();
+        self.change(|lab| lab.configure(application, &[("trust", &trust)])).await;
+    }
+
+    /// An operator runs a script on a unit.
+    pub(crate) async fn run_script(&mut self, unit: &str, script: &str) {
+        let command = ExecCommand::Script(script.to_owned());
+        let receivers: Vec<ActionReceiver> = vec![unit.parse().unwrap()];
+        let script = Command::EnqueueOperation(EnqueueOperation {
+            action: exec::ACTION.to_owned(),
+            receivers,
+            parameters: ExecRequest { command, relation: None, remote_unit: None }.into_parameters(),
+            turns: Turns::default(),
+        });
+        self.change(|lab| lab.command(&script)).await;
+    }
+
+    /// A unit, as the controller shows it to its agent.
+    pub(crate) fn unit(&self, name: &str) -> UnitView {
+        let view = self.lab.mirror(HOST).unwrap();
+        view.units.get(&name.parse::<UnitName>().unwrap()).unwrap().clone()
     }
 
     pub(crate) async fn tell(&mut self, message: ToRunner) {
@@ -235,10 +295,9 @@ impl Stage {
             .collect()
     }
 
-    /// Changes a unit's record behind the runner's back, as another runner would.
+    /// Commits a step of a unit behind the runner's back, as another runner would.
     pub(crate) fn meddle(&mut self, unit: &str, change: impl FnOnce(&mut UnitRecord)) {
-        let unit = self.view.units.get_mut(&unit.parse::<UnitName>().unwrap()).unwrap();
-        change(&mut unit.record);
+        self.lab.by_hand(unit).unwrap().commit(|commit| change(&mut commit.record)).unwrap();
     }
 
     async fn serve(&mut self, message: ToKeeper) {
@@ -266,7 +325,7 @@ impl Stage {
             ToKeeper::HookStarted { unit, operation } => self.did.push(Did::Started(unit, operation.0)),
             ToKeeper::HookEnded { unit, operation } => self.did.push(Did::Ended(unit, operation.0)),
             ToKeeper::Idle { position, .. } => {
-                assert_eq!((position.store, position.revision), (STORE, self.view.revision));
+                assert_eq!((position.store, position.revision), (STORE, self.sent.revision));
                 self.did.push(Did::Offered);
             }
             ToKeeper::Ending { reason } => self.did.push(Did::Left(reason)),
@@ -277,30 +336,18 @@ impl Stage {
     }
 
     async fn command(&mut self, id: CallId, command: RunnerCommand) {
-        let answered = match command {
-            RunnerCommand::Attach => {
-                let answer = RunnerAnswer::Attached { incarnation: Incarnation(7) };
-                self.answer(id, self.done(answer)).await;
-                return self.publish().await;
-            }
-            RunnerCommand::Storage { .. } => panic!("the stage's charm has no storage"),
-            RunnerCommand::Claim(_) => RunnerAnswer::Held { holder: "app/9".parse().unwrap() },
-            RunnerCommand::Early { unit, incarnation, items } => {
-                assert_eq!(incarnation, Incarnation(7));
-                self.take_early(&unit, &items);
-                self.did.push(Did::Early(unit, items));
-                RunnerAnswer::Done
+        let news = match &command {
+            RunnerCommand::Attach => true,
+            RunnerCommand::Early { unit, items, .. } => {
+                self.did.push(Did::Early(unit.clone(), items.clone()));
+                true
             }
             RunnerCommand::Commit(commit) => {
-                assert_eq!(commit.incarnation, Incarnation(7));
                 self.did.push(Did::Committed(commit.clone()));
                 match self.verdicts.pop_front().unwrap_or(Verdict::Take) {
-                    Verdict::Take => {
-                        self.take(&commit);
-                        RunnerAnswer::Done
-                    }
+                    Verdict::Take => true,
                     Verdict::Lose => {
-                        self.take(&commit);
+                        self.evaluate(command);
                         let message = "the answer was lost".to_owned();
                         return self.answer(id, CallOutcome::Away { message }).await;
                     }
@@ -308,63 +355,43 @@ impl Stage {
                         let message = "nobody answers".to_owned();
                         return self.answer(id, CallOutcome::Away { message }).await;
                     }
-                    Verdict::Refuse(refusal) => {
-                        return self.answer(id, CallOutcome::Refused(refusal)).await;
-                    }
-                    Verdict::Hold => return self.held.push((id, commit)),
+                    Verdict::Hold => return self.held.push((id, command)),
                 }
             }
+            RunnerCommand::Claim(_) | RunnerCommand::Storage { .. } => false,
         };
-        self.answer(id, self.done(answered)).await;
-        self.publish().await;
+        let outcome = self.evaluate(command);
+        // Whoever is refused hears of the reason by the stream, which a test may keep back.
+        let news = news && !matches!(outcome, CallOutcome::Refused(_));
+        self.answer(id, outcome).await;
+        if news {
+            self.publish().await;
+        }
     }
 
     /// Lets the commits through that were held.
     pub(crate) async fn let_through(&mut self) {
-        for (id, commit) in std::mem::take(&mut self.held) {
-            self.take(&commit);
-            self.answer(id, self.done(RunnerAnswer::Done)).await;
+        for (id, command) in std::mem::take(&mut self.held) {
+            let outcome = self.evaluate(command);
+            self.answer(id, outcome).await;
         }
         self.publish().await;
     }
 
-    fn done(&self, answer: RunnerAnswer) -> CallOutcome {
-        CallOutcome::Answered { answer, revision: self.view.revision, sent_at: BootTime::now() }
+    /// What the controller answers.
+    fn evaluate(&mut self, command: RunnerCommand) -> CallOutcome {
+        match self.lab.call(HOST, command) {
+            Ok(answer) => {
+                let revision = self.lab.root().revision();
+                CallOutcome::Answered { answer, revision, sent_at: BootTime::now() }
+            }
+            Err(LabError::Refused(refusal)) => CallOutcome::Refused(refusal),
+            Err(other) => panic!("{other}"),
+        }
     }
 
     async fn answer(&mut self, id: CallId, outcome: CallOutcome) {
         self.outgoing.send(&ToRunner::Answer { id, outcome }).await.unwrap();
-    }
-
-    fn take(&mut self, commit: &UnitCommit) {
-        let unit = self.view.units.get_mut(&commit.unit).unwrap();
-        assert_eq!(commit.seq, unit.record.seq, "a commit starts from the newest record");
-        assert_eq!(commit.record.seq, commit.seq + 1);
-        unit.record = commit.record.clone();
-        if commit.transitions.clear_resolved {
-            unit.resolved = None;
-        }
-        if commit.transitions.terminate {
-            unit.life = Life::Dead;
-        }
-        self.take_early(&commit.unit, &commit.early);
-    }
-
-    fn take_early(&mut self, unit: &UnitName, items: &[EarlyItem]) {
-        let unit = self.view.units.get_mut(unit).unwrap();
-        for item in items {
-            assert_eq!(item.number, unit.early_number + 1, "no number is left out or comes twice");
-            unit.early_number = item.number;
-            match &item.effect {
-                EarlyEffect::UnitStatus { status, message } => {
-                    unit.workload_status = StatusInfo::new(*status, message, item.at);
-                }
-                EarlyEffect::AgentStatus { status, message, .. } => {
-                    unit.agent_status = StatusInfo::new(*status, message, item.at);
-                }
-                _ => {}
-            }
-        }
     }
 }
 
@@ -391,74 +418,50 @@ pub(crate) fn is_idle(did: &[Did], name: &str) -> bool {
     }) == Some(true)
 }
 
-fn view(units: &[&str]) -> View {
-    let charm = &*CHARM_ON_DISK;
-    let reference = CharmRef { digest: charm.digest, modified_version: 1 };
-    let since = Timestamp::UNIX_EPOCH;
-    let mut view = View {
-        model: Some(ModelView {
-            uuid: ModelUuid(Uuid::from_u128(1)),
-            name: "test".parse().unwrap(),
-            life: Life::Alive,
-            config: ModelConfig::default(),
-            spaces: Default::default(),
-        }),
-        ..View::default()
-    };
-    let application = ApplicationView {
-        name: "app".parse().unwrap(),
-        life: Life::Alive,
-        charm: reference,
-        force_charm: false,
-        config: BTreeMap::new(),
-        config_hash: "config".to_owned(),
-        settings_version: 0,
-        trust_hash: "trust".to_owned(),
-        trust: false,
-        // A unit of another agent leads.
-        leader: Some(Leader { unit: "app/99".parse().unwrap(), term: LeaderTerm(1) }),
-        leader_settings: BTreeMap::new(),
-        leader_settings_version: 0,
-        bindings: Default::default(),
-        bindings_hash: String::new(),
-        update_status_interval: None,
-        status: None,
-        exposed: false,
-        budgets: periapt_host_api::budget::BudgetSettings::default(),
-        resources: Default::default(),
-    };
-    view.applications.insert(application.name.clone(), application);
-    let charm_view =
-        CharmView { digest: charm.digest, component: charm.component, revision: 0, meta: charm.meta.clone() };
-    view.charms.insert(charm.digest, charm_view);
-    for (number, name) in (0..).zip(units) {
-        let name: UnitName = name.parse().unwrap();
-        let machine = MachineId(number);
-        let unit = UnitView {
-            name: name.clone(),
-            life: Life::Alive,
-            machine,
-            principal: None,
-            subordinates: BTreeSet::new(),
-            resolved: None,
-            record: UnitRecord::default(),
-            early_number: 0,
-            workload_status: StatusInfo::new(WorkloadStatus::Unknown, "", since),
-            agent_status: StatusInfo::new(AgentStatus::Allocating, "", since),
-        };
-        view.units.insert(name, unit);
-        let host = MachineView {
-            id: machine,
-            agent: "host".parse().unwrap(),
-            boot_id: "boot".to_owned(),
-            addresses: vec!["10.0.0.1".to_owned()],
-            interfaces: Vec::new(),
-            ingress: Default::default(),
-            addresses_hash: "addresses".to_owned(),
-            availability_zone: String::new(),
-            ports: BTreeMap::new(),
-        };
-        view.machines.insert(machine, host);
+/// A version of the charm.
+pub(crate) fn charm(version: u64) -> Charm {
+    Charm::new(&format!("{}\n# {version}\n", CHARM_ON_DISK.charmcraft)).unwrap()
+}
+
+/// A model in which these units are new, each on a machine of its own.
+fn model_with(units: &[&str]) -> Lab {
+    let mut lab = Lab::new(1).unwrap();
+    // The runner's keeper claims nothing.
+    lab.set_claims(HOST, Claims::Unsent).unwrap();
+    lab.add_agent(ELSEWHERE).unwrap();
+    let application_of = |unit: &&str| unit.split_once('/').unwrap().0.to_owned();
+    let applications: BTreeSet<String> = units.iter().map(application_of).collect();
+    for application in applications {
+        let own = units.iter().filter(|unit| application_of(unit) == application).count();
+        deploy(&mut lab, &application, &charm(1), u32::try_from(own).unwrap()).unwrap();
     }
-    view
+    for unit in units {
+        lab.unit(unit).unwrap();
+    }
+    lab
+}
+
+/// Deploys an application with units on the runner's agent. Another agent's unit leads it.
+pub(crate) fn deploy(lab: &mut Lab, application: &str, charm: &Charm, units: u32) -> Result<(), LabError> {
+    lab.deploy_to(application, charm, units, HOST)?;
+    add_unit(lab, application, Placement::Agent(ELSEWHERE.parse()?))?;
+    lab.tend()
+}
+
+/// Adds a unit somewhere.
+fn add_unit(lab: &mut Lab, application: &str, placement: Placement) -> Result<UnitName, LabError> {
+    let application: ApplicationName = application.parse()?;
+    let placement = vec![placement];
+    let add = Command::AddUnits { application, count: 1, placement, attach_storage: Vec::new() };
+    match lab.command(&add)? {
+        Answer::Units { mut units } => Ok(units.remove(0)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Adds a unit of the same application on the machine of a unit.
+pub(crate) fn add_unit_beside(lab: &mut Lab, unit: &str) -> Result<UnitName, LabError> {
+    let found = lab.unit(unit)?;
+    let (application, machine) = (found.name.application().to_string(), found.machine.unwrap());
+    add_unit(lab, &application, Placement::Machine(machine))
 }
