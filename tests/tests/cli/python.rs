@@ -109,9 +109,9 @@ fn a_charm_with_native_code_runs_and_its_panic_is_its_own() -> anyhow::Result<()
         assert_eq!(message(&periapt, &unit)?, "Plain(kind='plain', port=25)");
     }
 
-    // Its two libraries are compiled by themselves, as the three modules of the interpreter are.
+    // Its three libraries are compiled by themselves, as the three modules of the interpreter are.
     let kept = fs::read_dir(periapt.path().join("data/controllers/local/agent/artefacts"))?;
-    assert_eq!(kept.count(), 6);
+    assert_eq!(kept.count(), 7);
 
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
     periapt.ok(["config", "one", "mode=panic"])?;
