@@ -104,7 +104,7 @@ fn idle(status: &Value) -> usize {
     let applications = status["applications"].as_object().into_iter().flat_map(|all| all.values());
     let units =
         applications.filter_map(|application| application["units"].as_object()).flat_map(|all| all.values());
-    units.filter(|unit| unit["juju-status"]["current"] == "idle").count()
+    units.filter(|unit| unit.pointer("/juju-status/current").is_some_and(|current| current == "idle")).count()
 }
 
 /// What is held after all charms but one had nothing to do for a while. That one keeps the runner from ending.
