@@ -74,14 +74,23 @@ struct Release {
     /// What stands in some of its modules.
     #[serde(default)]
     source: BTreeMap<String, String>,
+    /// Whether its native code was built for the sandbox.
+    #[serde(default)]
+    built: bool,
 }
+
+/// What wheels are for that `tools/wheels` builds.
+const SANDBOX: &str = "cp314-cp314-wasi_wasm32";
 
 #[test]
 fn charms_of_every_known_shape_come_to_what_is_written_of_them() -> anyhow::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/python");
     let periapt = Installation::empty()?;
-    let index =
-        Index::write(&periapt.path().join("index"), &read::<Vec<Release>>(&corpus.join("index.yaml"))?)?;
+    let releases = read::<Vec<Release>>(&corpus.join("index.yaml"))?;
+    let index = Index::write(&periapt.path().join("index"), &releases)?;
+    // Nothing here may depend on what was built on this machine.
+    let cache = periapt.path().join("cache");
+    write_built(&cache.join("wheels"), &releases)?;
 
     let mut names: Vec<_> =
         fs::read_dir(&corpus)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
@@ -98,6 +107,7 @@ fn charms_of_every_known_shape_come_to_what_is_written_of_them() -> anyhow::Resu
             let mut command = periapt.command(["pack", "--check", "--format=json"]);
             command.arg(root.join(&shape.charm)).args(&expected.arguments);
             command
+                .env("PERIAPT_CACHE", &cache)
                 .env("PIP_NO_INDEX", "1")
                 .env("PIP_FIND_LINKS", &index.directory)
                 .env("PIP_CONFIG_FILE", "/dev/null");
@@ -208,6 +218,20 @@ impl Index {
     }
 }
 
+/// Writes the wheels that were built for the sandbox, as `tools/wheels` leaves them.
+fn write_built(directory: &Path, releases: &[Release]) -> anyhow::Result<()> {
+    fs::create_dir_all(directory)?;
+    let mut digests = String::new();
+    for release in releases.iter().filter(|release| release.built) {
+        let name = release.name.replace('-', "_");
+        let (file, bytes) =
+            (format!("{name}-{}-{SANDBOX}.whl", release.version), release.wheel(&name, SANDBOX)?);
+        digests.push_str(&format!("{}  {file}\n", CharmDigest::of(&bytes)));
+        fs::write(directory.join(file), bytes)?;
+    }
+    Ok(fs::write(directory.join("SHA256SUMS"), digests)?)
+}
+
 impl Release {
     fn wheel(&self, name: &str, tag: &str) -> anyhow::Result<Vec<u8>> {
         let info = format!("{name}-{}.dist-info", self.version);
@@ -231,7 +255,8 @@ impl Release {
             files.insert(format!("{}/__init__.py", module.replace('.', "/")), source);
         }
         if let Some(native) = &self.native {
-            files.insert(format!("{}.so", native.replace('.', "/")), String::new());
+            let suffix = if tag == SANDBOX { "cpython-314-wasm32-wasi.so" } else { "so" };
+            files.insert(format!("{}.{suffix}", native.replace('.', "/")), String::new());
         }
         let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for (path, text) in files {
