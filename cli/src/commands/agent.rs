@@ -116,8 +116,8 @@ impl Run {
     }
 }
 
-/// How the agent starts its other processes: this program again, whatever has become of its file, with nothing of this
-/// one's environment but what says how much to log.
+/// Builds the command for the agent's other processes. It runs this program's own file, even if another file has its path
+/// now, and passes on only the environment variable of the log level.
 fn own_program() -> Program {
     let arguments = |word: &str| vec![OsString::from("agent"), OsString::from(word)];
     Program {

@@ -20,7 +20,7 @@ use crate::{
 /// How much is handed to the connection at a time.
 const PIECE: usize = 64 * 1024;
 
-/// What helps where the model has not what a charm assumes.
+/// Hint for a charm whose `assumes` this controller does not meet.
 pub(crate) const PASSES_OVER: &str = "--force passes over what a charm assumes; its hooks may then fail";
 
 /// An archive that can run.

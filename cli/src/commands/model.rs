@@ -193,7 +193,7 @@ impl DestroyModel {
     }
 }
 
-/// How long a removal goes on before a person is told what it waits for: what ends by itself at once is no news.
+/// Time before the command says what a removal waits for. Most removals end sooner, and need no message.
 const SILENT: Duration = Duration::from_millis(500);
 
 /// Models that are destroyed, as a command waits for them.
@@ -201,7 +201,7 @@ pub(crate) struct Goers<'a> {
     pub(crate) client: &'a Client,
     /// One of them; none: all of the controller's.
     pub(crate) model: Option<ModelUuid>,
-    /// Whether what takes too long is cut short.
+    /// Removes by force what takes too long; none: waits.
     pub(crate) force: Option<Force>,
     /// The command that would do so.
     pub(crate) forcing: String,

@@ -32,12 +32,12 @@ use crate::{
     output::note,
 };
 
-/// What an operator consents to, for all applications of a bundle.
+/// The operator's consent, for all applications of a bundle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
-    /// That applications are trusted which the bundle wants to be trusted.
+    /// Trusts the applications for which the bundle says `trust: true`.
     pub(crate) trust: bool,
-    /// That charms are taken whose assumptions do not hold.
+    /// Takes charms whose `assumes` this controller does not meet.
     pub(crate) force: bool,
 }
 
@@ -296,7 +296,7 @@ fn machines(options: &[String], bundle: &Bundle, model: &BundleModel) -> Result<
 /// Does one step after the other.
 struct Executor<'a> {
     model: &'a Model,
-    /// Whether charms are taken whose assumptions do not hold.
+    /// Takes charms whose `assumes` this controller does not meet.
     force: bool,
     /// The units of each application, in the order of their numbers.
     units: BTreeMap<ApplicationName, Vec<UnitName>>,
