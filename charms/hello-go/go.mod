@@ -4,5 +4,5 @@ go 1.24
 
 require periapt v0.0.0
 
-// Where the SDK lies: host-api/go of Periapt's repository, or a copy of it.
-replace periapt => ../../host-api/go
+// Where the SDK lies: host-api/sdk/go of Periapt's repository, or a copy of it.
+replace periapt => ../../host-api/sdk/go

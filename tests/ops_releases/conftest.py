@@ -45,7 +45,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("config", "actions"):
         (place / f"{part}.yaml").write_text(yaml.safe_dump(whole.pop(part)))
     (place / "metadata.yaml").write_text(yaml.safe_dump(whole))
-    shutil.copy(ROOT / "host-api/python/dispatch", place)
+    shutil.copy(ROOT / "host-api/sdk/python/dispatch", place)
     return place
 
 

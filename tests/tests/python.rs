@@ -8,7 +8,7 @@ use periapt_hook::{hook_tools, is_hook_tool};
 #[test]
 fn the_package_knows_each_tool_of_the_sandbox_and_no_other() -> anyhow::Result<()> {
     let names =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../host-api/python/periapt_ops/stand_ins/names.py");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../host-api/sdk/python/periapt_ops/stand_ins/names.py");
     let text = fs::read_to_string(&names).with_context(|| names.display().to_string())?;
     let (_, tools) = text.split_once("HOOK_TOOLS = ").context("the tools")?;
     let known: BTreeSet<&str> =

@@ -4,11 +4,11 @@
 #![expect(clippy::indexing_slicing, reason = "a test that finds nothing where something belongs has failed")]
 
 mod archives;
-#[path = "../../../host-api/archive/tests/fuzz/changes.rs"]
+#[path = "../../../host-api/pack/archive/tests/fuzz/changes.rs"]
 mod changes;
 mod clocks;
 mod commands;
-#[path = "../../../host-api/archive/tests/fuzz/components.rs"]
+#[path = "../../../host-api/pack/archive/tests/fuzz/components.rs"]
 mod components;
 mod databases;
 mod disks;

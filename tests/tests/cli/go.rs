@@ -95,7 +95,7 @@ impl Bench {
             "name: {name}\ntype: charm\nsummary: x\ndescription: x\n\
              config: {{options: {{mode: {{type: string, default: none}}}}}}\nactions: {{stress: {{}}}}\n"
         );
-        let sdk = fs::canonicalize(repository().join("host-api/go"))?;
+        let sdk = fs::canonicalize(repository().join("host-api/sdk/go"))?;
         let module = format!(
             "module {name}\n\ngo 1.24\n\nrequire periapt v0.0.0\n\nreplace periapt => {}\n",
             sdk.display()

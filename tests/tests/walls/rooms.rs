@@ -14,10 +14,10 @@ pub(crate) struct Room {
 pub(crate) const ROOMS: &[Room] = &[
     Room { name: "periapt-host-api", arrows: &[] },
     Room { name: "periapt-client", arrows: &["periapt-host-api"] },
-    Room { name: "periapt-helper", arrows: &[] },
     Room { name: "periapt-archive", arrows: &["periapt-host-api"] },
     Room { name: "periapt-pack", arrows: &[] },
     Room { name: "periapt-python", arrows: &["periapt-archive"] },
+    Room { name: "periapt-helper", arrows: &[] },
     Room { name: "periapt-uniter", arrows: &["periapt-host-api"] },
     Room { name: "periapt-hook", arrows: &["periapt-host-api"] },
     Room { name: "periapt-shell", arrows: &["periapt-hook"] },

@@ -46,7 +46,7 @@ fn rust(root: &Path) -> Result<Vec<Generated>> {
     }
     .build();
     let files = run(&mut generator, &mut resolve, world)?;
-    Ok(placed(files, |_| PathBuf::from("host-api/sdk/src/bindings.rs")))
+    Ok(placed(files, |_| PathBuf::from("host-api/sdk/rust/src/bindings.rs")))
 }
 
 /// The bindings of the SDK for C.
@@ -55,7 +55,7 @@ fn c(root: &Path) -> Result<Vec<Generated>> {
     let world = resolve.select_world(&[package], Some("charm"))?;
     let mut generator = wit_bindgen_c::Opts::default().build();
     let files = run(generator.as_mut(), &mut resolve, world)?;
-    Ok(placed(files, |name| Path::new("host-api/c/bindings").join(name)))
+    Ok(placed(files, |name| Path::new("host-api/sdk/c/bindings").join(name)))
 }
 
 /// The declarations that the SDK for JavaScript is checked against.
@@ -63,7 +63,7 @@ fn typescript(root: &Path) -> Result<Generated> {
     let (resolve, package) = contract(root)?;
     let world = resolve.select_world(&[package], Some("charm"))?;
     let content = typescript::declarations(&resolve, world)?.into_bytes();
-    Ok(Generated { path: PathBuf::from("host-api/js/types/contract.d.ts"), content })
+    Ok(Generated { path: PathBuf::from("host-api/sdk/js/types/contract.d.ts"), content })
 }
 
 fn contract(root: &Path) -> Result<(Resolve, wit_bindgen_core::wit_parser::PackageId)> {

@@ -23,7 +23,7 @@ fn kept_bindings_are_what_the_contract_generates() {
 
 #[test]
 fn the_sdk_runs_on_the_generator_that_wrote_its_bindings() {
-    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-api/sdk");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-api/sdk/rust");
     let bindings = std::fs::read_to_string(sdk.join("src/bindings.rs")).unwrap();
     let version =
         bindings.lines().next().and_then(|line| line.split(' ').nth(4)).unwrap().trim_end_matches('.');
@@ -31,6 +31,6 @@ fn the_sdk_runs_on_the_generator_that_wrote_its_bindings() {
     let manifest = std::fs::read_to_string(sdk.join("Cargo.toml")).unwrap();
     assert!(
         manifest.contains(&format!("version = \"={version}\"")),
-        "host-api/sdk depends on another wit-bindgen than {version}, which wrote its bindings"
+        "host-api/sdk/rust depends on another wit-bindgen than {version}, which wrote its bindings"
     );
 }

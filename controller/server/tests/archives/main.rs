@@ -11,7 +11,7 @@ use periapt_controller::{Options, Program};
 use periapt_host_api::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
-#[path = "../../../../host-api/archive/tests/hostile/raw.rs"]
+#[path = "../../../../host-api/pack/archive/tests/hostile/raw.rs"]
 mod raw;
 
 use raw::Raw;

@@ -1,0 +1,234 @@
+//! Packing, from a charm's directory to its archive.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use periapt_archive::{Contents, Packed};
+
+use crate::{
+    Choices, Finding, PythonError, Severity,
+    choices::repository_of,
+    component::Stage,
+    kept::{self, Kept},
+    metadata,
+    parts::Parts,
+    python::Python,
+    shim,
+    tools::{COMPONENTIZE, Tools},
+    vendor::Packing,
+};
+
+/// The charm's program for an agent of Juju, which nobody runs here: releases of `ops` up to 2.20 look for it.
+const DISPATCH: &[u8] = include_bytes!("../../../sdk/python/dispatch");
+
+/// What the names of modules in native code end with, in the sandbox's interpreter.
+const NATIVE: &str = ".cpython-314-wasm32-wasi.so";
+
+/// Whether a directory holds a charm on the `ops` framework.
+pub fn is_python_charm(directory: &Path) -> bool {
+    directory.join("src/charm.py").is_file()
+}
+
+/// What packing is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Fetching the compiler of components, once a machine.
+    Tools,
+    /// Fetching the charm's dependencies.
+    Dependencies,
+    /// Reading the sources.
+    Sources,
+    /// Building the component.
+    Component,
+    /// Compressing it.
+    Archive,
+}
+
+/// What it is at, for people.
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tools => write!(f, "fetching {COMPONENTIZE}, once"),
+            Self::Dependencies => f.write_str("fetching the charm's dependencies"),
+            Self::Sources => f.write_str("checking the sources"),
+            Self::Component => f.write_str("building the component"),
+            Self::Archive => f.write_str("compressing the archive"),
+        }
+    }
+}
+
+/// Packs Python charms.
+#[derive(Debug, Clone)]
+pub struct Packer {
+    tools: Tools,
+    kept: Kept,
+    /// Directories with wheels of native code that was built for the sandbox; the first one that has a wheel counts.
+    wheels: Vec<PathBuf>,
+}
+
+impl Packer {
+    /// Keeps its tools in a cache, and looks there for native code that was built for the sandbox.
+    pub fn new(cache: &Path) -> Self {
+        Self { tools: Tools::new(cache), kept: Kept::new(cache), wheels: vec![cache.join("wheels")] }
+    }
+
+    /// Looks for native code in another directory first.
+    #[must_use]
+    pub fn with_wheels(mut self, directory: PathBuf) -> Self {
+        self.wheels.insert(0, directory);
+        self
+    }
+
+    /// Packs a charm's directory. `at` is told of each step when it begins; `told` gets what fails where the charm comes to it,
+    /// and what may explain why nothing was packed.
+    ///
+    /// # Errors
+    /// [`PythonError`]. What is certain to fail is told before anything is built.
+    pub fn pack(
+        &self,
+        directory: &Path,
+        choices: &Choices,
+        told: &mut Vec<Finding>,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<Packed, PythonError> {
+        let Gathered { python, stage, contents, .. } = gather(&self.wheels, directory, choices, told, at)?;
+        let below = |name: &str| stage.path().join(name);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| PythonError::Io { path, source }
+        };
+        let digest = kept::digest_of(stage.path()).map_err(failed(stage.path()))?;
+        let component = match self.kept.of(digest) {
+            Some(component) => component,
+            None => {
+                let component = below("charm.wasm");
+                self.build(&python, stage.path(), &component, at)?;
+                // Without it the next packing builds another one.
+                self.kept.keep(digest, &component).map_err(failed(&component))?;
+                component
+            }
+        };
+        at(Step::Archive);
+        Ok(contents.pack(&component)?)
+    }
+
+    /// Does the same up to the building, which it leaves out: answers the packages that the charm gets, as NAME==VERSION.
+    ///
+    /// # Errors
+    /// [`PythonError`]
+    pub fn check(
+        &self,
+        directory: &Path,
+        choices: &Choices,
+        told: &mut Vec<Finding>,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<Vec<String>, PythonError> {
+        Ok(gather(&self.wheels, directory, choices, told, at)?.packages)
+    }
+
+    fn build(
+        &self,
+        python: &Python,
+        stage: &Path,
+        component: &Path,
+        at: &mut dyn FnMut(Step),
+    ) -> Result<(), PythonError> {
+        let tool = match self.tools.present() {
+            Some(tool) => tool,
+            None => {
+                at(Step::Tools);
+                self.tools.fetch(python)?
+            }
+        };
+        at(Step::Component);
+        Stage { directory: stage }.build(python, &tool, component)
+    }
+}
+
+/// All that a component is built from, and what goes into the archive beside it.
+struct Gathered {
+    python: Python,
+    /// With the charm, the package around it and the contract.
+    stage: tempfile::TempDir,
+    contents: Contents,
+    packages: Vec<String>,
+}
+
+/// Brings together what a component is built from, and sees that the charm can be imported in it.
+fn gather(
+    wheels: &[PathBuf],
+    directory: &Path,
+    choices: &Choices,
+    told: &mut Vec<Finding>,
+    at: &mut dyn FnMut(Step),
+) -> Result<Gathered, PythonError> {
+    let directory = &fs::canonicalize(directory)
+        .map_err(|source| PythonError::Io { path: directory.to_owned(), source })?;
+    let repository = repository_of(directory);
+    let mut contents = Contents::of_charm_in(&repository, directory)?;
+    let charmcraft = contents.get("charmcraft.yaml").map(|text| String::from_utf8_lossy(text).into_owned());
+    let parts = Parts::of(charmcraft.as_deref().unwrap_or_default())?;
+    let (errors, warnings) = split([parts.findings.clone(), parts.missing(directory)].concat());
+    told.extend(warnings);
+    told.extend(metadata::workloads(&contents)?);
+    if !errors.is_empty() {
+        return Err(PythonError::CannotRun(errors));
+    }
+    parts.add_files(directory, &mut contents)?;
+    metadata::split(&mut contents)?;
+    contents.insert("dispatch", DISPATCH.to_vec());
+    for part in ["src", "lib"] {
+        contents.add_part(directory, part)?;
+    }
+
+    let python = Python::find()?;
+    python.require_pip()?;
+    let stage = tempfile::Builder::new().prefix("periapt-pack-").tempdir();
+    let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
+    let below = |name: &str| stage.path().join(name);
+    let (charm, package) = (below("charm"), below("shim"));
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| PythonError::Io { path, source }
+    };
+    shim::write_package(&package).map_err(failed(&package))?;
+    shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
+    write_all(&contents, &charm)?;
+
+    let packing = Packing { python: &python, package: &package, wheels };
+    at(Step::Dependencies);
+    let venv = charm.join("venv");
+    let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv)?;
+    told.extend(vendored.findings.iter().cloned());
+    contents.add(&venv, "venv")?;
+    // It becomes a part of the component, and is no file for a hook.
+    contents.retain(|path| !(path.starts_with("venv/") && path.ends_with(NATIVE)));
+
+    at(Step::Sources);
+    let native = below("native.json");
+    fs::write(&native, vendored.native.to_string()).map_err(failed(&native))?;
+    let (errors, warnings) = split(packing.check(&charm, &native, directory)?);
+    if !errors.is_empty() {
+        // Of what the charm may come to nothing is said where it does not come so far.
+        return Err(PythonError::CannotRun(errors));
+    }
+    told.extend(warnings);
+
+    Ok(Gathered { python, stage, contents, packages: vendored.packages })
+}
+
+/// What makes packing pointless, and what is only told.
+fn split(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
+    findings.into_iter().partition(|finding| finding.severity == Severity::Error)
+}
+
+fn write_all(contents: &Contents, directory: &Path) -> Result<(), PythonError> {
+    for (path, content) in contents.iter() {
+        let path: PathBuf = directory.join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::write(&path, content)).map_err(|source| PythonError::Io { path, source })?;
+    }
+    Ok(())
+}
