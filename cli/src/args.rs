@@ -65,156 +65,156 @@ Completion: `periapt completion SHELL` prints what makes a shell ask for command
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     // Controllers.
-    Bootstrap(commands::bootstrap::Bootstrap),
+    Bootstrap(commands::controllers::bootstrap::Bootstrap),
     /// Run a controller, or start one again that was bootstrapped here
     #[command(subcommand)]
-    Controller(commands::controller::Controller),
+    Controller(commands::controllers::controller::Controller),
     #[command(visible_alias = "list-controllers")]
-    Controllers(commands::controllers::Controllers),
-    ShowController(commands::show::ShowController),
-    DestroyController(commands::destroy_controller::DestroyController),
-    KillController(commands::destroy_controller::KillController),
-    Unregister(commands::unregister::Unregister),
+    Controllers(commands::controllers::list::Controllers),
+    ShowController(commands::controllers::show::ShowController),
+    DestroyController(commands::controllers::destroy::DestroyController),
+    KillController(commands::controllers::destroy::KillController),
+    Unregister(commands::controllers::unregister::Unregister),
     /// Run an agent
     #[command(subcommand)]
-    Agent(commands::agent::Agent),
-    Agents(commands::agents::Agents),
+    Agent(commands::controllers::agent::Agent),
+    Agents(commands::controllers::agents::Agents),
 
     // Models.
-    AddModel(commands::model::AddModel),
+    AddModel(commands::models::add::AddModel),
     #[command(visible_alias = "list-models")]
-    Models(commands::model::Models),
-    Switch(commands::switch::Switch),
-    Whoami(commands::whoami::Whoami),
+    Models(commands::models::add::Models),
+    Switch(commands::models::switch::Switch),
+    Whoami(commands::models::whoami::Whoami),
     #[command(visible_alias = "list-users")]
-    Users(commands::users::Users),
-    ShowUser(commands::users::ShowUser),
-    DestroyModel(commands::model::DestroyModel),
-    ModelConfig(commands::model_config::ModelConfig),
+    Users(commands::models::users::Users),
+    ShowUser(commands::models::users::ShowUser),
+    DestroyModel(commands::models::add::DestroyModel),
+    ModelConfig(commands::models::config::ModelConfig),
     #[command(visible_alias = "model-default")]
-    ModelDefaults(commands::model_defaults::ModelDefaults),
-    ShowModel(commands::show::ShowModel),
-    ModelConstraints(commands::constraints::ModelConstraints),
-    SetModelConstraints(commands::constraints::SetModelConstraints),
+    ModelDefaults(commands::models::defaults::ModelDefaults),
+    ShowModel(commands::models::show::ShowModel),
+    ModelConstraints(commands::applications::constraints::ModelConstraints),
+    SetModelConstraints(commands::applications::constraints::SetModelConstraints),
 
     // Applications.
-    Deploy(commands::deploy::Deploy),
-    ExportBundle(commands::bundle::ExportBundle),
-    Refresh(commands::refresh::Refresh),
-    Config(commands::config::Config),
-    Trust(commands::config::Trust),
-    Constraints(commands::constraints::Constraints),
-    SetConstraints(commands::constraints::SetConstraints),
-    AddUnit(commands::units::AddUnit),
-    RemoveUnit(commands::units::RemoveUnit),
-    RemoveApplication(commands::units::RemoveApplication),
-    Expose(commands::expose::Expose),
-    Unexpose(commands::expose::Unexpose),
-    Bind(commands::spaces::Bind),
+    Deploy(commands::applications::deploy::Deploy),
+    ExportBundle(commands::applications::bundle::export::ExportBundle),
+    Refresh(commands::applications::refresh::Refresh),
+    Config(commands::applications::config::Config),
+    Trust(commands::applications::config::Trust),
+    Constraints(commands::applications::constraints::Constraints),
+    SetConstraints(commands::applications::constraints::SetConstraints),
+    AddUnit(commands::applications::units::AddUnit),
+    RemoveUnit(commands::applications::units::RemoveUnit),
+    RemoveApplication(commands::applications::units::RemoveApplication),
+    Expose(commands::applications::expose::Expose),
+    Unexpose(commands::applications::expose::Unexpose),
+    Bind(commands::applications::spaces::Bind),
     #[command(visible_alias = "list-spaces")]
-    Spaces(commands::spaces::Spaces),
+    Spaces(commands::applications::spaces::Spaces),
     #[command(visible_alias = "list-subnets")]
-    Subnets(commands::spaces::Subnets),
-    AddSpace(commands::spaces::AddSpace),
-    MoveToSpace(commands::spaces::MoveToSpace),
-    ShowSpace(commands::spaces::ShowSpace),
-    RenameSpace(commands::spaces::RenameSpace),
-    RemoveSpace(commands::spaces::RemoveSpace),
+    Subnets(commands::applications::spaces::Subnets),
+    AddSpace(commands::applications::spaces::AddSpace),
+    MoveToSpace(commands::applications::spaces::MoveToSpace),
+    ShowSpace(commands::applications::spaces::ShowSpace),
+    RenameSpace(commands::applications::spaces::RenameSpace),
+    RemoveSpace(commands::applications::spaces::RemoveSpace),
     #[command(visible_alias = "relate")]
-    Integrate(commands::integrate::Integrate),
-    RemoveRelation(commands::integrate::RemoveRelation),
-    SuspendRelation(commands::offers::SuspendRelation),
-    ResumeRelation(commands::offers::ResumeRelation),
-    Offer(commands::offers::Offer),
+    Integrate(commands::applications::integrate::Integrate),
+    RemoveRelation(commands::applications::integrate::RemoveRelation),
+    SuspendRelation(commands::applications::suspend::SuspendRelation),
+    ResumeRelation(commands::applications::suspend::ResumeRelation),
+    Offer(commands::offers::make::Offer),
     #[command(visible_alias = "list-offers")]
-    Offers(commands::offers::Offers),
-    ShowOffer(commands::offers::ShowOffer),
-    FindOffers(commands::offers::FindOffers),
-    RemoveOffer(commands::offers::RemoveOffer),
-    Consume(commands::offers::Consume),
+    Offers(commands::offers::list::Offers),
+    ShowOffer(commands::offers::find::ShowOffer),
+    FindOffers(commands::offers::find::FindOffers),
+    RemoveOffer(commands::offers::make::RemoveOffer),
+    Consume(commands::offers::consume::Consume),
     #[command(visible_alias = "remove-consumed-application")]
-    RemoveSaas(commands::offers::RemoveSaas),
+    RemoveSaas(commands::offers::consume::RemoveSaas),
     #[command(visible_alias = "list-machines")]
-    Machines(commands::machines::Machines),
-    ShowMachine(commands::show::ShowMachine),
-    RemoveMachine(commands::machines::RemoveMachine),
-    RetryProvisioning(commands::retry_provisioning::RetryProvisioning),
+    Machines(commands::machines::list::Machines),
+    ShowMachine(commands::machines::show::ShowMachine),
+    RemoveMachine(commands::machines::list::RemoveMachine),
+    RetryProvisioning(commands::machines::retry_provisioning::RetryProvisioning),
     #[command(visible_alias = "list-storage")]
-    Storage(commands::storage::Storage),
+    Storage(commands::storage::list::Storage),
     #[command(visible_alias = "list-storage-pools")]
-    StoragePools(commands::storage::StoragePools),
-    ShowStorage(commands::storage::ShowStorage),
-    AddStorage(commands::storage::AddStorage),
-    AttachStorage(commands::storage::AttachStorage),
-    DetachStorage(commands::storage::DetachStorage),
-    RemoveStorage(commands::storage::RemoveStorage),
+    StoragePools(commands::storage::list::StoragePools),
+    ShowStorage(commands::storage::list::ShowStorage),
+    AddStorage(commands::storage::list::AddStorage),
+    AttachStorage(commands::storage::list::AttachStorage),
+    DetachStorage(commands::storage::list::DetachStorage),
+    RemoveStorage(commands::storage::list::RemoveStorage),
 
     // Resources.
-    AttachResource(commands::resources::AttachResource),
-    Resources(commands::resources::Resources),
+    AttachResource(commands::resources::attach::AttachResource),
+    Resources(commands::resources::list::Resources),
 
     // Actions.
     #[command(visible_alias = "list-actions")]
-    Actions(commands::action::Actions),
-    ShowAction(commands::action::ShowAction),
-    Run(commands::action::Run),
-    Exec(commands::action::Exec),
+    Actions(commands::actions::list::Actions),
+    ShowAction(commands::actions::show::ShowAction),
+    Run(commands::actions::run::Run),
+    Exec(commands::actions::exec::Exec),
     #[command(visible_alias = "list-operations")]
-    Operations(commands::action::Operations),
-    ShowOperation(commands::action::ShowOperation),
-    ShowTask(commands::action::ShowTask),
-    CancelTask(commands::action::CancelTask),
+    Operations(commands::actions::operations::Operations),
+    ShowOperation(commands::actions::operations::ShowOperation),
+    ShowTask(commands::actions::task::ShowTask),
+    CancelTask(commands::actions::cancel::CancelTask),
 
     // Secrets.
-    AddSecret(commands::secrets::AddSecret),
-    UpdateSecret(commands::secrets::UpdateSecret),
-    GrantSecret(commands::secrets::GrantSecret),
-    RevokeSecret(commands::secrets::RevokeSecret),
-    RemoveSecret(commands::secrets::RemoveSecret),
-    Secrets(commands::secrets::Secrets),
-    ShowSecret(commands::secrets::ShowSecret),
+    AddSecret(commands::secrets::add::AddSecret),
+    UpdateSecret(commands::secrets::add::UpdateSecret),
+    GrantSecret(commands::secrets::add::GrantSecret),
+    RevokeSecret(commands::secrets::add::RevokeSecret),
+    RemoveSecret(commands::secrets::add::RemoveSecret),
+    Secrets(commands::secrets::list::Secrets),
+    ShowSecret(commands::secrets::show::ShowSecret),
 
     // What is.
-    Status(commands::status::Status),
-    ShowUnit(commands::show::ShowUnit),
-    ShowApplication(commands::show::ShowApplication),
-    ShowStatusLog(commands::show_status_log::ShowStatusLog),
-    Hooks(commands::hooks::Hooks),
-    Usage(commands::usage::Usage),
-    DebugLog(commands::debug_log::DebugLog),
-    WaitFor(commands::wait_for::WaitFor),
+    Status(commands::observe::status::Status),
+    ShowUnit(commands::observe::show_unit::ShowUnit),
+    ShowApplication(commands::observe::show_application::ShowApplication),
+    ShowStatusLog(commands::observe::show_status_log::ShowStatusLog),
+    Hooks(commands::observe::hooks::Hooks),
+    Usage(commands::observe::usage::Usage),
+    DebugLog(commands::observe::debug_log::DebugLog),
+    WaitFor(commands::observe::wait_for::WaitFor),
     #[command(visible_alias = "resolve")]
-    Resolved(commands::resolved::Resolved),
-    CancelEvent(commands::cancel_event::CancelEvent),
+    Resolved(commands::observe::resolved::Resolved),
+    CancelEvent(commands::observe::cancel_event::CancelEvent),
 
     // What is kept for Juju's clients, and has no effect.
     #[command(visible_alias = "list-clouds")]
-    Clouds(commands::clouds::Clouds),
-    ShowCloud(commands::clouds::ShowCloud),
-    AddCloud(commands::clouds::AddCloud),
-    UpdateCloud(commands::clouds::UpdateCloud),
-    RemoveCloud(commands::clouds::RemoveCloud),
+    Clouds(commands::compat::clouds::Clouds),
+    ShowCloud(commands::compat::clouds::ShowCloud),
+    AddCloud(commands::compat::clouds::AddCloud),
+    UpdateCloud(commands::compat::clouds::UpdateCloud),
+    RemoveCloud(commands::compat::clouds::RemoveCloud),
     #[command(visible_alias = "list-credentials")]
-    Credentials(commands::credentials::Credentials),
+    Credentials(commands::compat::credentials::Credentials),
     #[command(visible_alias = "show-credentials")]
-    ShowCredential(commands::credentials::ShowCredential),
-    AddCredential(commands::credentials::AddCredential),
-    RemoveCredential(commands::credentials::RemoveCredential),
-    SshKeys(commands::ssh_keys::SshKeys),
-    AddSshKey(commands::ssh_keys::AddSshKey),
-    RemoveSshKey(commands::ssh_keys::RemoveSshKey),
+    ShowCredential(commands::compat::credentials::ShowCredential),
+    AddCredential(commands::compat::credentials::AddCredential),
+    RemoveCredential(commands::compat::credentials::RemoveCredential),
+    SshKeys(commands::compat::ssh_keys::SshKeys),
+    AddSshKey(commands::compat::ssh_keys::AddSshKey),
+    RemoveSshKey(commands::compat::ssh_keys::RemoveSshKey),
 
     // Charms, and this program.
-    Init(commands::init::Init),
-    Pack(commands::pack::Pack),
-    TryHook(commands::try_hook::TryHook),
+    Init(commands::charms::init::Init),
+    Pack(commands::charms::pack::Pack),
+    TryHook(commands::charms::try_hook::TryHook),
     #[command(visible_alias = "help-tool")]
     #[command(visible_aliases = ["hook-tool", "hook-tools"])]
-    HelpHookCommands(commands::action::HelpHookCommands),
-    HelpActionCommands(commands::action::HelpActionCommands),
-    Documentation(commands::documentation::Documentation),
-    Completion(commands::completion::Completion),
-    Version(commands::version::Version),
+    HelpHookCommands(commands::charms::help::HelpHookCommands),
+    HelpActionCommands(commands::charms::help::HelpActionCommands),
+    Documentation(commands::program::documentation::Documentation),
+    Completion(commands::program::completion::Completion),
+    Version(commands::program::version::Version),
 }
 
 impl Cli {
@@ -232,8 +232,8 @@ impl Command {
     pub(crate) fn is_service(&self) -> bool {
         matches!(
             self,
-            Self::Controller(commands::controller::Controller::Run(_))
-                | Self::Agent(commands::agent::Agent::Run(_))
+            Self::Controller(commands::controllers::controller::Controller::Run(_))
+                | Self::Agent(commands::controllers::agent::Agent::Run(_))
         )
     }
 }

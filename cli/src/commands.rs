@@ -1,56 +1,18 @@
-//! The commands: a module each, or one for a few that belong together. Each parses, calls, and prints.
+//! The commands: a group of them in each folder. Each parses, calls, and prints.
 
-pub(crate) mod action;
-pub(crate) mod agent;
-pub(crate) mod agents;
-pub(crate) mod bootstrap;
-pub(crate) mod bundle;
-pub(crate) mod cancel_event;
-pub(crate) mod clouds;
-pub(crate) mod completion;
-pub(crate) mod config;
-pub(crate) mod constraints;
-pub(crate) mod controller;
+pub(crate) mod actions;
+pub(crate) mod applications;
+pub(crate) mod charms;
+pub(crate) mod compat;
 pub(crate) mod controllers;
-pub(crate) mod credentials;
-pub(crate) mod debug_log;
-pub(crate) mod deploy;
-pub(crate) mod destroy_controller;
-pub(crate) mod documentation;
-pub(crate) mod expose;
-pub(crate) mod hooks;
-pub(crate) mod init;
-pub(crate) mod integrate;
 pub(crate) mod machines;
-pub(crate) mod model;
-pub(crate) mod model_config;
-pub(crate) mod model_defaults;
+pub(crate) mod models;
+pub(crate) mod observe;
 pub(crate) mod offers;
-pub(crate) mod pack;
-pub(crate) mod refresh;
-pub(crate) mod resolved;
+pub(crate) mod program;
 pub(crate) mod resources;
-pub(crate) mod retry_provisioning;
 pub(crate) mod secrets;
-pub(crate) mod show;
-pub(crate) mod show_status_log;
-pub(crate) mod spaces;
-pub(crate) mod ssh_keys;
-pub(crate) mod status;
 pub(crate) mod storage;
-pub(crate) mod switch;
-pub(crate) mod try_hook;
-pub(crate) mod units;
-pub(crate) mod unregister;
-pub(crate) mod usage;
-pub(crate) mod users;
-pub(crate) mod version;
-pub(crate) mod wait_for;
-pub(crate) mod whoami;
-
-mod charm;
-mod removal;
-mod settings;
 
 use crate::{args::Command, context::Context, error::Result};
 

@@ -5,7 +5,6 @@ mod commands;
 mod complete;
 mod context;
 mod data;
-mod duration;
 mod error;
 mod grammar;
 mod help;
@@ -15,15 +14,18 @@ mod logging;
 mod misuse;
 mod not_here;
 mod output;
+mod parse;
+mod print;
 mod process;
 mod program;
 mod prompt;
 mod service;
+mod upload;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use commands::{agent::Agent, controller::Controller};
+use commands::controllers::{agent::Agent, controller::Controller};
 use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};

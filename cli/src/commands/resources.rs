@@ -1,9 +1,4 @@
-//! `attach-resource`, `resources`.
+//! Resources of applications.
 
-mod attach;
-mod file;
-mod list;
-
-pub(crate) use attach::AttachResource;
-pub(crate) use file::{ResourceFile, argument, given};
-pub(crate) use list::Resources;
+pub(crate) mod attach;
+pub(crate) mod list;

@@ -7,11 +7,13 @@ use periapt_host_api::{
     offer::OfferUrl,
 };
 
-use super::OfferRef;
 use crate::{
-    commands::removal::{ForceArgs, report},
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
+    parse::{
+        offer::OfferRef,
+        removal::{ForceArgs, report},
+    },
 };
 
 /// Make an offer of another model known in this one

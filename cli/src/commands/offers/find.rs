@@ -9,13 +9,13 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use super::{OfferRef, reference::with_store};
 use crate::{
-    commands::users::USER,
+    commands::models::users::USER,
     context::{Context, Controller, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
     output::{OutputArgs, Table, Text},
+    parse::offer::{OfferRef, with_store},
 };
 
 /// The longest description of a table.

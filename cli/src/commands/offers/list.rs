@@ -10,14 +10,12 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use super::{
-    find::{Consumers, consumers},
-    reference::store,
-};
+use super::find::{Consumers, consumers};
 use crate::{
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, Table, Text, Tone, to_json, to_yaml},
+    parse::offer::store,
 };
 
 /// List what a model offers, and who is connected

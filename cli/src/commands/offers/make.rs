@@ -9,12 +9,14 @@ use periapt_host_api::{
     command::{Answer, Command},
 };
 
-use super::OfferRef;
 use crate::{
-    commands::removal::{ForceArgs, report},
     context::{Context, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
+    parse::{
+        offer::OfferRef,
+        removal::{ForceArgs, report},
+    },
     prompt::PromptArg,
 };
 

@@ -8,10 +8,10 @@ use periapt_host_api::{
     command::{Answer, Command},
 };
 
-use super::file::{ResourceFile, argument, takes_files};
 use crate::{
     context::{Context, ModelArg},
     error::{Explain as _, Failure, Result},
+    upload::resource::{ResourceFile, argument, takes_files},
 };
 
 /// Give a resource of an application new content

@@ -1,0 +1,190 @@
+//! `exec`: a script of hook tools on some units, as if one of their hooks ran it.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName, RelationId, UnitName,
+    action::{ActionReceiver, EnqueueOperation, Turns},
+    exec::{self, ExecError, ExecRequest},
+};
+
+use super::run::{FollowArgs, Manner};
+use crate::{
+    context::{Context, Model, ModelArg},
+    error::{Failure, Result},
+    output::note,
+    print::status::all_units,
+};
+
+/// Run commands on units, in a hook context of each
+///
+/// One text is a script: hook tools and the commands below, with pipes, redirections, `&&`, `if`, loops and what else
+/// shells share. Several words are one command with its arguments. There are no programs in a sandbox: any other command
+/// is not found, with return code 127. A script begins in the charm's directory and has the files that a hook has: the
+/// charm's own, an empty /tmp, and the unit's storage. It takes no more time than `action-timeout` says.
+///
+/// What the hook tools ask for is committed together when the script is over, whatever its return code is, and a unit in
+/// error runs scripts, too. Exit code 1 means that a script's return code was not 0 on some unit. `help-hook-commands`
+/// lists the hook tools; those that speak of secrets' content are left out, because scripts and results are kept with the
+/// task.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Commands beside hook tools:
+  : [ bash break cat cd command continue cut echo env exit export false grep head
+  hostname ls mkdir printenv printf pwd read rm seq set sh sleep sort tail tee test
+  touch tr true uniq unset wc
+
+Examples:
+  periapt exec --unit mysql/0 -- relation-ids db
+  periapt exec --unit mysql/leader -- leader-set key=value
+  periapt exec --application mysql --format json -- config-get
+  periapt exec -u mysql/0 --relation db:1 --remote-unit wordpress/0 -- relation-get
+  periapt exec --all --background -- status-set active
+  periapt exec --all --execution-group rolling -- status-set maintenance
+  periapt exec -u mysql/0 'for id in $(relation-ids db); do relation-list -r $id; done | sort'
+  periapt exec -u mysql/0 'test -f /srv/data/ready && cat /srv/data/ready'")]
+pub(crate) struct Exec {
+    /// The units; APPLICATION/leader is whichever leads now
+    #[arg(short, long, value_name = "UNIT", value_delimiter = ',')]
+    unit: Vec<ActionReceiver>,
+    /// All units of these applications
+    #[arg(short, long, visible_alias = "app", value_name = "APPLICATION", value_delimiter = ',')]
+    application: Vec<ApplicationName>,
+    /// All units of the model
+    #[arg(long, conflicts_with_all = ["unit", "application"])]
+    all: bool,
+    /// The relation that hook tools are about where they name none: ID or ENDPOINT:ID
+    #[arg(short, long, value_name = "ID", value_parser = relation_id)]
+    relation: Option<RelationId>,
+    /// The unit at the relation's other end; the only one there is, unless said
+    #[arg(long, value_name = "UNIT", requires = "relation")]
+    remote_unit: Option<UnitName>,
+    /// Run beside other actions of the machine; --parallel=false waits for its turn among those that run one by one
+    #[arg(long, default_value_t = true)]
+    parallel: bool,
+    /// Run one after the other with what else of the machine is in this group
+    #[arg(long, value_name = "GROUP")]
+    execution_group: Option<String>,
+    #[command(flatten)]
+    follow: FollowArgs,
+    #[command(flatten)]
+    model: ModelArg,
+    /// The script, or the command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND [ARGUMENT...]")]
+    command: Vec<String>,
+}
+
+impl Exec {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        if self.unit.is_empty() && self.application.is_empty() && !self.all {
+            return Err(Failure::new(
+                "You must specify a target, either through --all, --application or --unit",
+            ));
+        }
+        let model = context.model(&self.model)?;
+        let receivers = self.receivers(&model).await?;
+        let request = match self.request() {
+            Ok(request) => request,
+            Err(refused) => return nowhere(&model, &receivers).await?.map_or(Err(refused), told),
+        };
+        let (action, parameters) = (exec::ACTION.to_owned(), request.into_parameters());
+        let execution_group = self.execution_group.filter(|group| !group.is_empty());
+        let turns = Turns { parallel: Some(self.parallel), execution_group };
+        let request = EnqueueOperation { action, receivers, parameters, turns };
+        self.follow.carry_out(context, &model, request, Manner::Exec).await
+    }
+
+    /// Builds the request that the controller stores with the task.
+    fn request(&self) -> Result<ExecRequest> {
+        ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)
+    }
+
+    /// The units that are named, and those of the applications that are.
+    async fn receivers(&self, model: &Model) -> Result<Vec<ActionReceiver>> {
+        let mut receivers = self.unit.clone();
+        if self.all || !self.application.is_empty() {
+            let status = model.client().status(&model.selector).await?;
+            for name in &self.application {
+                if !status.applications.contains_key(name.as_str()) {
+                    return Err(Failure::new(format!("application {:?} not found", name.as_str())));
+                }
+            }
+            let named = |name: &UnitName| self.all || self.application.contains(name.application());
+            let units: BTreeSet<UnitName> = all_units(&status)?.into_iter().filter(named).collect();
+            receivers.extend(units.into_iter().map(ActionReceiver::Unit));
+        }
+        match receivers.is_empty() {
+            true => Err(Failure::new("no units to run on")),
+            false => Ok(receivers),
+        }
+    }
+}
+
+/// Why none of the units could run anything, if none is there: Juju finds that out before it reads a command, and programs
+/// that drive it go by what it says of units.
+async fn nowhere(model: &Model, receivers: &[ActionReceiver]) -> Result<Option<Vec<String>>> {
+    let status = model.client().status(&model.selector).await?;
+    let units = all_units(&status)?;
+    let missing = receivers.iter().filter_map(|receiver| match receiver {
+        ActionReceiver::Unit(unit) if !units.contains(unit) => Some(format!("unit {unit:?} not found")),
+        ActionReceiver::Leader(name) if !status.applications.contains_key(name.as_str()) => {
+            Some(format!("application {name:?} not found"))
+        }
+        _ => None,
+    });
+    let missing: Vec<String> = missing.collect();
+    Ok((missing.len() == receivers.len()).then_some(missing))
+}
+
+/// Tells that nothing was scheduled. Juju's exit code is 0.
+fn told(reasons: Vec<String>) -> Result<()> {
+    note(format_args!("Operation failed to schedule any tasks:\n{}", reasons.join("\n")));
+    Ok(())
+}
+
+/// Where the tools are listed.
+const TOOLS: &str = "`periapt help-hook-commands` lists hook tools, `periapt help exec` what there is beside";
+
+fn explained(error: ExecError) -> Failure {
+    let hint = match &error {
+        ExecError::Empty => TOOLS,
+        ExecError::Confidential(_) => {
+            "`periapt show-secret --reveal` shows content, `update-secret` changes it"
+        }
+        ExecError::NoRelation(_) | ExecError::Parameters(_) => {
+            return Failure::new(error.to_string());
+        }
+    };
+    Failure::new(error.to_string()).with_hint(hint)
+}
+
+/// `ENDPOINT:ID` or `ID`; the endpoint is of no account, as for the tools.
+fn relation_id(text: &str) -> Result<RelationId, String> {
+    let number = text.rsplit_once(':').map_or(text, |(_, number)| number);
+    number.parse().map(RelationId).map_err(|_| format!("invalid relation id {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_the_commands_that_there_are() {
+        let help = Exec::augment_args(clap::Command::new("exec")).get_after_help().unwrap().to_string();
+        let (_, behind) = help.split_once("Commands beside hook tools:\n").unwrap();
+        let (named, _) = behind.split_once("\n\n").unwrap();
+        assert_eq!(
+            named.split_whitespace().collect::<Vec<_>>(),
+            periapt_shell::commands().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_relation_is_named_with_or_without_its_endpoint() {
+        for text in ["7", "db:7"] {
+            assert_eq!(relation_id(text), Ok(RelationId(7)));
+        }
+        assert!(relation_id("db").is_err());
+    }
+}

@@ -1,0 +1,199 @@
+//! `deploy`: an application from a charm.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use periapt_host_api::{
+    AgentName, ApplicationName, MachineId, ResourceName, StorageId, StorageName,
+    command::{Answer, Command, Deploy as DeployCommand, Placement},
+    storage::StorageDirective,
+};
+
+use super::{
+    bundle::{self, BundleArgs},
+    constraints, spaces,
+};
+use crate::{
+    commands::storage::list as storage,
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    parse::settings,
+    upload::{charm::Charm, resource as resources},
+};
+
+/// Deploy a charm as an application, or a bundle of many
+///
+/// A charm is a directory with charmcraft.yaml and charm.wasm, or an archive that `periapt pack` made. A bundle is a
+/// YAML file, or a directory with bundle.yaml; the same bundle again changes only what differs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt deploy ./mysql
+  periapt deploy ./wordpress.charm blog -n 3 --config blog-title=Cats --config port=8080
+  periapt deploy ./wordpress.charm --config settings.yaml --to agent=worker-1
+  periapt deploy ./mysql --bind 'internal db=public'
+  periapt deploy ./proxy --to 3
+  periapt deploy ./postgresql --storage pgdata=8G --constraints 'mem=512M tags=ssd'
+  periapt deploy ./postgresql --attach-storage pgdata/0
+  periapt deploy ./website --resource bundle=./site.tar.gz
+  periapt deploy ./shop.yaml --overlay production.yaml --dry-run")]
+pub(crate) struct Deploy {
+    /// The charm (a directory or a .charm file) or the bundle (a .yaml file or its directory)
+    #[arg(value_name = "CHARM|BUNDLE")]
+    charm: PathBuf,
+    /// The application's name, if not the charm's
+    application: Option<ApplicationName>,
+    /// The number of units; a subordinate has none of its own
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    num_units: Option<u32>,
+    /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
+    /// The places of the units: a machine's number, or agent=NAME for a new machine there; commas between several
+    #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
+    to: Vec<Placement>,
+    /// Storage that each unit gets: `NAME=[POOL,][COUNT,]SIZE`, such as data=2G or logs=3,100M; may be repeated
+    #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
+    storage: Vec<(StorageName, StorageDirective)>,
+    /// Detached storage that its one unit takes over, with commas between several; the unit goes where that lies
+    #[arg(long, value_name = "STORAGE", value_delimiter = ',')]
+    attach_storage: Vec<StorageId>,
+    /// Constraints on the agents of its units, and the memory of its hooks: "mem=512M tags=ssd"; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    constraints: Vec<String>,
+    /// Spaces of its endpoints: "SPACE ENDPOINT=SPACE ...", the first for all that are not named
+    #[arg(long, value_name = "SPACES")]
+    bind: Vec<String>,
+    /// The first content of a resource, from a file on this machine; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
+    resource: Vec<(ResourceName, PathBuf)>,
+    /// Trust the application with what its charm asks for
+    #[arg(long)]
+    trust: bool,
+    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
+    base: Option<String>,
+    /// Also where the model has not what the charm assumes
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    bundle: BundleArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Deploy {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        say_of_base(context, self.base.as_deref());
+        if let Some(path) = bundle::path_of(&self.charm) {
+            self.only_of_bundles()?;
+            let asked = bundle::Asked { trust: self.trust, force: self.force };
+            return bundle::deploy(context, &model, &path, &self.bundle, asked).await;
+        }
+        if !self.bundle.overlay.is_empty() || self.bundle.dry_run || !self.bundle.map_machines.is_empty() {
+            return Err(Failure::new("--overlay, --dry-run and --map-machines are for bundles")
+                .with_hint(format!("{} is a charm", self.charm.display())));
+        }
+        let charm = Charm::read(&self.charm)?;
+        let meta = &charm.inspected.meta;
+        let name = self.application.as_ref().map_or(meta.name.as_str(), ApplicationName::as_str);
+        let config = settings::from_options(&self.config, Some(name))?;
+        // What the controller would refuse is told before the archive is on its way.
+        for (key, text) in &config {
+            meta.setting(key, text).map_err(|error| Failure::new(error.to_string()))?;
+        }
+        let files = resources::given(meta, &self.resource)?;
+        let constraints = constraints::read(&self.constraints)?;
+        let storage = storage::directives(self.storage)?;
+        let bindings = spaces::bindings(&self.bind)?;
+        let digest = charm.upload(model.client()).await?;
+        for file in files.values() {
+            file.upload(model.client()).await?;
+        }
+        let told =
+            format!("Deploying \"{name}\" from local charm \"{}\", digest {}", meta.name, digest.short());
+        let units = self.num_units.unwrap_or(if meta.subordinate { 0 } else { 1 });
+        let command = DeployCommand {
+            charm: digest,
+            application: self.application,
+            units,
+            config,
+            placement: self.to,
+            storage,
+            trust: self.trust,
+            force: self.force,
+            bindings,
+            resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
+            attach_storage: self.attach_storage,
+            constraints: constraints.clone(),
+        };
+        let done = model.command(Command::Deploy(command)).await;
+        let done = done.map_err(|failure| charm.with_hint_of_force(failure, self.force))?;
+        let units: Vec<_> = match done {
+            Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
+            other => return Err(Failure::unexpected(&other)),
+        };
+        // Only now: what is told has happened.
+        context.say(told);
+        constraints::tell_of_kept(context, &constraints);
+        if !units.is_empty() {
+            context.say(format_args!("Added {}", units.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+impl Deploy {
+    /// A bundle says for itself what the options of a single application say.
+    fn only_of_bundles(&self) -> Result<()> {
+        let given = self.application.is_some()
+            || self.num_units.is_some()
+            || !self.storage.is_empty()
+            || !self.attach_storage.is_empty()
+            || !self.constraints.is_empty()
+            || !self.bind.is_empty()
+            || !self.resource.is_empty();
+        match given || !self.config.is_empty() || !self.to.is_empty() {
+            true => Err(Failure::new(
+                "a bundle takes no application name, --num-units, --config, --constraints, --bind, --storage, \
+                 --attach-storage, --resource or --to",
+            )
+            .with_hint("write what differs into a file, and give it with --overlay")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Says what becomes of a base that was asked for.
+pub(crate) fn say_of_base(context: &Context, base: Option<&str>) {
+    if let Some(base) = base {
+        context.say(format_args!(
+            "base \"{base}\" counts for nothing: all charms run on wasi@0.2, whatever the host is"
+        ));
+    }
+}
+
+/// `3`, or `agent=NAME`.
+pub(crate) fn placement(text: &str) -> std::result::Result<Placement, String> {
+    if let Some(agent) = text.strip_prefix("agent=") {
+        return AgentName::new(agent).map(Placement::Agent).map_err(|error| error.to_string());
+    }
+    text.parse::<MachineId>()
+        .map(Placement::Machine)
+        .map_err(|_| format!("{text:?} is no place: write a machine's number, or agent=NAME"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_machine_or_an_agent() {
+        assert_eq!(placement("3"), Ok(Placement::Machine(MachineId(3))));
+        assert_eq!(placement("agent=w1"), Ok(Placement::Agent(AgentName::new("w1").unwrap())));
+        for bad in ["", "-1", "lxd:3", "agent=", "agent"] {
+            assert!(placement(bad).is_err(), "{bad}");
+        }
+    }
+}

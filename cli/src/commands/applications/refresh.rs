@@ -1,0 +1,175 @@
+//! `refresh`: another charm for an application.
+
+mod shown;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use clap::Args;
+use periapt_client::ClientError;
+use periapt_host_api::{
+    ApplicationName, ErrorCode, ResourceName, StorageName,
+    command::{Command, RefreshWith},
+    imports::Grant,
+    refresh::RefreshPlan,
+    storage::StorageDirective,
+};
+
+use super::{deploy::say_of_base, spaces};
+use crate::{
+    commands::storage::list as storage,
+    context::{Context, ModelArg},
+    error::{Failure, Result},
+    input,
+    output::OutputArgs,
+    parse::settings,
+    prompt::PromptArg,
+    upload::{
+        charm::Charm,
+        resource::{self as resources, ResourceFile},
+    },
+};
+
+/// Give an application another version of its charm
+///
+/// First it is told what the new charm asks that the present one did not: abilities beyond the sandbox, endpoints,
+/// storage, options, actions, and settings that would be lost. Units then run upgrade-charm, each between two hooks.
+/// Settings, storage, resources and trust are changed together with the charm. The charm that the application has
+/// already changes nothing else.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt refresh wordpress --path ./wordpress.charm
+  periapt refresh wordpress --path ./wordpress.charm --dry-run --format yaml
+  periapt refresh wordpress --path ./wordpress.charm --config port=8080 --resource theme=./theme.zip
+  periapt refresh wordpress --path ./wordpress.charm --force-units")]
+pub(crate) struct Refresh {
+    /// The application
+    application: ApplicationName,
+    /// The charm: a directory or a .charm file
+    #[arg(long, value_name = "CHARM")]
+    path: Option<PathBuf>,
+    /// Also in units whose hook has failed: they are upgraded first, and run the hook again
+    #[arg(long)]
+    force_units: bool,
+    /// The same as --force-units; also where the model has not what the new charm assumes
+    #[arg(long)]
+    force: bool,
+    /// Taken for Juju's sake: all charms run on one base
+    #[arg(long, hide = true, alias = "force-series")]
+    force_base: bool,
+    /// Taken for Juju's sake, with a word: all charms run on one base, wasi@0.2
+    #[arg(long, hide = true, value_name = "NAME@CHANNEL")]
+    base: Option<String>,
+    /// Spaces of its endpoints, as `bind` takes them; bound once the application has the charm
+    #[arg(long, value_name = "SPACES")]
+    bind: Vec<String>,
+    /// A setting KEY=VALUE (KEY=@FILE for a file's content), or a YAML file of settings; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
+    /// Storage that new units get: `NAME=[POOL,][COUNT,]SIZE`; may be repeated
+    #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
+    storage: Vec<(StorageName, StorageDirective)>,
+    /// Content of a resource, from a file on this machine; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = resources::argument)]
+    resource: Vec<(ResourceName, PathBuf)>,
+    /// Trust the application with what its charm asks for
+    #[arg(long)]
+    trust: bool,
+    /// Only tell what would change, and what is in the way
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    prompt: PromptArg,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Refresh {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        say_of_base(context, self.base.as_deref());
+        let bindings = spaces::bindings(&self.bind)?;
+        // There may be no such application: whatever else is wrong, that is told.
+        let before = model.client().application(&model.selector, &self.application).await?;
+        let path = self.path.as_ref().ok_or_else(no_path)?;
+        let charm = Charm::read(path)?;
+        let files = resources::given(&charm.inspected.meta, &self.resource)?;
+        let with = self.with(&files)?;
+        let digest = charm.upload(model.client()).await?;
+        let (force, same) = (self.force || self.force_units, before.charm_digest == digest);
+        match same {
+            true => context.say(format_args!(
+                "Application \"{}\" is already running charm \"{}\", digest {}",
+                self.application,
+                before.charm,
+                digest.short()
+            )),
+            false => {
+                let plan = model.client().refresh_plan(&model.selector, &self.application, &digest, force);
+                let plan = plan.await?;
+                self.output.print(context.color, &plan, shown::table)?;
+                if let Some(refusal) = plan.refusal {
+                    return Err(charm.with_hint_of_force(refusal.into(), force));
+                }
+                if !self.dry_run {
+                    self.ask(&plan)?;
+                }
+            }
+        }
+        if self.dry_run || (same && !force && with.is_empty() && bindings.is_empty()) {
+            return Ok(());
+        }
+        for file in files.values() {
+            file.upload(model.client()).await?;
+        }
+        let application = self.application.clone();
+        let command = Command::Refresh { application, charm: digest, force, with };
+        match model.client().command(&model.selector, command).await {
+            // It was forced before: nothing is left to do.
+            Err(ClientError::Refused(refusal)) if same && refusal.code == ErrorCode::AlreadyExists => {}
+            done => drop(done?),
+        }
+        if !bindings.is_empty() {
+            model.command(Command::Bind { application: self.application.clone(), bindings }).await?;
+        }
+        if !same {
+            context.say(format_args!(
+                "Refreshing \"{}\" from {} to local charm \"{}\", digest {}",
+                self.application,
+                before.charm,
+                charm.inspected.meta.name,
+                digest.short()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Collects the settings, storage, resources and trust that change together with the charm.
+    fn with(&self, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
+        let config = settings::from_options(&self.config, Some(self.application.as_str()))?;
+        Ok(RefreshWith {
+            config,
+            storage: storage::directives(self.storage.clone())?,
+            resources: files.iter().map(|(name, file)| (name.clone(), file.upload_of())).collect(),
+            trust: self.trust,
+        })
+    }
+
+    /// Asks a person before a charm gets abilities that the operator has not seen it ask for. A script has said what it
+    /// wants by its arguments.
+    fn ask(&self, plan: &RefreshPlan) -> Result<()> {
+        if !plan.difference.widens_grants() || !input::is_terminal() {
+            return Ok(());
+        }
+        let grants: Vec<_> = plan.difference.grants.added.iter().copied().map(Grant::as_str).collect();
+        self.prompt
+            .confirm(&format!("The new charm asks for more than the present one: {}.", grants.join(", ")))
+    }
+}
+
+/// There is no store that could be asked for a newer one.
+fn no_path() -> Failure {
+    Failure::new("a charm from a path is refreshed from a path").with_hint("say which charm with --path")
+}

@@ -1,0 +1,383 @@
+//! `credentials`, `add-credential`, `remove-credential`: kept for Juju's clients, and of no effect. A controller is told
+//! that there is one and how it authenticates; what is secret of it stays with this client.
+
+mod shown;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
+use serde::Deserialize;
+
+use self::shown::{Listing, OfCloud, Shown};
+use super::clouds::{HERE, PlaceArgs};
+use crate::{
+    context::{Context, Controller},
+    data::{ClientData, Credential},
+    error::{Explain as _, Failure, Result},
+    input,
+    output::OutputArgs,
+    parse::settings,
+};
+
+/// List credentials for clouds
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt credentials\n  periapt credentials aws --show-secrets --format json"
+)]
+pub(crate) struct Credentials {
+    /// Only those for this cloud
+    cloud: Option<CloudName>,
+    /// Show what is secret of them, too
+    #[arg(long)]
+    show_secrets: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Show what is kept of a credential
+///
+/// All of them, if none is named.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-credential aws mine --client --show-secrets")]
+pub(crate) struct ShowCredential {
+    /// The cloud
+    cloud: Option<CloudName>,
+    /// The credential
+    #[arg(value_name = "NAME")]
+    name: Option<CredentialName>,
+    /// Show what is secret of it, too
+    #[arg(long)]
+    show_secrets: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Keep credentials for a cloud
+///
+/// For Juju's clients: nobody logs in with them. A controller learns their names and how they authenticate.
+#[derive(Debug, Args)]
+#[command(
+    visible_aliases = ["update-credential", "update-credentials"],
+    after_help = "Example:\n  periapt add-credential aws --client --file credentials.yaml"
+)]
+pub(crate) struct AddCredential {
+    /// The cloud; all that the file has credentials for, unless said
+    cloud: Option<CloudName>,
+    /// One of those in the file; all of them, unless said
+    #[arg(value_name = "NAME")]
+    name: Option<CredentialName>,
+    /// A YAML file with them below `credentials`
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Taken for Juju's sake: there are no regions to choose from
+    #[arg(long, hide = true)]
+    region: Option<String>,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
+}
+
+/// Forget a credential
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt remove-credential aws mine --client")]
+pub(crate) struct RemoveCredential {
+    /// The cloud
+    cloud: CloudName,
+    /// The credential
+    #[arg(value_name = "NAME")]
+    name: CredentialName,
+    /// Taken for Juju's sake: no model depends on it
+    #[arg(long, hide = true)]
+    force: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// A file of credentials, as Juju reads it: by cloud and name, and settings of the cloud's that count for nothing.
+#[derive(Debug, Deserialize)]
+struct File {
+    credentials: BTreeMap<CloudName, BTreeMap<String, serde_json::Value>>,
+}
+
+impl Credentials {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
+        self.output.print(context.color, &listing, Listing::table)
+    }
+}
+
+impl ShowCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let mut listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
+        if let (Some(cloud), Some(name)) = (&self.cloud, &self.name) {
+            listing.retain(name);
+            if listing.is_empty() {
+                return Err(unknown(cloud, name));
+            }
+        }
+        self.output.or_yaml().print(context.color, &listing.in_detail(), |_| String::new())
+    }
+}
+
+/// What is kept at a place, of one cloud or of all.
+async fn listing(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: Option<&CloudName>,
+    secrets: bool,
+) -> Result<Listing> {
+    let wanted = |of: &CloudName| cloud.is_none_or(|wanted| wanted == of);
+    let mut listing = Listing::default();
+    if place.of_client() {
+        let kept = ClientData::read(&context.data)?.credentials;
+        for (cloud, credentials) in kept.into_iter().filter(|(cloud, _)| wanted(cloud)) {
+            let credentials = credentials
+                .into_iter()
+                .map(|(name, credential)| (name.to_string(), Shown::of(credential, secrets)));
+            let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+            listing.client_credentials.insert(cloud.to_string(), of_cloud);
+        }
+    }
+    if let Some(controller) = &place.controller {
+        let kept = context.controller(Some(controller))?.client.kept().await?;
+        for (cloud, credentials) in kept.credentials.into_iter().filter(|(cloud, _)| wanted(cloud)) {
+            let credentials = credentials
+                .into_iter()
+                .map(|(name, auth_type)| (name.to_string(), Shown { auth_type, details: BTreeMap::new() }));
+            let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
+            listing.controller_credentials.insert(cloud.to_string(), of_cloud);
+        }
+    }
+    Ok(listing)
+}
+
+impl Shown {
+    fn of(credential: Credential, secrets: bool) -> Self {
+        let mut details = credential.attributes;
+        details.retain(|key, _| secrets || PUBLIC.contains(&key.as_str()));
+        Self { auth_type: credential.auth_type, details }
+    }
+}
+
+/// The attributes that Juju shows of the clouds that it knows. Any other is shown on request alone: what a cloud calls its
+/// secrets nobody here knows (`pass-phrase`, `maas-oauth`, `Token`).
+const PUBLIC: [&str; 24] = [
+    "access-key",
+    "application-id",
+    "application-object-id",
+    "client-email",
+    "client-id",
+    "domain-name",
+    "endpoint",
+    "fingerprint",
+    "managed-identity",
+    "managed-subscription-id",
+    "project-domain-name",
+    "project-id",
+    "rbac-id",
+    "region",
+    "service-account",
+    "subscription-id",
+    "tenancy",
+    "tenant-id",
+    "tenant-name",
+    "user",
+    "user-domain-name",
+    "username",
+    "version",
+    "vmfolder",
+];
+
+impl AddCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { cloud, name, file, place, .. } = self;
+        let clouds = match cloud {
+            Some(cloud) => vec![cloud],
+            None => read_file(&file)?.credentials.into_keys().collect(),
+        };
+        for cloud in clouds {
+            let mut credentials = read(&file, &cloud)?;
+            if let Some(name) = &name {
+                credentials.retain(|found, _| found == name);
+                if credentials.is_empty() {
+                    return Err(Failure::new(format!(
+                        "no credential \"{name}\" for cloud \"{cloud}\" in file {}",
+                        file.display()
+                    )));
+                }
+            }
+            keep(context, &place, &cloud, credentials).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps credentials for one cloud where they are to be kept.
+async fn keep(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: &CloudName,
+    credentials: BTreeMap<CredentialName, Credential>,
+) -> Result<()> {
+    let names: Vec<_> = credentials.keys().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    if place.of_client() {
+        ClientData::update(&context.data, |data| {
+            data.credentials.entry(cloud.clone()).or_default().extend(credentials.clone());
+            Ok(())
+        })?;
+        context.say(format_args!("Credential {names} for cloud \"{cloud}\" kept by this client"));
+    }
+    if let Some(name) = &place.controller {
+        let command = |(name, credential): (CredentialName, Credential)| {
+            let auth_type = credential.auth_type;
+            Keep::AddCredential { cloud: cloud.clone(), name, auth_type }
+        };
+        let controller = context.controller(Some(name))?;
+        for command in credentials.into_iter().map(command) {
+            controller.client.controller_command(ControllerCommand::Keep(command)).await?;
+        }
+        context.say(format_args!(
+                "Controller \"{name}\" knows of credential {names} for cloud \"{cloud}\", and nothing secret of it"
+            ));
+    }
+    Ok(())
+}
+
+impl RemoveCredential {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let Self { cloud, name, place, .. } = self;
+        if place.of_client() {
+            ClientData::update(&context.data, |data| {
+                let of_cloud = data.credentials.get_mut(&cloud);
+                let removed = of_cloud.and_then(|credentials| credentials.remove(&name));
+                data.credentials.retain(|_, credentials| !credentials.is_empty());
+                removed.map(drop).ok_or_else(|| unknown(&cloud, &name))
+            })?;
+        }
+        if let Some(controller) = &place.controller {
+            let command = Keep::RemoveCredential { cloud, name };
+            context
+                .controller(Some(controller))?
+                .client
+                .controller_command(ControllerCommand::Keep(command))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails unless there is such a credential where it is to be used.
+pub(crate) async fn require(
+    context: &Context,
+    place: &PlaceArgs,
+    cloud: &CloudName,
+    name: &CredentialName,
+) -> Result<()> {
+    let of_client = ClientData::read(&context.data)?.credentials;
+    let mut known = of_client.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
+    if let Some(controller) = place.controller.as_ref().filter(|_| !known) {
+        let kept = context.controller(Some(controller))?.client.kept().await?;
+        known = kept.credentials.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
+    }
+    if known { Ok(()) } else { Err(unknown(cloud, name)) }
+}
+
+/// Fails unless there is such a credential for a model's cloud, which may be named with a region.
+pub(crate) async fn require_for_model(
+    context: &Context,
+    controller: &Controller,
+    cloud: Option<&str>,
+    name: &CredentialName,
+) -> Result<()> {
+    let named = cloud.and_then(|cloud| cloud.split('/').next());
+    let clouds: Vec<CloudName> = match named {
+        Some(cloud) => vec![cloud.parse()?],
+        None => HERE.into_iter().map(str::parse).collect::<Result<_, _>>()?,
+    };
+    let of_client = ClientData::read(&context.data)?.credentials;
+    let of_controller = controller.client.kept().await?.credentials;
+    let known = |cloud: &CloudName| {
+        of_client.get(cloud).is_some_and(|kept| kept.contains_key(name))
+            || of_controller.get(cloud).is_some_and(|kept| kept.contains_key(name))
+    };
+    match clouds.iter().any(known) {
+        true => Ok(()),
+        false => Err(clouds
+            .first()
+            .map_or_else(|| Failure::new("no cloud is named"), |cloud| unknown(cloud, name))),
+    }
+}
+
+fn unknown(cloud: &CloudName, name: &CredentialName) -> Failure {
+    Failure::new(format!("credential \"{name}\" for cloud \"{cloud}\" not found"))
+        .with_hint("`periapt credentials` lists them")
+}
+
+fn read_file(path: &Path) -> Result<File> {
+    let text = input::text(path)?;
+    yaml::parse(&text).explain(|| format!("{}", path.display()))
+}
+
+/// The credentials for a cloud in a file.
+fn read(path: &Path, cloud: &CloudName) -> Result<BTreeMap<CredentialName, Credential>> {
+    let mut file = read_file(path)?;
+    let found = file.credentials.remove(cloud).unwrap_or_default();
+    let mut credentials = BTreeMap::new();
+    // What is no mapping is a setting of the cloud's: its default region and credential.
+    for (name, value) in found.into_iter().filter(|(_, value)| value.is_object()) {
+        let name: CredentialName =
+            name.parse().map_err(Failure::from).explain(|| format!("{}", path.display()))?;
+        let mut attributes = BTreeMap::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            attributes.insert(key.clone(), settings::plain(value));
+        }
+        let auth_type = attributes.remove("auth-type").ok_or_else(|| {
+            Failure::new(format!("{}: credential \"{name}\" has no auth-type", path.display()))
+        })?;
+        credentials.insert(name, Credential { auth_type, attributes });
+    }
+    match credentials.is_empty() {
+        true => Err(Failure::new(format!("no credentials for cloud \"{cloud}\" in file {}", path.display()))
+            .with_hint("they stand below `credentials`, under the cloud's name and their own")),
+        false => Ok(credentials),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn credentials_are_found_by_their_cloud_and_hide_what_is_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("credentials.yaml");
+        let cloud: CloudName = "aws".parse().unwrap();
+        let text = "credentials:\n  aws:\n    default-region: x\n    mine: {auth-type: access-key, access-key: a, \
+                    secret-key: b, pass-phrase: c, Token: d, maas-oauth: e}\n";
+        fs::write(&path, text).unwrap();
+        let mut read_back = read(&path, &cloud).unwrap();
+        assert_eq!(read_back.len(), 1);
+        let mine = read_back.remove(&"mine".parse().unwrap()).unwrap();
+        assert_eq!(mine.auth_type, "access-key");
+        let keys = |secrets| Shown::of(mine.clone(), secrets).details.into_keys().collect::<Vec<_>>();
+        assert_eq!(keys(false), ["access-key"]);
+        assert_eq!(keys(true), ["Token", "access-key", "maas-oauth", "pass-phrase", "secret-key"]);
+        let error = read(&path, &"gce".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("no credentials for cloud \"gce\" in file "), "{error}");
+        fs::write(&path, "credentials: {aws: {mine: {a: b}}}").unwrap();
+        assert!(read(&path, &cloud).unwrap_err().to_string().ends_with("has no auth-type"));
+    }
+}

@@ -1,0 +1,310 @@
+//! `bootstrap`: a controller in the background, and an agent on this machine.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use clap::Args;
+use periapt_host_api::{
+    AgentName, ModelName,
+    command::ControllerCommand,
+    settings::{ModelSettings, SettingKey},
+};
+
+use crate::{
+    commands::compat::clouds::HERE,
+    context::{Context, client},
+    data::{
+        ClientData, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
+        starting::Starting,
+    },
+    error::{Failure, Result, with_source},
+    local::{alive, start_agent, start_controller},
+    parse::settings,
+    process::{Interrupts, Leash, Started},
+};
+
+/// A controller's name where nobody says one.
+const DEFAULT_NAME: &str = "local";
+
+/// Start a controller on this machine, with an agent that runs units
+///
+/// Both run in the background and keep their data in the client's data directory. No model is made: `periapt
+/// add-model` makes one. Where two names are given, the first is the cloud, as for Juju: localhost, the only one that
+/// a controller can be started in. Interrupted while it starts these, it ends them and
+/// leaves nothing.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt bootstrap\n  periapt bootstrap staging --listen 127.0.0.1:17070\n  periapt bootstrap localhost staging --no-switch"
+)]
+pub(crate) struct Bootstrap {
+    /// This client's name for the controller, local unless said; before it may stand the cloud
+    #[arg(value_name = "[CLOUD] NAME", num_args = 0..=2)]
+    names: Vec<String>,
+    /// Stay with the controller that is the current one now
+    #[arg(long)]
+    no_switch: bool,
+    /// Make a model of this name, too, and select it
+    #[arg(long, value_name = "NAME")]
+    add_model: Option<ModelName>,
+    /// A setting KEY=VALUE of all its models, or a YAML file of settings, as model-defaults sets them; may be repeated
+    #[arg(long, value_name = "KEY=VALUE|FILE")]
+    model_default: Vec<String>,
+    /// Taken for Juju's sake, with a word: a controller has no settings, and no model of its own
+    #[arg(long, hide = true, value_name = "KEY=VALUE|FILE")]
+    config: Vec<String>,
+    /// Taken for Juju's sake: there are no checks to pass over
+    #[arg(long, hide = true)]
+    force: bool,
+    /// The address that the controller listens on; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Start no agent on this machine
+    #[arg(long, conflicts_with = "agent_name")]
+    no_agent: bool,
+    /// The name of this machine's agent, if not the machine's own
+    #[arg(long, value_name = "NAME")]
+    agent_name: Option<AgentName>,
+    /// Leave everything as it is if something goes wrong; kill-controller removes what runs by then
+    #[arg(long)]
+    keep_broken: bool,
+}
+
+/// Processes that bootstrap has started, before the client's file names them.
+struct Begun {
+    /// The controller's entry, without its processes.
+    entry: ControllerEntry,
+    local: Local,
+    leashes: Vec<Leash>,
+}
+
+/// The choice whether the new controller becomes the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    Here,
+    No,
+}
+
+impl Bootstrap {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let name = &self.name()?;
+        let defaults = settings::from_options(&self.model_default, None)?;
+        let config = settings::from_options(&self.config, None)?;
+        // What would be refused is told before there is a controller without it.
+        let mut checked = ModelSettings::default();
+        for (key, text) in &defaults {
+            let key: SettingKey = key.parse().map_err(with_source)?;
+            checked.set(key, Some(text)).map_err(with_source)?;
+        }
+        let mut interrupts = Interrupts::listen()?;
+        // The name is taken before anything is started, so that two bootstraps cannot share a directory.
+        let mut starting = ClientData::locked(&context.data, |known| match known.controllers.get(name) {
+            Some(entry) => Err(already_there(name, entry)),
+            None => Starting::claim(context.data.controller(name)),
+        })?;
+        if starting.took_over() {
+            context
+                .say(format_args!("Removed what an interrupted bootstrap of controller \"{name}\" had left"));
+        }
+        context.say(format_args!("Creating controller \"{name}\" on this machine"));
+        let mut begun = None;
+        let started = tokio::select! {
+            biased;
+            signal = interrupts.next() => {
+                let message = "bootstrap was interrupted, and undone".to_owned();
+                Err(Failure::Interrupted { message, signal })
+            }
+            started = self.start(name, &mut starting, &mut begun) => started,
+        };
+        let switch = if self.no_switch { Switch::No } else { Switch::Here };
+        let recorded = started.and_then(|()| write_down(context, name, begun.as_ref(), switch));
+        let entry = match recorded {
+            Ok(entry) => {
+                let done = starting.done();
+                release(begun);
+                done?;
+                entry
+            }
+            Err(failure) if self.keep_broken => {
+                // As far as it has come: what has not answered ends with this process.
+                let kept = write_down(context, name, begun.as_ref(), Switch::No);
+                starting.done()?;
+                if kept.is_err() {
+                    return Err(failure);
+                }
+                release(begun);
+                return Err(
+                    failure.with_hint(format!("`periapt kill-controller {name}` removes what is kept of it"))
+                );
+            }
+            // What was started is ended here, and not by its leash alone: nothing is left when this process ends.
+            Err(failure) => return Err(failure.and_undoing(starting.undo().await)),
+        };
+        let kept: Vec<_> = defaults.keys().cloned().collect();
+        tokio::select! {
+            biased;
+            signal = interrupts.next() => {
+                let message = format!(
+                    "bootstrap was interrupted: controller \"{name}\" runs, and some options may not have been applied"
+                );
+                Err(Failure::Interrupted { message, signal }
+                    .with_hint(format!("`periapt kill-controller {name}` removes it")))
+            }
+            completed = self.complete(context, name, &entry, defaults) => completed,
+        }?;
+        settings::tell_of_kept(context, &kept);
+        for key in config.keys() {
+            context.say(format_args!(
+                "--config {key} has no effect: a controller has no settings, and no model of its own; \
+                 --model-default sets what holds in all its models"
+            ));
+        }
+        context.say(format_args!("Controller at {}", entry.url));
+        if let Some(agent) = entry.local.as_ref().and_then(|local| local.agent.as_ref()) {
+            context.say(format_args!("Agent \"{}\" is ready", agent.name));
+        }
+        context.say(format_args!(
+            "Bootstrap complete, controller \"{name}\" is now available\n\n\
+             Now you can run\n\tperiapt add-model <model-name>\nto create a new model to deploy applications."
+        ));
+        Ok(())
+    }
+
+    /// The controller's name, which may stand after a cloud's.
+    fn name(&self) -> Result<ControllerName> {
+        let name = match self.names.as_slice() {
+            [] => DEFAULT_NAME,
+            [name] => name,
+            [cloud, name, ..] if HERE.contains(&cloud.as_str()) => name,
+            [cloud, ..] => {
+                return Err(Failure::new(format!("cloud \"{cloud}\" is no place for a controller"))
+                    .with_hint("it runs on this machine: `periapt bootstrap localhost NAME`"));
+            }
+        };
+        name.parse().map_err(|error: ControllerNameError| Failure::new(error.to_string()))
+    }
+
+    /// Starts both, and hands out what runs.
+    async fn start(
+        &self,
+        name: &ControllerName,
+        starting: &mut Starting,
+        begun: &mut Option<Begun>,
+    ) -> Result<()> {
+        let directory = starting.directory().clone();
+        let Started { process, at: url, leash } =
+            start_controller(name, &directory, self.listen, |process| starting.add(process)).await?;
+        let info = client(&url)?.controller().await?;
+        let local = Local { controller: process, agent: None };
+        let entry = ControllerEntry { url: url.clone(), uuid: info.uuid, current_model: None, local: None };
+        let begun = begun.insert(Begun { entry, local, leashes: vec![leash] });
+        if self.no_agent {
+            return Ok(());
+        }
+        let name = match &self.agent_name {
+            Some(name) => name.clone(),
+            None => this_machine()?,
+        };
+        let started = start_agent(&name, &directory, &url, |process| starting.add(process)).await?;
+        begun.local.agent = Some(LocalAgent { name: name.clone(), process: started.process });
+        begun.leashes.push(started.leash);
+        alive(&url, &name).await
+    }
+
+    /// Gives the new controller its settings and its first model.
+    async fn complete(
+        &self,
+        context: &Context,
+        name: &ControllerName,
+        entry: &ControllerEntry,
+        defaults: BTreeMap<String, String>,
+    ) -> Result<()> {
+        if !defaults.is_empty() {
+            let command = ControllerCommand::SetModelDefaults { set: defaults, reset: Vec::new() };
+            client(&entry.url)?.controller_command(command).await?;
+        }
+        if let Some(model) = &self.add_model {
+            let command = ControllerCommand::add_model(model.clone());
+            client(&entry.url)?.controller_command(command).await?;
+            context.controller(Some(name))?.select(&context.data, Some(model.clone()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes down where the controller is, and what runs.
+fn write_down(
+    context: &Context,
+    name: &ControllerName,
+    begun: Option<&Begun>,
+    switch: Switch,
+) -> Result<ControllerEntry> {
+    let begun = begun.ok_or_else(|| Failure::new("the controller has not answered"))?;
+    let entry = ControllerEntry { local: Some(begun.local.clone()), ..begun.entry.clone() };
+    ClientData::update(&context.data, |known| {
+        known.controllers.insert(name.clone(), entry.clone());
+        if switch == Switch::Here {
+            known.current_controller = Some(name.clone());
+        }
+        Ok(())
+    })?;
+    Ok(entry)
+}
+
+/// Lets what is written down outlive this process.
+fn release(begun: Option<Begun>) {
+    begun.into_iter().flat_map(|begun| begun.leashes).for_each(Leash::release);
+}
+
+fn already_there(name: &ControllerName, entry: &ControllerEntry) -> Failure {
+    let running = entry.local.as_ref().is_some_and(|local| local.controller.is_running());
+    Failure::new(format!("controller \"{name}\" already exists")).with_hint(match running {
+        true => format!("`periapt destroy-controller {name}` removes it"),
+        false => {
+            format!("`periapt controller start {name}` starts it again, `periapt kill-controller {name}` removes it")
+        }
+    })
+}
+
+/// This machine's name, as far as an agent can be called by it.
+fn this_machine() -> Result<AgentName> {
+    let system = rustix::system::uname();
+    agent_name(&system.nodename().to_string_lossy())
+}
+
+fn agent_name(host: &str) -> Result<AgentName> {
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let text: String = host.chars().filter(allowed).take(64).collect();
+    let text = text.trim_start_matches(['-', '_', '.']);
+    Ok(AgentName::new(if text.is_empty() { "local" } else { text })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{args::Command, grammar};
+
+    fn named(words: &[&str]) -> Result<ControllerName> {
+        let cli = grammar::read(&[&["periapt", "bootstrap"], words].concat()).unwrap();
+        let Command::Bootstrap(command) = cli.command else { panic!("bootstrap was asked for") };
+        command.name()
+    }
+
+    #[test]
+    fn a_cloud_may_stand_before_the_name_and_is_this_machine() {
+        assert_eq!(named(&[]).unwrap().as_str(), "local");
+        assert_eq!(named(&["staging"]).unwrap().as_str(), "staging");
+        for cloud in HERE {
+            assert_eq!(named(&[cloud, "staging"]).unwrap().as_str(), "staging");
+        }
+        let error = named(&["aws", "staging"]).unwrap_err().to_string();
+        assert!(error.starts_with("cloud \"aws\" is no place for a controller"), "{error}");
+        assert!(named(&["localhost", "a b"]).is_err());
+    }
+
+    #[test]
+    fn an_agent_is_called_as_its_host_as_far_as_that_is_a_name() {
+        assert_eq!(agent_name("node-1.example").unwrap().as_str(), "node-1.example");
+        assert_eq!(agent_name("-bücher").unwrap().as_str(), "bcher");
+        assert_eq!(agent_name("").unwrap().as_str(), "local");
+        assert_eq!(agent_name("...").unwrap().as_str(), "local");
+    }
+}

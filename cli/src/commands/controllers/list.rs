@@ -1,0 +1,178 @@
+//! `controllers`: what this client knows, and whether it answers.
+
+use std::time::Duration;
+
+use clap::Args;
+use futures_util::future::join_all;
+use periapt_host_api::JUJU_VERSION;
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::{
+    commands::{
+        compat::clouds::{OWN, REGION},
+        models::users::USER,
+    },
+    context::{Context, client},
+    data::{ClientData, ControllerEntry, ControllerName},
+    error::Result,
+    output::{OutputArgs, Table, Text, Tone},
+};
+
+/// How long a controller may take to say that it is there.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+
+/// List the controllers that this client knows
+#[derive(Debug, Args)]
+pub(crate) struct Controllers {
+    /// Taken for Juju's sake: each is asked at any rate
+    #[arg(long, hide = true)]
+    refresh: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Listing {
+    controllers: std::collections::BTreeMap<ControllerName, Row>,
+    current_controller: Option<ControllerName>,
+}
+
+/// A controller with Juju's field names, then with what only this client has to say of one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Row {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_model: Option<String>,
+    user: &'static str,
+    access: &'static str,
+    recent_server: String,
+    /// Juju calls it so in YAML, and `uuid` in JSON: both are in both.
+    controller_uuid: String,
+    uuid: String,
+    api_endpoints: [String; 1],
+    /// There is none as long as there is no TLS; Juju's clients want the field.
+    ca_cert: &'static str,
+    cloud: &'static str,
+    region: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine_count: Option<u32>,
+    /// `available`, `read-only` or `down`.
+    status: &'static str,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    periapt_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    controller_process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_process: Option<u32>,
+}
+
+impl Controllers {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let data = ClientData::read(&context.data)?;
+        if data.controllers.is_empty() {
+            context.say("no controllers yet: `periapt bootstrap` makes one");
+        }
+        let rows = data.controllers.into_iter().map(async |(name, entry)| (name, row(entry).await));
+        let controllers = join_all(rows).await.into_iter().collect();
+        let listing = Listing { controllers, current_controller: data.current_controller };
+        self.output.print(context.color, &listing, table)
+    }
+}
+
+async fn row(entry: ControllerEntry) -> Row {
+    let answer = async {
+        let client = client(&entry.url).ok()?;
+        let info = client.controller().await.ok()?;
+        // A controller at the same address that is another one is none of ours.
+        let models = client.models().await.ok()?;
+        let machines = models.iter().map(|model| model.machines).sum::<u32>();
+        let models = u32::try_from(models.len()).unwrap_or(u32::MAX);
+        (info.uuid == entry.uuid).then_some((info, (models, machines)))
+    };
+    let answer = timeout(ANSWERS_WITHIN, answer).await.ok().flatten();
+    let (info, counts) = answer.unzip();
+    let (models, machines) = counts.unzip();
+    let server = server(&entry.url).to_owned();
+    Row {
+        current_model: entry.current_model.map(|model| model.to_string()),
+        user: USER,
+        access: "superuser",
+        recent_server: server.clone(),
+        controller_uuid: entry.uuid.to_string(),
+        uuid: entry.uuid.to_string(),
+        api_endpoints: [server],
+        ca_cert: "",
+        cloud: OWN,
+        region: REGION,
+        agent_version: info.as_ref().map(|_| JUJU_VERSION),
+        // Juju says nothing of what there is none of.
+        model_count: models.filter(|count| *count > 0),
+        machine_count: machines.filter(|count| *count > 0),
+        status: match &info {
+            None => "down",
+            Some(info) if info.writable => "available",
+            Some(_) => "read-only",
+        },
+        url: entry.url,
+        periapt_version: info.as_ref().map(|info| info.version.clone()),
+        engine: info.map(|info| info.engine),
+        controller_process: entry.local.as_ref().map(|local| local.controller.pid),
+        agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),
+    }
+}
+
+/// A controller's address as Juju writes it: without a scheme.
+pub(crate) fn server(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, server)| server).trim_end_matches('/')
+}
+
+/// Juju's columns, then what this client has found out: whether it answers, its own version, and where it is.
+fn table(listing: &Listing) -> Text {
+    let mut table = Table::new([
+        "Controller",
+        "Model",
+        "User",
+        "Access",
+        "Cloud/Region",
+        "Models",
+        "Nodes",
+        "HA",
+        "Version",
+        "Status",
+        "Periapt",
+        "Address",
+    ])
+    .right(5)
+    .right(6)
+    .right(7);
+    for (name, row) in &listing.controllers {
+        let current = listing.current_controller.as_ref() == Some(name);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let tone = if row.status == "available" { Tone::Good } else { Tone::Bad };
+        table.row([
+            format!("{name}{}", if current { "*" } else { "" }).into(),
+            or_dash(row.current_model.clone()).into(),
+            row.user.into(),
+            row.access.into(),
+            format!("{}/{}", row.cloud, row.region).into(),
+            or_dash(row.model_count.map(|count| count.to_string())).into(),
+            or_dash(row.machine_count.map(|count| count.to_string())).into(),
+            // It is one process.
+            "-".into(),
+            row.agent_version.unwrap_or("(unknown)").into(),
+            (row.status, tone).into(),
+            or_dash(row.periapt_version.clone()).into(),
+            (&row.url).into(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,126 @@
+//! `show-controller`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::JUJU_VERSION;
+use serde::Serialize;
+
+use crate::{
+    commands::{
+        compat::clouds::{OWN, REGION},
+        controllers::list::server,
+        models::{add::by_name, users::USER},
+    },
+    context::{Context, ControllerArg},
+    data::ControllerName,
+    error::Result,
+    output::OutputArgs,
+};
+
+/// Show all that is known of controllers
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt show-controller\n  periapt show-controller local --format json")]
+pub(crate) struct ShowController {
+    /// The controllers; none: the current one
+    controllers: Vec<ControllerName>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    controller: ControllerArg,
+}
+
+/// As Juju prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    details: Details,
+    models: BTreeMap<String, ShownModel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_model: Option<String>,
+    account: Account,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Details {
+    /// Juju calls it so in YAML, and `uuid` in JSON: both are in both.
+    controller_uuid: String,
+    uuid: String,
+    api_endpoints: [String; 1],
+    cloud: &'static str,
+    region: &'static str,
+    agent_version: &'static str,
+    /// There is none as long as there is no TLS; Juju's clients want the field.
+    ca_cert: &'static str,
+    url: String,
+    periapt_version: String,
+    engine: String,
+    writable: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownModel {
+    /// `model-uuid` in Juju's YAML, `uuid` in its JSON.
+    model_uuid: String,
+    uuid: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    machine_count: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    unit_count: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Account {
+    user: &'static str,
+    access: &'static str,
+}
+
+impl ShowController {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let mut named: Vec<Option<&ControllerName>> = self.controllers.iter().map(Some).collect();
+        if named.is_empty() {
+            named.push(self.controller.controller.as_ref());
+        }
+        let mut shown = BTreeMap::new();
+        for name in named {
+            let controller = context.controller(name)?;
+            let info = controller.client.controller().await?;
+            let models = by_name(&controller.client).await?.into_iter().map(|model| {
+                let counts = ShownModel {
+                    model_uuid: model.uuid.to_string(),
+                    uuid: model.uuid.to_string(),
+                    machine_count: model.machines,
+                    unit_count: model.units,
+                };
+                (model.name.to_string(), counts)
+            });
+            let one = Shown {
+                details: Details {
+                    controller_uuid: info.uuid.to_string(),
+                    uuid: info.uuid.to_string(),
+                    api_endpoints: [server(&controller.entry.url).to_owned()],
+                    cloud: OWN,
+                    region: REGION,
+                    agent_version: JUJU_VERSION,
+                    ca_cert: "",
+                    url: controller.entry.url,
+                    periapt_version: info.version,
+                    engine: info.engine,
+                    writable: info.writable,
+                },
+                models: models.collect(),
+                current_model: controller.entry.current_model.map(|model| format!("{USER}/{model}")),
+                account: Account { user: USER, access: "superuser" },
+            };
+            shown.insert(controller.name, one);
+        }
+        self.output.or_yaml().print(context.color, &shown, |_| String::new())
+    }
+}
+
+/// Juju says nothing of what there is none of.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}

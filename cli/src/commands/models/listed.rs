@@ -1,0 +1,137 @@
+//! What `models` prints: Juju's fields and columns.
+
+use periapt_host_api::{
+    JUJU_VERSION, Timestamp,
+    command::{ControllerInfo, ModelSummary},
+    status::Life,
+};
+use serde::Serialize;
+
+use crate::{
+    commands::{
+        compat::clouds::{OWN, REGION},
+        models::users::NOT_RECORDED,
+    },
+    context::Controller,
+    output::{Table, Text, Tone},
+};
+
+/// The models of a controller.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Listing {
+    models: Vec<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_model: Option<String>,
+    #[serde(skip)]
+    controller: String,
+}
+
+/// Whether a table has a column of UUIDs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uuids {
+    Shown,
+    LeftOut,
+}
+
+/// A model with Juju's field names, then with what Juju only draws, or does not tell.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Row {
+    name: String,
+    short_name: String,
+    model_uuid: String,
+    model_type: &'static str,
+    controller_uuid: String,
+    controller_name: String,
+    is_controller: bool,
+    owner: String,
+    cloud: &'static str,
+    region: &'static str,
+    r#type: &'static str,
+    life: String,
+    status: Status,
+    access: &'static str,
+    last_connection: &'static str,
+    agent_version: &'static str,
+    created_at: Timestamp,
+    applications: u32,
+    units: u32,
+    machines: u32,
+    periapt_version: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    current: &'static str,
+    since: Timestamp,
+}
+
+impl Listing {
+    pub(super) fn of(models: Vec<ModelSummary>, controller: &Controller, info: &ControllerInfo) -> Self {
+        Self {
+            models: models.into_iter().map(|model| Row::of(model, controller, info)).collect(),
+            current_model: controller.entry.current_model.as_ref().map(ToString::to_string),
+            controller: controller.name.to_string(),
+        }
+    }
+
+    pub(super) fn table(&self, uuids: Uuids) -> Text {
+        let of_uuid = usize::from(uuids == Uuids::Shown);
+        let mut heading = vec!["Model"];
+        heading.extend((uuids == Uuids::Shown).then_some("UUID"));
+        heading.extend(["Cloud/Region", "Type", "Status", "Machines", "Units", "Access", "Last connection"]);
+        let mut table = Table::new(heading).right(4 + of_uuid).right(5 + of_uuid);
+        for model in &self.models {
+            let current = self.current_model.as_ref() == Some(&model.short_name);
+            let tone = if model.status.current == AVAILABLE { Tone::Good } else { Tone::Busy };
+            let mut row = vec![format!("{}{}", model.short_name, if current { "*" } else { "" }).into()];
+            row.extend((uuids == Uuids::Shown).then(|| (&model.model_uuid).into()));
+            row.extend([
+                format!("{}/{}", model.cloud, model.region).into(),
+                model.r#type.into(),
+                (model.status.current, tone).into(),
+                model.machines.into(),
+                model.units.into(),
+                model.access.into(),
+                model.last_connection.into(),
+            ]);
+            table.row(row);
+        }
+        Text::joined([format!("Controller: {}", self.controller).into(), table.render()], "\n\n")
+    }
+}
+
+const AVAILABLE: &str = "available";
+
+impl Row {
+    fn of(model: ModelSummary, controller: &Controller, info: &ControllerInfo) -> Self {
+        let current = match model.life {
+            Life::Alive => AVAILABLE,
+            Life::Dying | Life::Dead => "destroying",
+        };
+        Self {
+            name: format!("{}/{}", model.owner, model.name),
+            short_name: model.name.to_string(),
+            model_uuid: model.uuid.to_string(),
+            model_type: "iaas",
+            controller_uuid: info.uuid.to_string(),
+            controller_name: controller.name.to_string(),
+            is_controller: false,
+            owner: model.owner.to_string(),
+            cloud: OWN,
+            region: REGION,
+            r#type: OWN,
+            life: model.life.to_string(),
+            status: Status { current, since: model.life_since },
+            access: "admin",
+            last_connection: NOT_RECORDED,
+            agent_version: JUJU_VERSION,
+            created_at: model.created_at,
+            applications: model.applications,
+            units: model.units,
+            machines: model.machines,
+            periapt_version: info.version.clone(),
+        }
+    }
+}

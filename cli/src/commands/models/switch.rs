@@ -1,0 +1,169 @@
+//! `switch`: which controller and model commands go to.
+
+use clap::Args;
+use periapt_client::ClientError;
+use periapt_host_api::{ErrorCode, api::ModelSelector};
+
+use crate::{
+    commands::models::users::USER,
+    context::{Context, unknown_controller},
+    data::{ClientData, ControllerName},
+    error::{Failure, Result},
+    output::Sink,
+};
+
+/// Select the controller and the model that commands go to, or say which they are
+///
+/// What the environment names it names for all commands: nothing can be selected while it does.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  periapt switch\n  periapt switch blog\n  periapt switch staging\n  periapt switch staging:admin/blog"
+)]
+pub(crate) struct Switch {
+    /// A controller, a model of the current one, or both; none: say what is selected
+    #[arg(value_name = "[CONTROLLER:][USER/]MODEL | CONTROLLER")]
+    target: Option<String>,
+}
+
+impl Switch {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let known = ClientData::read(&context.data)?;
+        let Some(target) = self.target else {
+            let text = selected(&known).ok_or_else(|| {
+                Failure::new("no controller is selected").with_hint("`periapt bootstrap` makes one")
+            })?;
+            return Sink::new(None, context.color)?.write(format!("{text}\n"));
+        };
+        if let Some((what, variable, value)) = context.environment.overriding() {
+            let text = format!("cannot switch when {variable} is overriding the {what} (set to {value:?})");
+            return Err(Failure::new(text).with_hint(format!("unset {variable}")));
+        }
+        let (controller, model) = self::target(&known, &target)?;
+        let model = match model {
+            // Only what exists can be selected.
+            Some(model) => {
+                let connection = context.controller(Some(&controller))?;
+                Some(connection.client.model(&model).await.map_err(|error| unknown(error, &target))?.name)
+            }
+            None => None,
+        };
+        let before = told(&known);
+        let now = ClientData::update(&context.data, |data| {
+            let entry =
+                data.controllers.get_mut(&controller).ok_or_else(|| unknown_controller(&controller))?;
+            if model.is_some() {
+                entry.current_model = model;
+            }
+            data.current_controller = Some(controller);
+            Ok(told(data))
+        })?;
+        match before == now {
+            true => context.say(format_args!("{before} (no change)")),
+            false => context.say(format_args!("{before} -> {now}")),
+        }
+        Ok(())
+    }
+}
+
+/// A model that does not exist, in Juju's words: what was asked for may have been meant as a controller.
+fn unknown(error: ClientError, target: &str) -> Failure {
+    match error {
+        ClientError::Refused(refusal) if refusal.code == ErrorCode::NotFound => {
+            Failure::new(format!("{target:?} is not the name of a model or controller"))
+                .with_hint("`periapt models` and `periapt controllers` list them")
+        }
+        other => other.into(),
+    }
+}
+
+/// As Juju reads it: `CONTROLLER:MODEL`; a known controller's name, or one with `:` at its end; else a model.
+fn target(known: &ClientData, text: &str) -> Result<(ControllerName, Option<ModelSelector>)> {
+    let parse = |name: &str| name.parse::<ControllerName>().map_err(|error| Failure::new(error.to_string()));
+    let current = || {
+        known.current_controller.clone().ok_or_else(|| {
+            Failure::new(format!("{text} is no controller, and none is selected"))
+                .with_hint("`periapt controllers` lists them")
+        })
+    };
+    match text.split_once(':') {
+        Some(("", model)) => Ok((current()?, Some(model.parse()?))),
+        Some((controller, "")) => Ok((parse(controller)?, None)),
+        Some((controller, model)) => Ok((parse(controller)?, Some(model.parse()?))),
+        None => match parse(text) {
+            Ok(controller) if known.controllers.contains_key(&controller) => Ok((controller, None)),
+            _ => Ok((current()?, Some(text.parse()?))),
+        },
+    }
+}
+
+/// What is selected, as other commands take it: `CONTROLLER:USER/MODEL`, or a controller alone.
+fn selected(data: &ClientData) -> Option<String> {
+    let controller = data.current_controller.as_ref()?;
+    let entry = data.controllers.get(controller)?;
+    Some(match &entry.current_model {
+        Some(model) => format!("{controller}:{USER}/{model}"),
+        None => controller.to_string(),
+    })
+}
+
+/// The same, for a person.
+fn told(data: &ClientData) -> String {
+    match selected(data) {
+        Some(text) if !text.contains(':') => format!("{text} (controller)"),
+        Some(text) => text,
+        None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::data::ControllerEntry;
+
+    fn known() -> ClientData {
+        let entry = ControllerEntry {
+            url: "http://127.0.0.1:1".into(),
+            uuid: Uuid::nil(),
+            current_model: None,
+            local: None,
+        };
+        let mut data = ClientData::default();
+        data.controllers.insert("local".parse().unwrap(), entry);
+        data.current_controller = Some("local".parse().unwrap());
+        data
+    }
+
+    fn check(text: &str, controller: &str, model: Option<&str>) {
+        let (got_controller, got_model) = target(&known(), text).unwrap();
+        assert_eq!(got_controller.as_str(), controller, "{text}");
+        assert_eq!(got_model.map(|model| model.to_string()).as_deref(), model, "{text}");
+    }
+
+    #[test]
+    fn a_controller_is_told_from_a_model_by_being_known() {
+        check("local", "local", None);
+        check("other:", "other", None);
+        check("blog", "local", Some("blog"));
+        check(":blog", "local", Some("blog"));
+        check("other:blog", "other", Some("blog"));
+        check("jane/blog", "local", Some("jane/blog"));
+        check("other:jane/blog", "other", Some("jane/blog"));
+        assert!(target(&known(), "No Model").is_err());
+        assert!(target(&ClientData::default(), "blog").is_err());
+    }
+
+    #[test]
+    fn what_is_selected_is_said_as_it_is_taken() {
+        let mut data = known();
+        assert_eq!((selected(&data).as_deref(), told(&data).as_str()), (Some("local"), "local (controller)"));
+        let name = "local".parse().unwrap();
+        data.controllers.get_mut(&name).unwrap().current_model = Some("blog".parse().unwrap());
+        assert_eq!(
+            (selected(&data).as_deref(), told(&data).as_str()),
+            (Some("local:admin/blog"), "local:admin/blog")
+        );
+        assert_eq!((selected(&ClientData::default()), told(&ClientData::default()).as_str()), (None, "-"));
+    }
+}

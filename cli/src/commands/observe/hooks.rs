@@ -1,0 +1,95 @@
+//! `hooks`: the journal: what ran, how it ended, and what it cost.
+
+mod summary;
+
+use clap::Args;
+use periapt_host_api::{
+    UnitName,
+    api::{Journal, JournalEntry},
+    journal::HookOutcome,
+};
+
+use crate::{
+    context::{Context, Model, ModelArg},
+    error::Result,
+    output::{OutputArgs, Table, Text, Tone, to_the_second},
+    print::status::all_units,
+};
+
+/// Show which hooks ran, how they ended, and what they cost
+///
+/// The controller keeps the newest hooks of each unit, also of units that are gone: these must be named.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  periapt hooks wordpress/0\n  periapt hooks --summary")]
+pub(crate) struct Hooks {
+    /// The units; all of the model's, if none is named
+    units: Vec<UnitName>,
+    /// Show the number and the durations of each hook's runs, instead of each run
+    #[arg(long)]
+    summary: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+impl Hooks {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let units = match self.units.is_empty() {
+            true => all_units(&model.client().status(&model.selector).await?)?,
+            false => self.units,
+        };
+        let journal = journal(&model, units).await?;
+        match self.summary {
+            true => self.output.print(context.color, &summary::of(&journal), |rows| summary::table(rows)),
+            false => self.output.print(context.color, &journal, table),
+        }
+    }
+}
+
+/// The hooks of some units, in order of time. Asked for one by one: an answer about all is cut shorter.
+async fn journal(model: &Model, units: Vec<UnitName>) -> Result<Journal> {
+    let mut all = Journal::default();
+    for unit in units {
+        let journal = model.client().journal(&model.selector, Some(&unit)).await?;
+        all.entries.extend(journal.entries);
+    }
+    all.entries.sort_by_key(|entry| entry.record.started_at);
+    Ok(all)
+}
+
+fn table(journal: &Journal) -> Text {
+    let heading = ["Time", "Unit", "Hook", "Result", "Attempt", "Microseconds", "Fuel", "Memory", "Calls"];
+    let mut table = [4, 5, 6, 7, 8].into_iter().fold(Table::new(heading), Table::right);
+    for JournalEntry { unit, record, .. } in &journal.entries {
+        let costs = &record.costs;
+        table.row([
+            to_the_second(record.started_at).into(),
+            unit.to_string().into(),
+            hook(record).into(),
+            outcome(&record.outcome).into(),
+            record.attempt.into(),
+            costs.wall_us.to_string().into(),
+            costs.fuel.to_string().into(),
+            format!("{} KiB", costs.memory / 1024).into(),
+            costs.host_calls.to_string().into(),
+        ]);
+    }
+    table.render()
+}
+
+fn hook(record: &periapt_host_api::journal::JournalRecord) -> String {
+    record.event.to_string()
+}
+
+/// How a hook ended, in a word.
+pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
+    match outcome {
+        HookOutcome::Handled => ("ok", Tone::Good),
+        HookOutcome::Unhandled => ("no handler", Tone::Faint),
+        HookOutcome::Skipped => ("skipped", Tone::Busy),
+        HookOutcome::Moot => ("moot", Tone::Faint),
+        HookOutcome::Failed { .. } => ("failed", Tone::Bad),
+    }
+}

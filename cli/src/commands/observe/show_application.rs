@@ -1,0 +1,111 @@
+//! `show-application`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use periapt_host_api::{
+    ApplicationName,
+    api::{ApplicationDetails, EndpointDetails},
+    command::Exposure,
+    status::Base,
+};
+use serde::Serialize;
+
+use crate::{
+    commands::applications::constraints,
+    context::{Context, ModelArg},
+    error::Result,
+    output::OutputArgs,
+};
+
+/// Show all that is known of applications; their settings are shown by config
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt show-application mysql")]
+pub(crate) struct ShowApplication {
+    /// The applications
+    #[arg(required = true)]
+    applications: Vec<ApplicationName>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Juju's fields in its order, and then what it does not tell.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown {
+    charm: String,
+    base: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraints: Option<constraints::Shown>,
+    principal: bool,
+    exposed: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    exposed_endpoints: BTreeMap<String, ShownExposure>,
+    remote: bool,
+    life: String,
+    endpoint_bindings: BTreeMap<String, String>,
+    charm_rev: u64,
+    charm_digest: String,
+    trust: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader: Option<String>,
+    endpoints: BTreeMap<String, EndpointDetails>,
+    units: Vec<String>,
+}
+
+/// From where an endpoint's ports are reachable.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownExposure {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expose_to_spaces: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expose_to_cidrs: Vec<String>,
+}
+
+impl ShowApplication {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut applications = BTreeMap::new();
+        for application in &self.applications {
+            let details = model.client().application(&model.selector, application).await?;
+            applications.insert(application.to_string(), shown(details));
+        }
+        self.output.or_yaml().print(context.color, &applications, |_| String::new())
+    }
+}
+
+fn shown(details: ApplicationDetails) -> Shown {
+    let base = Base::default();
+    let exposure = |exposure: &Exposure| ShownExposure {
+        expose_to_spaces: exposure.spaces.iter().map(ToString::to_string).collect(),
+        expose_to_cidrs: exposure.cidrs.iter().map(ToString::to_string).collect(),
+    };
+    let exposures = details.exposures.iter().filter(|_| details.exposed);
+    let endpoints = details.endpoints.keys().map(ToString::to_string).chain([String::new()]);
+    Shown {
+        endpoint_bindings: endpoints
+            .map(|endpoint| (endpoint.clone(), details.bindings.space_of(&endpoint).to_owned()))
+            .collect(),
+        exposed_endpoints: exposures.map(|(endpoint, it)| (endpoint.clone(), exposure(it))).collect(),
+        charm: details.charm_name,
+        charm_rev: details.charm_revision,
+        charm_digest: details.charm_digest.to_string(),
+        base: format!("{}@{}", base.name, base.channel),
+        principal: !details.subordinate,
+        exposed: details.exposed,
+        remote: false,
+        life: details.life.to_string(),
+        trust: details.trust,
+        constraints: (!details.constraints.is_empty()).then(|| constraints::Shown::of(&details.constraints)),
+        leader: details.leader.map(|unit| unit.to_string()),
+        endpoints: details
+            .endpoints
+            .into_iter()
+            .map(|(name, endpoint)| (name.to_string(), endpoint))
+            .collect(),
+        units: details.units.iter().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,259 @@
+//! `wait-for`: until a model is as a script wants it, by its stream of statuses.
+
+mod condition;
+mod goal;
+mod query;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use periapt_host_api::{ApplicationName, MachineId, UnitName, status::FullStatus};
+use tokio::time::timeout;
+
+use self::{
+    condition::{application_is, machine_is_started, model_is_settled, unit_is},
+    goal::{Goal, GoalArgs},
+    query::Subject,
+};
+use super::status::Follow;
+use crate::{
+    context::{Context, ModelArg, ModelRef},
+    error::{Failure, Result},
+    output::{Sink, to_yaml},
+    parse::duration,
+};
+
+/// Wait until a model, an application or a unit is as wanted
+///
+/// Goes by the model's stream of statuses, and waits for a controller that is away, too. A query, in Juju's language, is a
+/// condition of its own: fields (`status`, `life`, ...), texts in double quotes, numbers, `==`, `!=`, `<`, `<=`, `>`, `>=`,
+/// `&&`, `||`, `!`, parentheses, `len(units)`, `startsWith(name, "my")`, `endsWith`, and `forEach(units, u =>
+/// u.workload-status == "active")`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  periapt wait-for model
+  periapt wait-for application wordpress --status blocked
+  periapt wait-for application wordpress --units 5 --message '*port 8080*'
+  periapt wait-for unit wordpress/2 --gone
+  periapt wait-for application wordpress --query 'status==\"active\" && len(units)>=3' --timeout 5m
+  periapt wait-for model blog --query 'forEach(units, u => u.workload-status==\"active\")'")]
+pub(crate) struct WaitFor {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Model(ModelSettled),
+    Machine(Machine),
+    Application(Application),
+    Unit(Unit),
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The longest wait
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
+    timeout: Duration,
+    #[command(flatten)]
+    model: ModelArg,
+}
+
+/// Wait until all units of a model are settled, their agents idle, and nothing is on its way out
+///
+/// A unit is settled when it is active, or has started and its charm never sets a status. A change that no unit has begun
+/// to act on is not seen: wait for what it leads to, by `--message` or `--units`.
+#[derive(Debug, Args)]
+struct ModelSettled {
+    /// The model, if not the current one
+    #[arg(value_name = "[CONTROLLER:][USER/]MODEL", conflicts_with = "model")]
+    name: Option<ModelRef>,
+    #[command(flatten)]
+    goal: GoalArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Wait until a machine is there and its agent runs it
+#[derive(Debug, Args)]
+struct Machine {
+    /// Its number
+    machine: MachineId,
+    #[command(flatten)]
+    goal: GoalArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Statuses that a workload can have.
+const STATUSES: [&str; 7] = ["active", "waiting", "maintenance", "blocked", "error", "terminated", "unknown"];
+
+/// Statuses that an agent can have.
+const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "failed", "lost"];
+
+/// What is wanted of units.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Wanted {
+    /// The workload's status; unless said, active, or unknown once it has started, as of a charm that never sets one
+    #[arg(long, conflicts_with_all = ["gone", "query"], value_parser = STATUSES)]
+    pub(crate) status: Option<String>,
+    /// The workload's message; `*` stands for anything
+    #[arg(long, value_name = "PATTERN", default_value = "*", conflicts_with_all = ["gone", "query"])]
+    pub(crate) message: String,
+    /// The status of its agent
+    #[arg(
+        long,
+        default_value = "idle",
+        conflicts_with_all = ["gone", "query"],
+        value_parser = AGENT_STATUSES
+    )]
+    pub(crate) agent: String,
+    /// That it does not exist any more
+    #[arg(long, conflicts_with = "query")]
+    pub(crate) gone: bool,
+}
+
+/// Wait until all units of an application are as wanted
+#[derive(Debug, Args)]
+struct Application {
+    /// The application
+    name: ApplicationName,
+    /// The number of its units
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["gone", "query"])]
+    units: Option<usize>,
+    #[command(flatten)]
+    wanted: Wanted,
+    #[command(flatten)]
+    goal: GoalArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Wait until a unit is as wanted
+#[derive(Debug, Args)]
+struct Unit {
+    /// The unit
+    name: UnitName,
+    #[command(flatten)]
+    wanted: Wanted,
+    #[command(flatten)]
+    goal: GoalArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl WaitFor {
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self.what {
+            What::Model(mut command) => {
+                command.common.model.model = command.name.take().or(command.common.model.model);
+                match command.goal.of(Subject::Model, "")? {
+                    Some(goal) => command.common.reach(context, &goal).await,
+                    None => command.common.wait(context, |status| Ok(model_is_settled(status)?)).await,
+                }
+            }
+            What::Machine(Machine { machine, goal, common }) => {
+                let name = machine.to_string();
+                match goal.of(Subject::Machine, &name)? {
+                    Some(goal) => common.reach(context, &goal).await,
+                    None => common.wait(context, |status| Ok(machine_is_started(status, &name)?)).await,
+                }
+            }
+            What::Application(Application { name, units, wanted, goal, common }) => {
+                let name = name.to_string();
+                let holds = |status: &FullStatus| Ok(application_is(status, &name, units, &wanted)?);
+                match goal.of(Subject::Application, &name)? {
+                    Some(goal) => common.reach(context, &goal).await,
+                    None => common.wait(context, holds).await,
+                }
+            }
+            What::Unit(Unit { name, wanted, goal, common }) => {
+                let name = name.to_string();
+                match goal.of(Subject::Unit, &name)? {
+                    Some(goal) => common.reach(context, &goal).await,
+                    None => common.wait(context, |status| Ok(unit_is(status, &name, &wanted)?)).await,
+                }
+            }
+        }
+    }
+}
+
+/// Why what is waited for is not there.
+enum Missing {
+    /// It may come to be.
+    Yet(String),
+    /// It was there and is gone.
+    ForEver(String),
+}
+
+impl From<String> for Missing {
+    fn from(reason: String) -> Self {
+        Self::Yet(reason)
+    }
+}
+
+impl Common {
+    /// Waits until a condition holds. The condition says what it misses.
+    async fn wait(
+        &self,
+        context: &Context,
+        mut holds: impl FnMut(&FullStatus) -> Result<(), Missing>,
+    ) -> Result<()> {
+        let model = context.model(&self.model)?;
+        let mut missing = "the controller has not answered".to_owned();
+        let waiting = async {
+            let mut follow = Follow::new(&model);
+            loop {
+                match holds(&follow.next().await?) {
+                    Ok(()) => return Ok(()),
+                    Err(Missing::ForEver(reason)) => return Err(Failure::new(reason)),
+                    Err(Missing::Yet(reason)) => {
+                        tracing::info!(reason, "not yet");
+                        missing = reason;
+                    }
+                }
+            }
+        };
+        match timeout(self.timeout, waiting).await {
+            Ok(result) => result,
+            Err(_) => Err(Failure::new(format!(
+                "waited for {} s, and still: {missing}",
+                self.timeout.as_secs_f64()
+            ))
+            .with_hint("`periapt status` and `periapt debug-log` say more")),
+        }
+    }
+
+    /// Waits until a thing is as a query wants it, and tells what the query asked for.
+    async fn reach(&self, context: &Context, goal: &Goal) -> Result<()> {
+        let (mut found, mut reached) = (false, None);
+        self.wait(context, |status| {
+            let Some(thing) = goal.thing(status) else {
+                return match found {
+                    true => Err(Missing::ForEver(format!("{goal} removed"))),
+                    false => Err(Missing::Yet(format!("{goal} does not exist"))),
+                };
+            };
+            found = true;
+            let summary = goal.query.summary(thing);
+            if !goal.query.holds(thing) {
+                return Err(Missing::Yet(format!("{goal} is {summary}")));
+            }
+            reached = Some((thing.life() == "alive", summary));
+            Ok(())
+        })
+        .await?;
+        match reached.filter(|_| goal.summary) {
+            Some((true, summary)) => {
+                context.say(format_args!("{goal} is running"));
+                Sink::new(None, context.color)?.write(&to_yaml(&summary)?)
+            }
+            Some((false, _)) => {
+                context.say(format_args!("{goal} is being removed"));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}

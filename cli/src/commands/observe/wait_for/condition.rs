@@ -1,0 +1,186 @@
+//! When a status is as wanted; if not, what it misses.
+
+use periapt_host_api::{
+    glob::glob,
+    status::{FullStatus, PlacedUnit},
+};
+
+use super::Wanted;
+
+/// Everything is active and idle, and nothing is on its way in or out.
+pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
+    let wanted = Wanted { status: None, message: "*".into(), agent: "idle".into(), gone: false };
+    for (name, application) in &status.applications {
+        if !application.life.is_empty() {
+            return Err(format!("application {name} is {}", application.life));
+        }
+        application.all_units().try_for_each(|placed| fits(placed, &wanted))?;
+    }
+    for (name, machine) in &status.machines {
+        if !machine.life.is_empty() {
+            return Err(format!("machine {name} is {}", machine.life));
+        }
+    }
+    for relation in &status.relations {
+        if !relation.waits_for.is_empty() || !matches!(relation.status.as_str(), "joined" | "joining") {
+            return Err(format!("relation {} is {}", relation.id, relation.status));
+        }
+    }
+    Ok(())
+}
+
+/// A machine is there, and its agent runs it.
+pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), String> {
+    let machine = status.machines.get(name).ok_or_else(|| format!("machine {name} does not exist"))?;
+    match machine.juju_status.current.as_str() {
+        "started" => Ok(()),
+        other => Err(format!("machine {name} is {other}")),
+    }
+}
+
+/// An application's units, as many as wanted, are all as wanted; or it is gone.
+pub(super) fn application_is(
+    status: &FullStatus,
+    name: &str,
+    units: Option<usize>,
+    wanted: &Wanted,
+) -> Result<(), String> {
+    match (status.applications.get(name), wanted.gone) {
+        (None, true) => return Ok(()),
+        (Some(_), false) => {}
+        (None, false) => return Err(format!("application {name} does not exist")),
+        (Some(application), true) => {
+            return Err(still_there(&format!("application {name}"), &application.waits_for));
+        }
+    }
+    let all: Vec<_> = status.units().filter(|unit| unit.application() == name).collect();
+    match units {
+        Some(wanted) if all.len() != wanted => {
+            return Err(format!("application {name} has {} unit(s), not {wanted}", all.len()));
+        }
+        None if all.is_empty() => return Err(format!("application {name} has no units")),
+        _ => {}
+    }
+    all.into_iter().try_for_each(|placed| fits(placed, wanted))
+}
+
+/// A unit is as wanted, or gone.
+pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &Wanted) -> Result<(), String> {
+    match (status.units().find(|unit| unit.name == name), wanted.gone) {
+        (None, true) => Ok(()),
+        (Some(placed), false) => fits(placed, wanted),
+        (None, false) => Err(format!("unit {name} does not exist")),
+        (Some(placed), true) => Err(still_there(&format!("unit {name}"), &placed.unit.waits_for)),
+    }
+}
+
+fn still_there(what: &str, waits_for: &[String]) -> String {
+    match waits_for {
+        [] => format!("{what} is still there"),
+        waits_for => format!("{what} is still there, and waits for {}", waits_for.join(", ")),
+    }
+}
+
+fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &Wanted) -> Result<(), String> {
+    let (workload, agent) = (&unit.workload_status, &unit.juju_status);
+    if !unit.life.is_empty() {
+        return Err(format!("unit {name} is {}", unit.life));
+    }
+    let has_it = match &wanted.status {
+        Some(status) => workload.current == *status,
+        // What is unknown has run its start hook, and never said how it is.
+        None => matches!(workload.current.as_str(), "active" | "unknown"),
+    };
+    if !has_it {
+        return Err(format!("unit {name} is {}: {}", workload.current, workload.message));
+    }
+    if !glob(&wanted.message, &workload.message) {
+        return Err(format!("unit {name} says {:?}", workload.message));
+    }
+    if !unit.upgrading_from.is_empty() {
+        return Err(format!("unit {name} does not run its application's charm yet"));
+    }
+    // A unit in error has an idle agent: its hook waits for a retry or for an operator.
+    match agent.current == wanted.agent {
+        true => Ok(()),
+        false => Err(format!("unit {name}'s agent is {}: {}", agent.current, agent.message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::status::fixture;
+
+    fn wanted(status: &str, message: &str) -> Wanted {
+        Wanted { status: Some(status.into()), message: message.into(), agent: "idle".into(), gone: false }
+    }
+
+    fn gone() -> Wanted {
+        Wanted { gone: true, ..wanted("active", "*") }
+    }
+
+    #[test]
+    fn a_model_is_settled_when_all_is_active_idle_and_alive() {
+        assert_eq!(model_is_settled(&fixture::settled()), Ok(()));
+        assert_eq!(model_is_settled(&fixture::unsettled()).unwrap_err(), "application wordpress is dying");
+        let mut executing = fixture::settled();
+        let mysql = executing.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "executing".into();
+        assert_eq!(model_is_settled(&executing).unwrap_err(), "unit mysql/1's agent is executing: ");
+    }
+
+    #[test]
+    fn a_charm_that_never_says_how_it_is_is_not_waited_for() {
+        let mut silent = fixture::settled();
+        let mysql = silent.applications.get_mut("mysql").unwrap();
+        for unit in mysql.units.values_mut() {
+            unit.workload_status.current = "unknown".into();
+        }
+        let unsaid = Wanted { status: None, ..wanted("active", "*") };
+        assert_eq!(model_is_settled(&silent), Ok(()));
+        assert_eq!(application_is(&silent, "mysql", Some(2), &unsaid), Ok(()));
+        let error = application_is(&silent, "mysql", Some(2), &wanted("active", "*")).unwrap_err();
+        assert!(error.contains("is unknown"), "{error}");
+        // Nothing is known of a unit whose agent is gone.
+        let mysql = silent.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "lost".into();
+        assert!(application_is(&silent, "mysql", Some(2), &unsaid).unwrap_err().contains("is lost"));
+    }
+
+    #[test]
+    fn a_unit_with_its_former_charm_is_not_settled() {
+        let mut former = fixture::settled();
+        let mysql = former.applications.get_mut("mysql").unwrap();
+        mysql.units.get_mut("mysql/1").unwrap().upgrading_from = "ab".repeat(32);
+        assert_eq!(
+            model_is_settled(&former).unwrap_err(),
+            "unit mysql/1 does not run its application's charm yet"
+        );
+    }
+
+    #[test]
+    fn an_application_is_as_wanted_when_all_its_units_are() {
+        let status = fixture::settled();
+        assert_eq!(application_is(&status, "wordpress", Some(2), &wanted("active", "serv*")), Ok(()));
+        for (units, wanted, missing) in [
+            (Some(3), wanted("active", "*"), "application wordpress has 2 unit(s), not 3"),
+            (None, wanted("blocked", "*"), "unit wordpress/10 is active: serving"),
+            (None, wanted("active", "idling"), "unit wordpress/10 says \"serving\""),
+            (None, gone(), "application wordpress is still there"),
+        ] {
+            assert_eq!(application_is(&status, "wordpress", units, &wanted).unwrap_err(), missing);
+        }
+        assert_eq!(application_is(&status, "shop", None, &gone()), Ok(()));
+        assert!(application_is(&status, "shop", None, &wanted("active", "*")).is_err());
+    }
+
+    #[test]
+    fn a_subordinate_is_found_under_its_principal() {
+        let status = fixture::unsettled();
+        assert_eq!(unit_is(&status, "proxy/0", &wanted("error", "*")), Ok(()));
+        assert_eq!(application_is(&status, "proxy", Some(1), &wanted("error", "*")), Ok(()));
+        assert_eq!(unit_is(&status, "proxy/1", &gone()), Ok(()));
+        assert_eq!(unit_is(&status, "proxy/0", &gone()).unwrap_err(), "unit proxy/0 is still there");
+    }
+}

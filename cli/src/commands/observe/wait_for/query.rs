@@ -1,0 +1,239 @@
+//! Juju's language of goals, `wait-for application mysql --query 'status=="active" && len(units)>=3'`.
+//!
+//! A query is read and checked once, before anything is waited for: what is wrong with it is told with its column. After
+//! that it cannot fail. It is the operator's own, and bounded all the same: in length, in depth, and in loops within loops.
+
+mod check;
+mod parse;
+mod summary;
+mod thing;
+mod token;
+mod value;
+
+use std::fmt;
+
+pub(super) use self::thing::{Subject, Thing};
+use self::{parse::Expression, value::Scope};
+
+/// The longest query, in bytes.
+const MAX_LENGTH: usize = 4 << 10;
+
+/// How deep expressions may stand in each other, written in parentheses or as a chain: each level is one of the stack.
+const MAX_DEPTH: usize = 32;
+
+/// How many `forEach` may stand in each other: as many as lead from a model to its units' machines.
+const MAX_LOOPS: usize = 3;
+
+/// A goal for things of one kind.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    subject: Subject,
+    goal: Expression,
+}
+
+/// What is wrong with a query, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct QueryError {
+    /// Counted in characters, from 1.
+    column: usize,
+    reason: String,
+}
+
+impl QueryError {
+    fn new(column: usize, reason: impl Into<String>) -> Self {
+        Self { column, reason: reason.into() }
+    }
+
+    /// The reason, and the query with a mark under the place.
+    pub(super) fn shown(&self, query: &str) -> String {
+        // A mark under several lines would point at none.
+        let line: String = query.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let before = " ".repeat(self.column.saturating_sub(1));
+        format!("the query makes no sense: {self}\n  {line}\n  {before}^")
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at column {}", self.reason, self.column)
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+impl Query {
+    /// Reads a query about things of a kind.
+    pub(super) fn new(text: &str, subject: Subject) -> Result<Self, QueryError> {
+        if text.len() > MAX_LENGTH {
+            let reason = format!("it has {} bytes, at most {MAX_LENGTH} are allowed", text.len());
+            return Err(QueryError::new(1, reason));
+        }
+        let goal = parse::parse(text)?;
+        check::check(&goal, subject)?;
+        Ok(Self { subject, goal })
+    }
+
+    /// Whether a thing is as wanted.
+    pub(super) fn holds(&self, thing: Thing<'_>) -> bool {
+        debug_assert_eq!(thing.subject(), self.subject, "a query is asked of what it is about");
+        Scope::of(thing).value(&self.goal).is_something()
+    }
+
+    /// What the query has asked for, as YAML shows it.
+    pub(super) fn summary(&self, thing: Thing<'_>) -> serde_json::Value {
+        summary::summary(&self.goal, thing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::status::fixture;
+
+    /// What a query says of the unsettled model, of the application wordpress, the unit mysql/0 or the machine 10 in it.
+    fn holds(subject: Subject, query: &str) -> bool {
+        let status = fixture::unsettled();
+        let thing = match subject {
+            Subject::Model => Thing::model(&status),
+            Subject::Application => Thing::application(&status, "wordpress").unwrap(),
+            Subject::Unit => Thing::unit(&status, "mysql/0").unwrap(),
+            Subject::Machine => Thing::machine(&status, "10").unwrap(),
+        };
+        Query::new(query, subject).unwrap_or_else(|error| panic!("{query}: {error}")).holds(thing)
+    }
+
+    #[test]
+    fn what_is_asked_is_told() {
+        for (subject, query, expected) in [
+            // The goals that Juju has where none is given.
+            (Subject::Model, r#"life=="alive" && status=="available""#, false),
+            (Subject::Application, r#"life=="alive" && status=="active""#, false),
+            (Subject::Unit, r#"life=="alive" && workload-status=="active""#, true),
+            (Subject::Machine, r#"life=="alive" && status=="started""#, false),
+            // All fields.
+            (Subject::Model, r#"name == "blog" && !is-controller && status == "destroying""#, true),
+            (Subject::Application, r#"name == "wordpress" && life == "dying" && exposed"#, true),
+            (Subject::Application, r#"startsWith(charm-url, "local:wordpress-") && min-units == 0"#, true),
+            (Subject::Application, r#"subordinate || workload-version == """#, false),
+            (Subject::Unit, r#"name == "mysql/0" && application == "mysql" && base == "wasi@0.2""#, true),
+            (Subject::Unit, r#"machine-id == "0" && principal == "" && !subordinate"#, true),
+            (Subject::Unit, r#"public-address == "10.0.0.1" && private-address == public-address"#, true),
+            (Subject::Unit, r#"agent-status == "idle" && endsWith(workload-message, "accounts: 1")"#, true),
+            (Subject::Machine, r#"id == "10" && agent-status == "down" && len(instance-status) > 3"#, true),
+            (Subject::Machine, r#"container-type == "" && base == "wasi@0.2""#, true),
+            // Collections.
+            (Subject::Application, "len(units) == 2 && len(machines) == 2", true),
+            (Subject::Unit, "len(machines) == 1", true),
+            (Subject::Model, "len(applications) == 3 && len(units) == 5 && len(machines) == 4", true),
+            (Subject::Application, r#"forEach(units, unit => startsWith(unit.name, "wordpress/"))"#, true),
+            (Subject::Application, r#"forEach(units, u => u.workload-status == "waiting")"#, false),
+            (
+                Subject::Model,
+                r#"forEach(applications, a => forEach(a.units, u => u.application == a.name))"#,
+                true,
+            ),
+            (Subject::Model, r#"forEach(units, u => u.name != "proxy/0" || u.subordinate)"#, true),
+            (Subject::Model, r#"forEach(units, u => u.name != "proxy/0" || len(u.machines) == 1)"#, true),
+            // Operators and their order.
+            (Subject::Machine, "true || false && false", true),
+            (Subject::Machine, "(true || false) && false", false),
+            (Subject::Machine, "!false == true", true),
+            (Subject::Machine, "1 < 2 && 2 <= 2.0 && 3 > 2.5 && 2 >= 2 && 1 != 2", true),
+            (Subject::Machine, r#""a" < "b" && !("b" < "a")"#, true),
+            (Subject::Machine, r#"TRUE && id == "10""#, true),
+            // What is no truth is something or nothing.
+            (Subject::Application, "len(units)", true),
+            (Subject::Machine, "container-type", false),
+            (Subject::Machine, "0.5", false),
+            (Subject::Model, "forEach(units, u => len(u.machines))", true),
+            (Subject::Model, "forEach(units, u => u.principal)", false),
+            (Subject::Model, "forEach(units, u => u.name)", true),
+        ] {
+            assert_eq!(holds(subject, query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn as_many_conditions_as_fit_stand_side_by_side() {
+        let chain = |sign: &str| vec!["exposed"; 300].join(sign);
+        for query in [chain("&&"), chain("||"), format!("{} || false", chain(" && "))] {
+            assert!(holds(Subject::Application, &query), "{}", query.len());
+        }
+    }
+
+    #[test]
+    fn nothing_is_true_of_each_of_none() {
+        let mut status = fixture::settled();
+        status.applications.clear();
+        let query = Query::new("forEach(applications, a => true)", Subject::Model).unwrap();
+        assert!(!query.holds(Thing::model(&status)));
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_its_column() {
+        let deep = format!("{}true{}", "(".repeat(40), ")".repeat(40));
+        let denied = "!".repeat(40) + "true";
+        let fields = "name".to_owned() + &".name".repeat(40);
+        let compared = "1".to_owned() + &"<1".repeat(40);
+        let loops = "forEach(units, a => ".repeat(4) + "true" + &")".repeat(4);
+        for (query, column, reason) in [
+            ("", 1, "a value is wanted, not the end"),
+            ("status ==", 10, "a value is wanted, not the end"),
+            ("status = \"active\"", 8, "`=` is no operator: write `==`"),
+            ("exposed & exposed", 9, "`&` is no operator: write `&&`"),
+            ("exposed | exposed", 9, "`|` is no operator: write `||`"),
+            ("status == \"active", 11, "a text is not closed"),
+            ("status == 'active'", 11, "\"'\" is not understood: texts stand in double quotes"),
+            ("status ~ 1", 8, "\"~\" is not understood"),
+            ("1.2.3 == 1", 1, "\"1.2.3\" is no number"),
+            ("(exposed", 9, "`)` is wanted, not the end"),
+            ("exposed exposed", 9, "an operator or the end is wanted, not \"exposed\""),
+            ("stauts == \"active\"", 1, "an application has no \"stauts\""),
+            ("forEach(units, u => u.status == \"x\")", 21, "a unit has no \"status\""),
+            ("units.name == \"a\"", 1, "units are several: `forEach(units, one => one.name ...)`"),
+            ("status.name == \"a\"", 1, "a text has no fields"),
+            ("length(units)", 1, "there is no function \"length\""),
+            ("len(units, units)", 10, "`)` is wanted, not `,`"),
+            ("len(exposed)", 5, "a truth has no length"),
+            ("startsWith(name, 1)", 18, "a text is wanted, not a number"),
+            ("forEach(units, 1)", 16, "a name and `=>` are wanted, not 1"),
+            ("forEach(units, u.name)", 17, "`=>` is wanted, not `.`"),
+            ("forEach(name, u => true)", 9, "several things are wanted, not a text"),
+            ("name && exposed", 1, "a truth is wanted, not a text"),
+            ("!name", 2, "a truth is wanted, not a text"),
+            ("status == 1", 8, "a text and a number are never equal"),
+            ("units == units", 1, "several things cannot be compared"),
+            ("exposed < true", 1, "a truth is not less or more than another"),
+            ("units", 1, "a truth is wanted, not several things"),
+            (&deep, 33, "it is nested deeper than 32 levels"),
+            (&denied, 33, "it is nested deeper than 32 levels"),
+            (&fields, 1, "it is nested deeper than 32 levels"),
+            (&compared, 1, "it is nested deeper than 32 levels"),
+            ("forEach(units, u => units)", 21, "a truth is wanted, not several things"),
+            (&loops, 61, "more than 3 `forEach` stand in each other"),
+        ] {
+            let error = Query::new(query, Subject::Application).unwrap_err();
+            assert_eq!((error.column, error.reason.split(';').next().unwrap()), (column, reason), "{query}");
+        }
+        let long = format!("status == \"{}\"", "a".repeat(5_000));
+        assert!(Query::new(&long, Subject::Application).is_err());
+        let error = Query::new("exposed &&\nfoo", Subject::Application).unwrap_err();
+        let shown = error.shown("exposed &&\nfoo");
+        assert!(shown.ends_with(" at column 12\n  exposed && foo\n             ^"), "{shown}");
+    }
+
+    #[test]
+    fn a_summary_has_what_was_asked_for() {
+        let status = fixture::settled();
+        let text = r#"life == "alive" && len(units) == 2 && forEach(units, u => u.workload-status == "active" && exposed)"#;
+        let query = Query::new(text, Subject::Application).unwrap();
+        let unit = serde_json::json!({"workload-status": "active"});
+        assert_eq!(
+            query.summary(Thing::application(&status, "wordpress").unwrap()),
+            serde_json::json!({
+                "properties": {"exposed": true, "life": "alive"},
+                "units": {"wordpress/10": unit, "wordpress/2": unit},
+            })
+        );
+    }
+}

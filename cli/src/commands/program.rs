@@ -1,0 +1,5 @@
+//! This program itself.
+
+pub(crate) mod completion;
+pub(crate) mod documentation;
+pub(crate) mod version;

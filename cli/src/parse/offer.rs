@@ -1,0 +1,112 @@
+//! Offers as people name them.
+
+use std::str::FromStr;
+
+use periapt_host_api::{EndpointName, api::ModelSelector, offer::OfferUrl};
+
+use crate::{
+    context::{Controller, Model},
+    data::ControllerName,
+    error::{Failure, Result},
+};
+
+/// `[CONTROLLER:][USER/]MODEL.OFFER`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfferRef {
+    /// None: the current one.
+    pub(crate) controller: Option<ControllerName>,
+    /// Which offer of it.
+    pub(crate) url: OfferUrl,
+}
+
+impl FromStr for OfferRef {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (controller, url) = match text.split_once(':') {
+            Some((controller, url)) => (Some(controller.parse().map_err(|error| format!("{error}"))?), url),
+            None => (None, text),
+        };
+        let url = url.parse().map_err(|error: periapt_host_api::offer::OfferUrlError| error.to_string())?;
+        Ok(Self { controller, url })
+    }
+}
+
+impl OfferRef {
+    /// Refuses an offer of another controller than the one that is asked.
+    pub(crate) fn require_on(&self, controller: &Controller) -> Result<()> {
+        match &self.controller {
+            Some(named) if *named != controller.name => Err(Failure::new(format!(
+                "offer {} is on controller {named}, and the model is on controller {}",
+                self.url, controller.name
+            ))
+            .with_hint("relations across controllers are not there yet")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The model that offers.
+    pub(crate) async fn model(&self, controller: &Controller) -> Result<ModelSelector> {
+        let Some(owner) = &self.url.owner else { return Ok(ModelSelector::Name(self.url.model.clone())) };
+        let models = controller.client.models().await?;
+        let found = models.iter().find(|model| model.owner == *owner && model.name == self.url.model);
+        found.map(|model| ModelSelector::Uuid(model.uuid)).ok_or_else(|| {
+            Failure::new(format!("model {owner}/{} not found", self.url.model))
+                .with_hint("`periapt find-offers` lists what is offered")
+        })
+    }
+}
+
+/// An end of a relation that is an offer: `[CONTROLLER:][USER/]MODEL.OFFER[:ENDPOINT]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemoteEnd {
+    /// The offer.
+    pub(crate) offer: OfferRef,
+    /// Which of its endpoints; none: whichever fits.
+    pub(crate) endpoint: Option<EndpointName>,
+}
+
+impl RemoteEnd {
+    /// Reads an end; none for one of the model itself: no application's name has a dot.
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, String> {
+        let Some((model, offer)) = text.split_once('.') else { return Ok(None) };
+        let (offer, endpoint) = match offer.split_once(':') {
+            Some((offer, endpoint)) => {
+                (offer, Some(EndpointName::new(endpoint).map_err(|error| error.to_string())?))
+            }
+            None => (offer, None),
+        };
+        Ok(Some(Self { offer: format!("{model}.{offer}").parse()?, endpoint }))
+    }
+}
+
+/// How an offer's URL is shown with its controller, as Juju writes it.
+pub(crate) fn with_store(model: &Controller, url: &OfferUrl) -> String {
+    format!("{}:{url}", model.name)
+}
+
+/// The store of a model's offers: its controller.
+pub(crate) fn store(model: &Model) -> String {
+    model.controller.name.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_with_a_dot_is_an_offer_with_or_without_controller_and_endpoint() {
+        let end = |text: &str| RemoteEnd::parse(text).unwrap();
+        assert_eq!(end("mysql"), None);
+        assert_eq!(end("mysql:db"), None);
+        let full = end("local:admin/prod.mysql:db").unwrap();
+        assert_eq!(full.offer.controller.as_ref().unwrap().as_str(), "local");
+        assert_eq!(full.offer.url.to_string(), "admin/prod.mysql");
+        assert_eq!(full.endpoint.unwrap().as_str(), "db");
+        let short = end("prod.mysql").unwrap();
+        assert_eq!((short.offer.controller, short.offer.url.owner, short.endpoint), (None, None, None));
+        for bad in ["prod.", ".mysql", "prod.my sql", "prod.mysql:", "a b/prod.mysql"] {
+            assert!(RemoteEnd::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What several verbs print.
+
+pub(crate) mod removal;
+pub(crate) mod status;
+pub(crate) mod storage;
