@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId, Target};
 
 /// What a package of ours is called.
 fn is_ours(name: &str) -> bool {
@@ -66,6 +66,14 @@ impl Graph {
         let package = self.packages().find(|package| package.name.as_str() == member);
         let manifest = &package.with_context(|| format!("no crate is called {member}"))?.manifest_path;
         Ok(manifest.parent().with_context(|| format!("{manifest} lies in no directory"))?.into())
+    }
+
+    /// The root files of a member's library and binaries.
+    pub(crate) fn crate_roots(&self, member: &str) -> anyhow::Result<Vec<PathBuf>> {
+        let package = self.packages().find(|package| package.name.as_str() == member);
+        let targets = &package.with_context(|| format!("no crate is called {member}"))?.targets;
+        let is_code = |target: &&Target| target.is_lib() || target.is_bin() || target.is_proc_macro();
+        Ok(targets.iter().filter(is_code).map(|target| target.src_path.clone().into()).collect())
     }
 
     /// Each member with each of its declared dependencies, of any kind, by the dependency's own name.

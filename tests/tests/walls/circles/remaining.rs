@@ -1,0 +1,101 @@
+//! The import circles that are still there.
+
+/// Modules of a crate that import each other in a circle.
+pub(super) struct Circle {
+    /// The crate.
+    pub(super) room: &'static str,
+    /// Its modules, by name.
+    pub(super) modules: &'static [&'static str],
+}
+
+/// The list may only shrink: a circle that is not in it is refused, and so is an entry that no longer holds.
+pub(super) const REMAINING: &[Circle] = &[
+    Circle { room: "periapt-host-api", modules: &["action", "command::answer"] },
+    Circle { room: "periapt-host-api", modules: &["charm", "network", "settings::kept", "settings::model"] },
+    Circle { room: "periapt-host-api", modules: &["charm::files", "charm::parse"] },
+    Circle { room: "periapt-host-api", modules: &["status::full", "status::storage"] },
+    Circle { room: "periapt-archive", modules: &["read::layout", "read::reader"] },
+    Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "subject", "update_status"] },
+    Circle { room: "periapt-lab", modules: &["charm", "trace"] },
+    Circle {
+        room: "periapt-hook",
+        modules: &[
+            "actions",
+            "context",
+            "exec",
+            "files",
+            "lease",
+            "log",
+            "resources",
+            "run",
+            "secrets",
+            "status",
+        ],
+    },
+    Circle {
+        room: "periapt-model",
+        modules: &[
+            "command::model",
+            "command::unit",
+            "life::application",
+            "life::relation",
+            "life::remote",
+            "life::scope",
+            "life::unit",
+            "worker::windup",
+        ],
+    },
+    Circle { room: "periapt-model", modules: &["command::refresh", "evaluate"] },
+    Circle { room: "periapt-model", modules: &["commit::early", "commit::task"] },
+    Circle { room: "periapt-model", modules: &["life::secret", "transaction"] },
+    Circle { room: "periapt-sandbox", modules: &["artifact", "sandbox"] },
+    Circle {
+        room: "periapt-sandbox",
+        modules: &[
+            "clock",
+            "files::charm",
+            "files::disk::beneath",
+            "files::disk::directory",
+            "files::disk::file",
+            "files::handle",
+            "files::host",
+            "files::nested",
+            "files::path",
+            "files::stored",
+            "files::stream",
+            "files::tree",
+            "state",
+        ],
+    },
+    Circle { room: "periapt-shell", modules: &["interpreter", "script"] },
+    Circle {
+        room: "periapt-agent",
+        modules: &["runner::action", "runner::exec", "runner::hook", "runner::unit"],
+    },
+    Circle { room: "periapt-trial", modules: &["cache", "run"] },
+    Circle { room: "periapt-trial", modules: &["scene::check", "scene::event"] },
+    Circle { room: "periapt-store", modules: &["codec", "key"] },
+    Circle { room: "periapt-store-rocksdb", modules: &["database", "schema"] },
+    Circle { room: "periapt-store-rocksdb", modules: &["schema::sequences", "schema::upgrade"] },
+    Circle { room: "periapt-controller", modules: &["engine", "upkeep::shelf"] },
+    Circle {
+        room: "periapt",
+        modules: &[
+            "args",
+            "commands",
+            "commands::agent",
+            "commands::completion",
+            "commands::documentation",
+            "complete",
+            "grammar",
+            "logging",
+        ],
+    },
+    Circle { room: "periapt", modules: &["commands::clouds", "commands::credentials"] },
+    Circle { room: "periapt", modules: &["commands::deploy", "commands::storage", "commands::units"] },
+    Circle {
+        room: "periapt",
+        modules: &["commands::wait_for::query::thing", "commands::wait_for::query::value"],
+    },
+    Circle { room: "periapt", modules: &["error", "misuse", "output::sink"] },
+];
