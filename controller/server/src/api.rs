@@ -12,7 +12,6 @@ mod failure;
 mod models;
 mod offers;
 mod openapi;
-mod places;
 mod query;
 mod range;
 mod records;
@@ -21,10 +20,7 @@ mod routes;
 mod secrets;
 mod serve;
 mod streams;
-mod uploads;
 
 pub use openapi::openapi;
-pub(crate) use places::Places;
 pub(crate) use routes::router;
 pub(crate) use serve::{Patience, serve};
-pub(crate) use uploads::{Bounds, Uploads};

@@ -5,10 +5,10 @@
 //! [`Service::run`] serves until it is told to stop.
 
 mod api;
+mod bounds;
 mod check;
 mod clock;
 mod commands;
-mod engine;
 mod history;
 mod options;
 mod presence;
@@ -17,6 +17,7 @@ mod records;
 mod seal;
 mod service;
 mod show;
+mod state;
 mod store_slot;
 mod tasks;
 mod upkeep;

@@ -6,24 +6,22 @@ use periapt_blobs::BlobError;
 use periapt_host_api::{Refusal, command::Caller};
 use periapt_model::{Input, WorkerCommand};
 use periapt_store::StoreError;
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
+    bounds::{Bounds, Places, Uploads},
     check::Checks,
     commands::Commands,
-    engine::{BODIES, Engine, Shared},
     options::Options,
     presence::Presence,
     published::{Publisher, Subscription},
     seal::Door,
+    show::StatusSource,
+    state::{Charms, Contents, ControllerState, Durable, Intake, Resources, Shelf, Streams},
     store_slot::StoreSlot,
-    upkeep::{Growth, Upkeep, shelf::Shelf},
+    upkeep::{Growth, Upkeep},
     watch::Watches,
     workers::Workers,
     writer::{self, Lane, Queue, Writer},
@@ -63,7 +61,8 @@ pub enum RunError {
 pub struct Service {
     listener: TcpListener,
     writer: Writer,
-    engine: Engine,
+    state: ControllerState,
+    growth: Growth,
     name: String,
     handle: Handle,
     serving: watch::Sender<bool>,
@@ -117,32 +116,35 @@ impl Options {
         let serving = watch::Sender::new(false);
         let handle = Handle { address, stop: CancellationToken::new(), serving: serving.subscribe() };
         let (store, growth) = (StoreSlot::new(store), Growth::default());
-        let engine = Engine::new(Shared {
-            commands: Commands::new(Arc::clone(&queue)),
-            state: publisher.subscribe(),
-            store: store.clone(),
-            contents: self.blobs.shelf("resources"),
-            blobs: self.blobs,
-            door: Door { key: self.seal, chance: Arc::clone(&self.chance) },
-            charms: Shelf::default(),
-            resources: Shelf::default(),
-            growth: growth.clone(),
+        let durable = Durable { state: publisher.subscribe(), store: store.clone() };
+        let door = Door { key: self.seal, chance: Arc::clone(&self.chance) };
+        let contents = |blobs, bounds| Contents {
+            blobs,
+            shelf: Shelf::default(),
+            uploads: Uploads::new(bounds),
+            progress_within: self.upload_progress_within,
+        };
+        let resources = contents(self.blobs.shelf("resources"), Bounds::RESOURCES);
+        let charms = contents(self.blobs, Bounds::CHARMS);
+        let state = ControllerState {
+            intake: Intake::new(Commands::new(Arc::clone(&queue)), door.clone(), durable.clone()),
+            durable,
+            charms: Charms { contents: charms, checks: Arc::new(Checks::new(self.check_helper)) },
+            resources: Resources { contents: resources },
+            streams: Streams {
+                watches: Watches::default(),
+                places: Places::default(),
+                presence: Presence::default(),
+                stop: handle.stop.child_token(),
+            },
+            statuses: StatusSource { clock: Arc::clone(&self.clock), engine: self.engine.into() },
+            door,
             clock: Arc::clone(&self.clock),
-            presence: Presence::default(),
-            watches: Watches::default(),
-            places: api::Places::default(),
-            charm_uploads: api::Uploads::new(api::Bounds::CHARMS),
-            resource_uploads: api::Uploads::new(api::Bounds::RESOURCES),
-            upload_progress_within: self.upload_progress_within,
-            checks: Checks::new(self.check_helper),
-            bodies: Semaphore::new(BODIES),
-            engine: self.engine,
-            stop: handle.stop.child_token(),
-        });
+        };
         let (opener, clock, chance) = (self.store, self.clock, self.chance);
-        let writer = Writer { queue, store, opener, publisher, growth, clock, chance };
+        let writer = Writer { queue, store, opener, publisher, growth: growth.clone(), clock, chance };
         let patience = api::Patience { drain: self.drain_within, stall: self.stall_within };
-        Ok(Service { listener, writer, engine, name: self.name, handle, serving, patience })
+        Ok(Service { listener, writer, state, growth, name: self.name, handle, serving, patience })
     }
 }
 
@@ -158,17 +160,17 @@ impl Service {
     /// # Errors
     /// [`RunError`] if it cannot go on.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Self { listener, writer, engine, name, handle, serving, patience } = self;
+        let Self { listener, writer, state, growth, name, handle, serving, patience } = self;
         let stopping = handle.stop.clone();
         let mut parts = JoinSet::new();
         // Workers and connections end first, so that what they still ask is answered by the writer.
         let writer_stop = CancellationToken::new();
         let writing = tokio::spawn(writer.run(writer_stop.clone()));
-        let result = match initialize(&engine, name).await {
+        let result = match initialize(&state.intake.commands, name).await {
             Err(refusal) => Err(RunError::Initialize(refusal)),
             Ok(()) => {
-                start_parts(&mut parts, &engine, &stopping);
-                let router = api::router(engine.clone());
+                start_parts(&mut parts, &state, growth, &stopping);
+                let router = api::router(state.clone());
                 parts.spawn(api::serve(listener, router, stopping.clone(), patience));
                 serving.send_replace(true);
                 tokio::select! {
@@ -186,7 +188,7 @@ impl Service {
         while parts.join_next().await.is_some() {}
         writer_stop.cancel();
         let written = writing.await;
-        engine.store.close();
+        state.durable.store.close();
         match written {
             Ok(()) => result,
             Err(_) => Err(RunError::PartEnded),
@@ -210,21 +212,21 @@ fn guard_helpers() {
     }
 }
 
-fn start_parts(parts: &mut JoinSet<()>, engine: &Engine, stop: &CancellationToken) {
-    let state = || -> Subscription { engine.state.clone() };
+fn start_parts(parts: &mut JoinSet<()>, state: &ControllerState, growth: Growth, stop: &CancellationToken) {
+    let published = || -> Subscription { state.durable.state.clone() };
     let mut start = |part: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
         parts.spawn(part);
     };
-    let commands = engine.commands.clone();
-    start(Box::pin(engine.presence.clone().run(commands.clone(), state(), stop.clone())));
-    start(Box::pin(engine.watches.clone().run(state(), stop.clone())));
-    let workers = Workers { commands, state: state(), clock: Arc::clone(&engine.clock) };
+    let (commands, streams) = (state.intake.commands.clone(), state.streams.clone());
+    start(Box::pin(streams.presence.run(commands.clone(), published(), stop.clone())));
+    start(Box::pin(streams.watches.run(published(), stop.clone())));
+    let workers = Workers { commands, state: published(), clock: Arc::clone(&state.clock) };
     start(Box::pin(workers.run(stop.clone())));
-    start(Box::pin(Upkeep(engine.clone()).run(stop.clone())));
+    start(Box::pin(Upkeep::new(state.clone(), growth).run(stop.clone())));
 }
 
 /// Gives a new controller its name and id; changes nothing at later starts.
-async fn initialize(engine: &Engine, name: String) -> Result<(), Refusal> {
+async fn initialize(commands: &Commands, name: String) -> Result<(), Refusal> {
     let input = Input::Worker(WorkerCommand::Initialize { name });
-    engine.commands.submit_one(Lane::Controller, &Caller::Worker, input, 0).await.map(|_| ())
+    commands.submit_one(Lane::Controller, &Caller::Worker, input, 0).await.map(|_| ())
 }

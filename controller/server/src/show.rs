@@ -1,12 +1,14 @@
 //! What is shown of single things.
 
 mod application;
+mod status;
 mod unit;
 
 use periapt_host_api::CharmDigest;
 use periapt_model::{ModelState, Root};
 
 pub(crate) use application::application;
+pub(crate) use status::StatusSource;
 pub(crate) use unit::unit;
 
 /// A charm as lists name it: `local:NAME-REV`, with its name and its revision in the model.

@@ -6,7 +6,7 @@
 
 mod growth;
 mod retention;
-pub(crate) mod shelf;
+mod shelf;
 
 pub(crate) use growth::Growth;
 
@@ -22,7 +22,11 @@ use periapt_store::{Order, Store, StoreError, key};
 use tokio_util::sync::CancellationToken;
 
 use self::shelf::Kept;
-use crate::engine::Engine;
+use crate::{
+    clock::Clock,
+    commands::Commands,
+    state::{Charms, ControllerState, Durable, Resources},
+};
 
 /// How often it is looked whether a model is gone.
 const LOOK: Duration = Duration::from_secs(10);
@@ -32,9 +36,21 @@ const INTERVAL_MS: u64 = 600_000;
 const PAGE: usize = 1_000;
 
 /// The one loop that prunes.
-pub(crate) struct Upkeep(pub(crate) Engine);
+pub(crate) struct Upkeep {
+    durable: Durable,
+    charms: Charms,
+    resources: Resources,
+    commands: Commands,
+    growth: Growth,
+    clock: Arc<dyn Clock>,
+}
 
 impl Upkeep {
+    pub(crate) fn new(state: ControllerState, growth: Growth) -> Self {
+        let ControllerState { durable, charms, resources, intake, clock, .. } = state;
+        Self { durable, charms, resources, commands: intake.commands, growth, clock }
+    }
+
     /// Prunes now and then until it is told to stop.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut known = BTreeSet::new();
@@ -42,20 +58,20 @@ impl Upkeep {
         loop {
             // Not broken off: a call of the store that nobody waits for would keep it open.
             for kept in Kept::ALL {
-                shelf::discard_refused(&self.0, kept).await;
+                shelf::discard_refused(&self, kept).await;
             }
             if let Err(error) = self.round(&mut known, &mut due).await {
                 tracing::warn!(%error, "records could not be pruned");
             }
-            let look = self.0.clock.sleep(LOOK);
+            let look = self.clock.sleep(LOOK);
             tokio::pin!(look);
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = &mut look => break,
-                    () = self.0.growth.grown() => {}
+                    () = self.growth.grown() => {}
                 }
-                if let Err(error) = self.prune_grown(self.0.clock.now()).await {
+                if let Err(error) = self.prune_grown(self.clock.now()).await {
                     tracing::warn!(%error, "records could not be pruned");
                 }
             }
@@ -64,7 +80,7 @@ impl Upkeep {
 
     /// Prunes what has grown past its bound since it was pruned last.
     async fn prune_grown(&self, now: Timestamp) -> Result<(), StoreError> {
-        for name in self.0.growth.names() {
+        for name in self.growth.names() {
             if let Some((model, kind)) = key::parse_records(&name) {
                 // Of a status history its number of lines counts here; what is its share is for the next round.
                 self.prune(&*self.store()?, &model, kind, &name, now, 1).await?;
@@ -74,20 +90,20 @@ impl Upkeep {
     }
 
     async fn round(&self, known: &mut BTreeSet<ModelUuid>, due: &mut u64) -> Result<(), StoreError> {
-        let published = self.0.current();
+        let published = self.durable.current();
         let models: BTreeSet<ModelUuid> = published.root.models().map(|(uuid, _)| *uuid).collect();
         for gone in known.difference(&models) {
             self.store()?.forget(&key::records_of_model(gone)).await?;
         }
         *known = models;
-        let now = self.0.clock.monotonic_ms();
+        let now = self.clock.monotonic_ms();
         if now < *due {
             return Ok(());
         }
         for kept in Kept::ALL {
-            shelf::forget_unused(&self.0, kept).await;
+            shelf::forget_unused(self, kept).await;
         }
-        self.prune_all(self.0.clock.now()).await?;
+        self.prune_all(self.clock.now()).await?;
         *due = now.saturating_add(INTERVAL_MS);
         Ok(())
     }
@@ -144,12 +160,12 @@ impl Upkeep {
         histories: u64,
     ) -> Result<(), StoreError> {
         // What is appended from now on counts anew.
-        self.0.growth.pruned(name);
+        self.growth.pruned(name);
         let judge = match kind {
             RecordKind::Log => retention::log(now),
             RecordKind::Journal => retention::journal(now),
             RecordKind::Status => {
-                let published = self.0.current();
+                let published = self.durable.current();
                 let state = published.root.model(model);
                 let config = state.map(|state| state.config().clone()).unwrap_or_default();
                 retention::history(now, &config, histories)
@@ -168,7 +184,7 @@ impl Upkeep {
     /// Whether a model of which there are records was removed. One that is not shown yet because it was made this
     /// moment has no record that is older than what is shown.
     async fn is_gone(&self, store: &dyn Store, model: &ModelUuid, name: &[u8]) -> Result<bool, StoreError> {
-        let published = self.0.current();
+        let published = self.durable.current();
         if published.root.model(model).is_some() {
             return Ok(false);
         }
@@ -179,7 +195,7 @@ impl Upkeep {
     /// Whether a task of which there are records is kept no longer.
     async fn is_of_forgotten_task(&self, store: &dyn Store, name: &[u8]) -> Result<bool, StoreError> {
         let Some((model, task)) = key::parse_task_records(name) else { return Ok(false) };
-        let published = self.0.current();
+        let published = self.durable.current();
         if published.root.model(&model).is_some_and(|state| state.task(&task).is_some()) {
             return Ok(false);
         }
@@ -188,6 +204,6 @@ impl Upkeep {
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, StoreError> {
-        self.0.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
+        self.durable.store.get().ok_or_else(|| StoreError::Unavailable("it is being opened again".into()))
     }
 }

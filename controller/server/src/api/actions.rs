@@ -15,29 +15,30 @@ use periapt_host_api::{
     charm::ActionMeta,
 };
 use periapt_store::RecordPosition;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{
         caller::Who,
         failure::Answer,
         models::{parsed, readable},
-        places::StreamOf,
         query::Query,
         streams,
     },
-    engine::Engine,
+    bounds::StreamOf,
+    state::{Durable, Streams},
     tasks,
     watch::{LogOf, Seat},
 };
 
 /// What an application's charm declares.
 pub(crate) async fn of_application(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<BTreeMap<String, ActionMeta>>> {
     let name: ApplicationName = parsed(&application)?;
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     let application = state.application(&name).ok_or_else(|| {
         Refusal::not_found(format!("application {:?} not found", name.as_str()))
             .about(format!("application {name}"))
@@ -47,7 +48,7 @@ pub(crate) async fn of_application(
 }
 
 pub(crate) async fn operations(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
@@ -62,23 +63,23 @@ pub(crate) async fn operations(
         offset: read.one("offset")?.unwrap_or_default(),
     };
     read.end()?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(tasks::list(&state, &query)))
 }
 
 pub(crate) async fn operation(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, id)): Path<(String, String)>,
 ) -> Answer<Json<OperationDetails>> {
     let id = operation_id(&id)?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
-    Ok(Json(tasks::operation(&*engine.records()?, &state, operation).await?))
+    Ok(Json(tasks::operation(&*durable.records()?, &state, operation).await?))
 }
 
 pub(crate) async fn task(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, id)): Path<(String, String)>,
     RawQuery(query): RawQuery,
@@ -89,28 +90,29 @@ pub(crate) async fn task(
     let after = after.as_deref().map(tasks::parse_cursor).transpose()?;
     let wrong = |_| Refusal::bad_request(format!("task id {id:?} is not a number"));
     let id: TaskId = id.parse().map_err(wrong)?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     let task = state.task(&id).ok_or_else(|| Refusal::not_found(format!("task \"{id}\" not found")))?;
-    let (store, mut room) = (engine.records()?, tasks::PAGE_BYTES);
+    let (store, mut room) = (durable.records()?, tasks::PAGE_BYTES);
     Ok(Json(tasks::task(&*store, &state.model().uuid, task, after, &mut room).await?))
 }
 
 pub(crate) async fn watch(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
     who: Who,
     Path((model, id)): Path<(String, String)>,
     version: Version,
 ) -> Answer<Response> {
     let id = operation_id(&id)?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     let operation = state.operation(&id).ok_or_else(|| no_operation(id))?;
-    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
     // Before the first byte, so that a store that cannot be read is an error and no silence.
-    engine.records()?;
+    durable.records()?;
     let open = operation.tasks.iter().map(|task| (*task, Followed::default())).collect();
     // Tasks' records are written with their model, as log lines are.
-    let seat = engine.watches.logs.join(LogOf(state.model().uuid), engine.current(), || ());
-    let watch = Watch { seat, model: state.model().uuid, engine, open };
+    let seat = streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ());
+    let watch = Watch { seat, model: state.model().uuid, durable, stop: streams.stop, open };
     Ok(streams::groups(place, watch.stream()))
 }
 
@@ -124,7 +126,8 @@ fn no_operation(id: ActionOperationId) -> Refusal {
 
 /// An operation that somebody follows until the last of its tasks has ended.
 struct Watch {
-    engine: Engine,
+    durable: Durable,
+    stop: CancellationToken,
     seat: Seat<LogOf>,
     model: ModelUuid,
     open: BTreeMap<TaskId, Followed>,
@@ -157,7 +160,7 @@ impl Watch {
             }
             while self.seat.shown().number == shown {
                 tokio::select! {
-                    () = self.engine.stop.cancelled() => return None,
+                    () = self.stop.cancelled() => return None,
                     () = self.seat.rung() => {}
                 }
             }
@@ -166,7 +169,7 @@ impl Watch {
     }
 
     async fn news(&mut self) -> Result<Vec<TaskNews>, Refusal> {
-        let published = self.engine.current();
+        let published = self.durable.current();
         let Some(state) = published.root.model(&self.model) else {
             self.open.clear();
             return Ok(Vec::new());
@@ -182,7 +185,7 @@ impl Watch {
                 self.open.remove(&id);
                 continue;
             };
-            let store = self.engine.records()?;
+            let store = self.durable.records()?;
             if task.messages > followed.messages {
                 let found = tasks::records(&*store, &self.model, id, followed.after, &mut room).await?;
                 followed.messages =

@@ -15,20 +15,21 @@ use periapt_host_api::{
     command::CommandResults,
 };
 use periapt_model::{Input, Output, assignments as assigned};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{
-        body, bulk, caller::Who, failure::Answer, models::parsed, places::StreamOf, query::Query, streams,
-    },
-    engine::Engine,
+    api::{body, bulk, caller::Who, failure::Answer, models::parsed, query::Query, streams},
+    bounds::StreamOf,
     presence::Connected,
     published::Subscription,
+    state::{Durable, Intake, Streams},
     watch::{ViewOf, Watch},
     writer::Lane,
 };
 
 pub(crate) async fn register(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(intake): State<Intake>,
     who: Who,
     Path(agent): Path<String>,
     headers: HeaderMap,
@@ -36,25 +37,26 @@ pub(crate) async fn register(
 ) -> Answer<Json<Registered>> {
     let agent: AgentName = parsed(&agent)?;
     let caller = who.agent(&agent)?;
-    let register: Register = body::value(&engine, &headers, content).await?;
+    let register: Register = body::value(&intake, &headers, content).await?;
     let input = Input::Register(agent, register);
-    let (_, revision) = engine.commands.submit_one(Lane::Controller, caller, input, 0).await?;
-    Ok(Json(Registered { store: engine.current().store, revision }))
+    let (_, revision) = intake.commands.submit_one(Lane::Controller, caller, input, 0).await?;
+    Ok(Json(Registered { store: durable.current().store, revision }))
 }
 
 pub(crate) async fn assignments(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
     who: Who,
     Path(agent): Path<String>,
     version: Version,
 ) -> Answer<Response> {
     let agent: AgentName = parsed(&agent)?;
     who.agent(&agent)?;
-    let place = engine.places.take(StreamOf::Agent(agent.clone()), version)?;
+    let place = streams.places.take(StreamOf::Agent(agent.clone()), version)?;
     let watch = AssignmentWatch {
-        _connected: engine.presence.connected(agent.clone()),
-        state: engine.state.clone(),
-        engine,
+        _connected: streams.presence.connected(agent.clone()),
+        state: durable.state,
+        stop: streams.stop,
         agent,
         last: None,
     };
@@ -65,8 +67,8 @@ pub(crate) async fn assignments(
 
 /// An agent's assignments, sent whenever they differ in more than the revision.
 struct AssignmentWatch {
-    engine: Engine,
     state: Subscription,
+    stop: CancellationToken,
     agent: AgentName,
     last: Option<AgentAssignments>,
     _connected: Connected,
@@ -81,7 +83,7 @@ impl AssignmentWatch {
                 return Some(next);
             }
             tokio::select! {
-                () = self.engine.stop.cancelled() => return None,
+                () = self.stop.cancelled() => return None,
                 alive = self.state.changed() => if !alive { return None },
             }
         }
@@ -89,7 +91,8 @@ impl AssignmentWatch {
 }
 
 pub(crate) async fn watch(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
     who: Who,
     Path((agent, model)): Path<(String, String)>,
     version: Version,
@@ -104,11 +107,11 @@ pub(crate) async fn watch(
         _ => return Err(Refusal::bad_request("a position is a store and a revision").into()),
     };
     query.end()?;
-    let place = engine.places.take(StreamOf::Runner(model), version)?;
+    let place = streams.places.take(StreamOf::Runner(model), version)?;
     let of = ViewOf { model, agent: agent.clone() };
-    let watch = Watch::new(&engine.watches, engine.state.clone(), of, position);
-    let connected = engine.presence.connected(agent);
-    let stop = engine.stop.clone();
+    let watch = Watch::new(&streams.watches, durable.state.clone(), of, position);
+    let connected = streams.presence.connected(agent);
+    let stop = streams.stop.clone();
     let frames = stream::unfold((watch, connected, stop), |(mut watch, connected, stop)| async move {
         watch.next(&stop).await.map(|frame| (frame, (watch, connected, stop)))
     });
@@ -116,7 +119,7 @@ pub(crate) async fn watch(
 }
 
 pub(crate) async fn commands(
-    State(engine): State<Engine>,
+    State(intake): State<Intake>,
     who: Who,
     Path((agent, model)): Path<(String, String)>,
     headers: HeaderMap,
@@ -124,9 +127,9 @@ pub(crate) async fn commands(
 ) -> Answer<Json<CommandResults<RunnerAnswer>>> {
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
-    let commands = body::commands::<RunnerCommand>(&engine, &headers, content).await?;
+    let commands = body::commands::<RunnerCommand>(&intake, &headers, content).await?;
     let input = |command| Input::Runner(model, command);
-    Ok(Json(bulk::submit(&engine, Lane::Model(model), &caller, commands, input, answer).await?))
+    Ok(Json(bulk::submit(&intake, Lane::Model(model), &caller, commands, input, answer).await?))
 }
 
 fn answer(output: Output) -> Option<RunnerAnswer> {

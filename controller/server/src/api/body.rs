@@ -15,7 +15,7 @@ use periapt_host_api::{
 use serde::de::DeserializeOwned;
 use tokio::{sync::Semaphore, time::Instant};
 
-use crate::engine::Engine;
+use crate::state::Intake;
 
 /// How long the body of one request may take to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -37,21 +37,21 @@ pub(crate) struct Bulk<C> {
 
 /// Reads one value.
 pub(crate) async fn value<T: DeserializeOwned>(
-    engine: &Engine,
+    intake: &Intake,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<T, Refusal> {
-    let bytes = json_bytes(engine, headers, body).await?;
+    let bytes = json_bytes(intake, headers, body).await?;
     serde_json::from_slice(&bytes).map_err(|error| no_sense(&error))
 }
 
 /// Reads commands.
 pub(crate) async fn commands<C: DeserializeOwned>(
-    engine: &Engine,
+    intake: &Intake,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Bulk<C>, Refusal> {
-    let bytes = json_bytes(engine, headers, body).await?;
+    let bytes = json_bytes(intake, headers, body).await?;
     read_commands(&bytes)
 }
 
@@ -82,13 +82,13 @@ fn no_sense(error: &serde_json::Error) -> Refusal {
     Refusal::bad_request(format!("the request cannot be understood: {told}"))
 }
 
-async fn json_bytes(engine: &Engine, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+async fn json_bytes(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Err(Refusal::bad_request("the request's content-type must be application/json"));
     }
-    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &engine.bodies))
+    tokio::time::timeout(WITHIN, read(body, MAX_COMMANDS_BYTES, &intake.bodies))
         .await
         .map_err(|_| late(WITHIN))?
 }

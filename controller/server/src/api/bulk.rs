@@ -6,30 +6,30 @@ use periapt_host_api::{
 };
 use periapt_model::{Input, Output};
 
-use crate::{api::body::Bulk, engine::Engine, writer::Lane};
+use crate::{api::body::Bulk, state::Intake, writer::Lane};
 
 /// Hands the commands that make sense to the writer, and puts their results in their places.
 pub(crate) async fn submit<C, T>(
-    engine: &Engine,
+    intake: &Intake,
     lane: Lane,
     caller: &Caller,
     bulk: Bulk<C>,
     input: impl Fn(C) -> Input,
     output: impl Fn(Output) -> Option<T>,
 ) -> Result<CommandResults<T>, Refusal> {
-    let root = engine.current().root.clone();
+    let root = intake.durable.current().root.clone();
     let mut inputs = Vec::new();
     let mut places = Vec::with_capacity(bulk.commands.len());
     for command in bulk.commands {
         // Nothing confidential goes further than this door.
         places.push(command.and_then(|command| {
             let mut input = input(command);
-            engine.door.seal(&root, &mut input)?;
+            intake.door.seal(&root, &mut input)?;
             inputs.push(input);
             Ok(())
         }));
     }
-    let mut answered = engine.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
+    let mut answered = intake.commands.submit(lane, caller, inputs, bulk.bytes).await?.into_iter();
     let mut revision = None;
     let results = places
         .into_iter()
@@ -41,7 +41,7 @@ pub(crate) async fn submit<C, T>(
         })
         .map(CommandResult::from)
         .collect();
-    Ok(CommandResults { results, revision: revision.unwrap_or_else(|| engine.current().revision()) })
+    Ok(CommandResults { results, revision: revision.unwrap_or_else(|| intake.durable.current().revision()) })
 }
 
 fn odd() -> Refusal {

@@ -24,10 +24,10 @@ use crate::{
         caller::{Peer, Who},
         failure::Answer,
         models::parsed,
-        uploads::Upload,
     },
+    bounds::Upload,
     check::Checked,
-    engine::Engine,
+    state::{Charms, Contents, Durable, Intake},
     writer::Lane,
 };
 
@@ -35,7 +35,9 @@ use crate::{
 const UPLOAD_WITHIN: Duration = Duration::from_secs(300);
 
 pub(crate) async fn upload(
-    State(engine): State<Engine>,
+    State(charms): State<Charms>,
+    State(durable): State<Durable>,
+    State(intake): State<Intake>,
     who: Who,
     peer: Peer,
     Path(digest): Path<String>,
@@ -43,22 +45,22 @@ pub(crate) async fn upload(
 ) -> Answer<Json<CharmUploaded>> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    let (archive, place) = receive(&engine, content, peer).await?;
+    let (archive, place) = receive(&charms.contents, content, peer).await?;
     if archive.digest() != digest {
         let message = format!("the archive has digest {}, not {digest}", archive.digest());
         return Err(Refusal::bad_request(message).into());
     }
-    let Checked { component, meta } = match known(&engine, &digest) {
+    let Checked { component, meta } = match known(&durable, &digest) {
         Some(known) => known,
         None => {
             let reader = archive.reader().map_err(|error| unavailable(&error))?;
-            engine.checks.check(reader, place.turn()).await?
+            charms.checks.check(reader, place.turn()).await?
         }
     };
     let charm = UploadedCharm { digest, component, meta: meta.clone(), size: archive.size() };
     // Whatever becomes of who asked, what was begun is brought to its end.
     let kept = tokio::spawn(async move {
-        let kept = keep(&engine, who.0, archive, charm).await;
+        let kept = keep(&charms.contents, &intake, who.0, archive, charm).await;
         drop(place);
         kept
     });
@@ -68,12 +70,12 @@ pub(crate) async fn upload(
 }
 
 /// Takes a body to the disk as it comes. It has a place from its first bytes on.
-async fn receive(engine: &Engine, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
+async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spooled, Upload), Refusal> {
     let limit = usize::try_from(MAX_ARCHIVE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, engine.upload_progress_within);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let mut next = body.next().await?;
-    let mut place = engine.charm_uploads.begin(peer)?;
-    let mut archive = engine.blobs.spool().await.map_err(|error| unavailable(&error))?;
+    let mut place = contents.uploads.begin(peer.0)?;
+    let mut archive = contents.blobs.spool().await.map_err(|error| unavailable(&error))?;
     while let Some(piece) = next {
         place.hold(piece.len())?;
         archive.write(&piece).await.map_err(|error| unavailable(&error))?;
@@ -84,34 +86,40 @@ async fn receive(engine: &Engine, content: Body, peer: Peer) -> Result<(Spooled,
 }
 
 /// What was found when the same archive was uploaded before.
-fn known(engine: &Engine, digest: &CharmDigest) -> Option<Checked> {
-    let published = engine.current();
+fn known(durable: &Durable, digest: &CharmDigest) -> Option<Checked> {
+    let published = durable.current();
     let charm = published.root.charm(digest)?;
     Some(Checked { component: charm.component, meta: charm.meta.clone() })
 }
 
 /// Keeps an archive, and then makes its charm known: what is known is always there.
-async fn keep(engine: &Engine, who: Caller, archive: Spooled, charm: UploadedCharm) -> Result<(), Refusal> {
+async fn keep(
+    contents: &Contents,
+    intake: &Intake,
+    who: Caller,
+    archive: Spooled,
+    charm: UploadedCharm,
+) -> Result<(), Refusal> {
     let digest = charm.digest;
-    let _keeping = engine.charms.keeping().await;
-    engine.charms.asked_for(&digest);
-    engine.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
+    let _keeping = contents.shelf.keeping().await;
+    contents.shelf.asked_for(&digest);
+    contents.blobs.put_spooled(archive).await.map_err(|error| unavailable(&error))?;
     // What the model keeps of it is its metadata.
-    let known = engine.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
+    let known = intake.commands.submit_one(Lane::Controller, &who, Input::UploadCharm(charm), 0).await;
     if known.is_err() {
-        engine.charms.doubt(digest);
+        contents.shelf.doubt(digest);
     }
     known.map(drop)
 }
 
 pub(crate) async fn download(
-    State(engine): State<Engine>,
+    State(Charms { contents, .. }): State<Charms>,
     _: Who,
     method: Method,
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
     let digest: CharmDigest = parsed(&digest)?;
-    engine.charms.asked_for(&digest);
-    blob::respond(&engine.blobs, Kind::Charm, &digest, &method, &headers).await
+    contents.shelf.asked_for(&digest);
+    blob::respond(&contents.blobs, Kind::Charm, &digest, &method, &headers).await
 }

@@ -1,5 +1,7 @@
 //! `/v1/controller`, `/v1/commands`, `/v1/agents`: what belongs to no model.
 
+use std::sync::Arc;
+
 use axum::{Json, body::Body, extract::State};
 use http::HeaderMap;
 use periapt_host_api::{
@@ -11,23 +13,29 @@ use periapt_model::{Input, Output, agent_summaries};
 
 use crate::{
     api::{body, bulk, caller::Who, failure::Answer},
-    engine::Engine,
+    clock::Clock,
+    show::StatusSource,
+    state::{Durable, Intake},
     writer::Lane,
 };
 
-pub(crate) async fn info(State(engine): State<Engine>, _: Who) -> Answer<Json<ControllerInfo>> {
-    Ok(Json(engine.info()?))
+pub(crate) async fn info(
+    State(durable): State<Durable>,
+    State(statuses): State<StatusSource>,
+    _: Who,
+) -> Answer<Json<ControllerInfo>> {
+    Ok(Json(statuses.info(&durable.current())?))
 }
 
 pub(crate) async fn commands(
-    State(engine): State<Engine>,
+    State(intake): State<Intake>,
     Who(caller): Who,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<CommandResults<Answered>>> {
-    let commands = body::commands::<ControllerCommand>(&engine, &headers, content).await?;
+    let commands = body::commands::<ControllerCommand>(&intake, &headers, content).await?;
     let results =
-        bulk::submit(&engine, Lane::Controller, &caller, commands, Input::Controller, answer).await?;
+        bulk::submit(&intake, Lane::Controller, &caller, commands, Input::Controller, answer).await?;
     Ok(Json(results))
 }
 
@@ -40,20 +48,24 @@ pub(crate) fn answer(output: Output) -> Option<Answered> {
     }
 }
 
-pub(crate) async fn kept(State(engine): State<Engine>, who: Who) -> Answer<Json<Kept>> {
+pub(crate) async fn kept(State(durable): State<Durable>, who: Who) -> Answer<Json<Kept>> {
     who.user()?;
-    let published = engine.current();
+    let published = durable.current();
     Ok(Json(published.root.controller().map(|controller| controller.kept.clone()).unwrap_or_default()))
 }
 
-pub(crate) async fn agents(State(engine): State<Engine>, who: Who) -> Answer<Json<Vec<AgentSummary>>> {
+pub(crate) async fn agents(
+    State(durable): State<Durable>,
+    State(clock): State<Arc<dyn Clock>>,
+    who: Who,
+) -> Answer<Json<Vec<AgentSummary>>> {
     who.user()?;
-    Ok(Json(agent_summaries(&engine.current().root, engine.clock.now())))
+    Ok(Json(agent_summaries(&durable.current().root, clock.now())))
 }
 
-pub(crate) async fn model_defaults(State(engine): State<Engine>, who: Who) -> Answer<Json<ModelDefaults>> {
+pub(crate) async fn model_defaults(State(durable): State<Durable>, who: Who) -> Answer<Json<ModelDefaults>> {
     who.user()?;
-    let published = engine.current();
+    let published = durable.current();
     let set = published.root.controller().map(|controller| controller.model_defaults.clone());
     Ok(Json(ModelDefaults::of(&set.unwrap_or_default())))
 }

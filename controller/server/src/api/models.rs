@@ -26,12 +26,13 @@ use periapt_model::{
 };
 
 use crate::{
-    api::{
-        body, bulk, caller::Who, controller::answer, failure::Answer, places::StreamOf, query::Query, streams,
-    },
-    engine::{Engine, find_model},
+    api::{body, bulk, caller::Who, controller::answer, failure::Answer, query::Query, streams},
+    bounds::StreamOf,
+    clock::Clock,
     published::Published,
-    records, show,
+    records,
+    show::{self, StatusSource},
+    state::{Durable, Intake, Streams, find_model},
     watch::StatusWatch,
     writer::Lane,
 };
@@ -41,12 +42,12 @@ const SHOWN_HOOKS: usize = 20;
 
 /// A model that a caller may read, as it is now.
 pub(crate) fn readable(
-    engine: &Engine,
+    durable: &Durable,
     who: &Who,
     model: &str,
 ) -> Result<(Arc<Published>, Arc<ModelState>), Refusal> {
     let selector: ModelSelector = parsed(model)?;
-    let published = engine.current();
+    let published = durable.current();
     let state = find_model(&published, who.user()?, &selector)?;
     Ok((published, state))
 }
@@ -56,68 +57,72 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -
     text.parse().map_err(|error: T::Err| Refusal::bad_request(error.to_string()))
 }
 
-pub(crate) async fn list(State(engine): State<Engine>, who: Who) -> Answer<Json<Vec<ModelSummary>>> {
+pub(crate) async fn list(State(durable): State<Durable>, who: Who) -> Answer<Json<Vec<ModelSummary>>> {
     who.user()?;
-    Ok(Json(engine.current().root.models().map(|(_, state)| model_summary(state)).collect()))
+    Ok(Json(durable.current().root.models().map(|(_, state)| model_summary(state)).collect()))
 }
 
 pub(crate) async fn one(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelSummary>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(model_summary(&state)))
 }
 
 pub(crate) async fn commands(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(intake): State<Intake>,
     who: Who,
     Path(model): Path<String>,
     headers: HeaderMap,
     content: Body,
 ) -> Answer<Json<CommandResults<Answered>>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     let uuid = state.model().uuid;
-    let commands = body::commands::<Command>(&engine, &headers, content).await?;
+    let commands = body::commands::<Command>(&intake, &headers, content).await?;
     let input = |command| Input::Model(uuid, command);
-    Ok(Json(bulk::submit(&engine, Lane::Model(uuid), &who.0, commands, input, answer).await?))
+    Ok(Json(bulk::submit(&intake, Lane::Model(uuid), &who.0, commands, input, answer).await?))
 }
 
 pub(crate) async fn status(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(statuses): State<StatusSource>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<FullStatus>> {
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     let uuid = state.model().uuid;
-    let status = engine
+    let status = statuses
         .status_of(&published, &uuid)
         .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
     Ok(Json(status))
 }
 
 pub(crate) async fn storage(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<CombinedStorage>> {
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     let storage = combined_storage(&published.root, &state.model().uuid)
         .ok_or_else(|| Refusal::not_found(format!("model {model} not found")))?;
     Ok(Json(storage))
 }
 
 pub(crate) async fn watch_status(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
+    State(statuses): State<StatusSource>,
     who: Who,
     Path(model): Path<String>,
     version: Version,
 ) -> Answer<Response> {
-    let (_, state) = readable(&engine, &who, &model)?;
-    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
-    let stop = engine.stop.clone();
-    let watch = StatusWatch::new(engine, state.model().uuid);
+    let (published, state) = readable(&durable, &who, &model)?;
+    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let stop = streams.stop;
+    let watch = StatusWatch::new(&streams.watches, published, statuses, state.model().uuid);
     Ok(streams::encoded(
         place,
         stream::unfold((watch, stop), |(mut watch, stop)| async move {
@@ -127,28 +132,29 @@ pub(crate) async fn watch_status(
 }
 
 pub(crate) async fn unit(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, application, number)): Path<(String, String, String)>,
 ) -> Answer<Json<UnitDetails>> {
     let name: UnitName = parsed(&format!("{application}/{number}"))?;
-    let (published, state) = readable(&engine, &who, &model)?;
-    let hooks = records::newest(&*engine.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
+    let (published, state) = readable(&durable, &who, &model)?;
+    let hooks = records::newest(&*durable.records()?, &state.model().uuid, &name, SHOWN_HOOKS).await?;
     Ok(Json(show::unit(&published.root, &state, &name, hooks)?))
 }
 
 pub(crate) async fn application(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<ApplicationDetails>> {
     let name: ApplicationName = parsed(&application)?;
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(show::application(&published.root, &state, &name)?))
 }
 
 pub(crate) async fn refresh_plan(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(clock): State<Arc<dyn Clock>>,
     who: Who,
     Path((model, application)): Path<(String, String)>,
     RawQuery(query): RawQuery,
@@ -158,65 +164,65 @@ pub(crate) async fn refresh_plan(
     let charm = query.one("charm")?.ok_or_else(|| Refusal::bad_request("query charm is missing"))?;
     let request = RefreshRequest { application, charm, force: query.flag("force")? };
     query.end()?;
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     // Nothing of it is kept, so that no id is drawn.
-    let env =
-        Environment { now: engine.clock.now(), lease_now_ms: engine.clock.monotonic_ms(), seed: [0; 16] };
+    let env = Environment { now: clock.now(), lease_now_ms: clock.monotonic_ms(), seed: [0; 16] };
     Ok(Json(plan_refresh(&published.root, &who.0, &env, state.model().uuid, &request)?))
 }
 
 pub(crate) async fn machines(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(statuses): State<StatusSource>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<BTreeMap<String, MachineStatus>>> {
-    let (published, state) = readable(&engine, &who, &model)?;
-    let status = engine.status_of(&published, &state.model().uuid);
+    let (published, state) = readable(&durable, &who, &model)?;
+    let status = statuses.status_of(&published, &state.model().uuid);
     Ok(Json(status.map(|status| status.machines).unwrap_or_default()))
 }
 
 pub(crate) async fn config(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelConfigDetails>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(ModelConfigDetails::of(&state.model().settings, state.defaults())))
 }
 
 pub(crate) async fn constraints(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<Constraints>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     let model = state.model();
     Ok(Json(Constraints::of(&model.constraints, &model.kept_constraints, &model.settings.budgets)))
 }
 
 pub(crate) async fn usage(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<ModelUsage>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(model_usage(&state)))
 }
 
 pub(crate) async fn ssh_keys(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<Vec<SshKey>>> {
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     Ok(Json(state.model().ssh_keys.clone()))
 }
 
 pub(crate) async fn spaces(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<SpaceList>> {
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(periapt_model::spaces(&published.root, &state)))
 }

@@ -12,12 +12,12 @@ use periapt_model::{offer_details, offers_of_model};
 
 use crate::{
     api::{caller::Who, failure::Answer, models::readable, query::Query},
-    engine::Engine,
+    state::Durable,
 };
 
 /// Offers of all models that the caller may know of.
 pub(crate) async fn find(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Vec<OfferDetails>>> {
@@ -29,7 +29,7 @@ pub(crate) async fn find(
     let offer: Option<ApplicationName> = query.one("offer")?;
     let interface: Option<InterfaceName> = query.one("interface")?;
     query.end()?;
-    let published = engine.current();
+    let published = durable.current();
     let root = &published.root;
     let found = match url {
         Some(url) => vec![offer_details(root, caller, &url)?],
@@ -52,10 +52,10 @@ pub(crate) async fn find(
 
 /// The offers of one model.
 pub(crate) async fn of_model(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path(model): Path<String>,
 ) -> Answer<Json<Vec<OfferDetails>>> {
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     Ok(Json(offers_of_model(&published.root, &state, who.user()?)))
 }

@@ -1,5 +1,7 @@
 //! `/v1/models/MODEL/logs`, `/journal` and `/status-history`.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::{Path, RawQuery, State},
@@ -14,12 +16,16 @@ use periapt_host_api::{
     status::{StatusHistory, StatusHistoryQuery},
 };
 use periapt_model::{ModelAccess, check_access};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{caller::Who, failure::Answer, models::readable, places::StreamOf, query::Query, streams},
-    engine::Engine,
+    api::{caller::Who, failure::Answer, models::readable, query::Query, streams},
+    bounds::StreamOf,
+    clock::Clock,
     history,
     records::{JournalReader, LogFilter, LogReader, unreadable},
+    seal::Door,
+    state::{Durable, Streams},
     watch::{LogOf, Seat},
 };
 
@@ -44,29 +50,32 @@ fn log_query(text: Option<&str>) -> Result<LogQuery, Refusal> {
 }
 
 pub(crate) async fn logs(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(streams): State<Streams>,
     who: Who,
     Path(model): Path<String>,
     version: Version,
     RawQuery(query): RawQuery,
 ) -> Answer<Response> {
     let query = log_query(query.as_deref())?;
-    let (_, state) = readable(&engine, &who, &model)?;
-    let place = engine.places.take(StreamOf::Model(state.model().uuid), version)?;
+    let (_, state) = readable(&durable, &who, &model)?;
+    let place = streams.places.take(StreamOf::Model(state.model().uuid), version)?;
     // Before the first byte, so that a store that cannot be read is an error and no empty log.
-    engine.records()?;
+    durable.records()?;
     let reading = Reading {
         follow: query.follow,
         reader: LogReader::new(&state.model().uuid, LogFilter::new(query)),
-        seat: engine.watches.logs.join(LogOf(state.model().uuid), engine.current(), || ()),
-        engine,
+        seat: streams.watches.logs.join(LogOf(state.model().uuid), durable.current(), || ()),
+        durable,
+        stop: streams.stop,
     };
     Ok(streams::groups(place, reading.stream()))
 }
 
 /// A log on its way out.
 struct Reading {
-    engine: Engine,
+    durable: Durable,
+    stop: CancellationToken,
     seat: Seat<LogOf>,
     reader: LogReader,
     follow: bool,
@@ -82,7 +91,7 @@ impl Reading {
         loop {
             // Before reading: what is written meanwhile has another number.
             let shown = self.seat.shown().number;
-            let store = match self.engine.records() {
+            let store = match self.durable.records() {
                 Ok(store) => store,
                 Err(refusal) => return Some(Err(refusal)),
             };
@@ -92,7 +101,7 @@ impl Reading {
                 Ok(None) if self.follow => {
                     while self.seat.shown().number == shown {
                         tokio::select! {
-                            () = self.engine.stop.cancelled() => return None,
+                            () = self.stop.cancelled() => return None,
                             () = self.seat.rung() => {}
                         }
                     }
@@ -124,22 +133,23 @@ fn journal_query(text: Option<&str>) -> Result<JournalQuery, Refusal> {
 }
 
 pub(crate) async fn journal(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(door): State<Door>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Answer<Json<Journal>> {
     let query = journal_query(query.as_deref())?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     if query.secrets {
         check_access(&state, &who.0, ModelAccess::Admin)?;
     }
-    let store = engine.records()?;
+    let store = durable.records()?;
     let uuid = state.model().uuid;
     let mut journal = JournalReader::new(&*store, uuid, &query).page(&state).await?;
     if query.secrets {
         for entry in &mut journal.entries {
-            let opened = engine.door.open_journal(&uuid, entry.record.clone())?;
+            let opened = door.open_journal(&uuid, entry.record.clone())?;
             entry.record = if query.calls { opened } else { opened.without_calls() };
         }
     }
@@ -147,7 +157,8 @@ pub(crate) async fn journal(
 }
 
 pub(crate) async fn status_history(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(clock): State<Arc<dyn Clock>>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
@@ -161,8 +172,8 @@ pub(crate) async fn status_history(
         since: query.one("since")?,
     };
     query.end()?;
-    let (published, state) = readable(&engine, &who, &model)?;
-    let (store, now) = (engine.records()?, engine.clock.now());
+    let (published, state) = readable(&durable, &who, &model)?;
+    let (store, now) = (durable.records()?, clock.now());
     let entries = history::history(&*store, &published.root, &state, &wanted, now).await?;
     Ok(Json(StatusHistory { entries }))
 }

@@ -26,9 +26,9 @@ use crate::{
         caller::{Peer, Who},
         failure::Answer,
         models::{parsed, readable},
-        uploads::Upload,
     },
-    engine::Engine,
+    bounds::Upload,
+    state::{Contents, Durable, Intake, Resources},
     writer::Lane,
 };
 
@@ -36,7 +36,8 @@ use crate::{
 const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 pub(crate) async fn upload(
-    State(engine): State<Engine>,
+    State(Resources { contents }): State<Resources>,
+    State(intake): State<Intake>,
     who: Who,
     peer: Peer,
     Path(digest): Path<String>,
@@ -45,17 +46,17 @@ pub(crate) async fn upload(
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
-    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, engine.upload_progress_within);
+    let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
     let first = body.next().await?;
-    let mut place = engine.resource_uploads.begin(peer)?;
-    let mut incoming = engine.contents.begin(digest).await.map_err(|error| unavailable(&error))?;
+    let mut place = contents.uploads.begin(peer.0)?;
+    let mut incoming = contents.blobs.begin(digest).await.map_err(|error| unavailable(&error))?;
     if let Err(refusal) = receive(&mut incoming, first, body, &mut place).await {
         incoming.discard().await;
         return Err(refusal.into());
     }
     // Whatever becomes of who asked, what was begun is brought to its end.
     let kept = tokio::spawn(async move {
-        let kept = keep(&engine, who.0, incoming, digest).await;
+        let kept = keep(&contents, &intake, who.0, incoming, digest).await;
         drop(place);
         kept
     });
@@ -82,24 +83,31 @@ async fn receive(
 }
 
 /// Keeps what came if it is what was promised, and then makes it known: what is known is always there.
-async fn keep(engine: &Engine, who: Caller, incoming: Incoming, digest: CharmDigest) -> Result<u64, Refusal> {
-    let _keeping = engine.resources.keeping().await;
-    engine.resources.asked_for(&digest);
+async fn keep(
+    contents: &Contents,
+    intake: &Intake,
+    who: Caller,
+    incoming: Incoming,
+    digest: CharmDigest,
+) -> Result<u64, Refusal> {
+    let _keeping = contents.shelf.keeping().await;
+    contents.shelf.asked_for(&digest);
     let size = incoming.finish().await.map_err(|error| match error {
         BlobError::WrongDigest { .. } => Refusal::bad_request(error.to_string()),
         error => unavailable(&error),
     })?;
     let input = Input::UploadResource(UploadedResource { digest, size });
-    let known = engine.commands.submit_one(Lane::Controller, &who, input, 0).await;
+    let known = intake.commands.submit_one(Lane::Controller, &who, input, 0).await;
     if known.is_err() {
-        engine.resources.doubt(digest);
+        contents.shelf.doubt(digest);
     }
     known.map(|_| size)
 }
 
 /// Whether there is such content: whoever is told so need not send it.
 pub(crate) async fn head(
-    State(engine): State<Engine>,
+    State(Resources { contents }): State<Resources>,
+    State(durable): State<Durable>,
     who: Who,
     method: Method,
     Path(digest): Path<String>,
@@ -107,19 +115,19 @@ pub(crate) async fn head(
 ) -> Answer<Response> {
     let digest: CharmDigest = parsed(&digest)?;
     who.user()?;
-    engine.resources.asked_for(&digest);
-    if engine.current().root.resource_content(&digest).is_none() {
+    contents.shelf.asked_for(&digest);
+    if durable.current().root.resource_content(&digest).is_none() {
         return Err(Refusal::not_found(format!("resource {digest} not found")).into());
     }
-    blob::respond(&engine.contents, Kind::Resource, &digest, &method, &headers).await
+    blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
 }
 
 pub(crate) async fn of_application(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
     who: Who,
     Path((model, application)): Path<(String, String)>,
 ) -> Answer<Json<Vec<ResourceDetails>>> {
-    let (published, state) = readable(&engine, &who, &model)?;
+    let (published, state) = readable(&durable, &who, &model)?;
     let name: ApplicationName = parsed(&application)?;
     let application = state.application(&name).ok_or_else(|| {
         Refusal::not_found(format!("application {:?} not found", name.as_str()))
@@ -129,7 +137,8 @@ pub(crate) async fn of_application(
 }
 
 pub(crate) async fn of_unit(
-    State(engine): State<Engine>,
+    State(Resources { contents }): State<Resources>,
+    State(durable): State<Durable>,
     who: Who,
     method: Method,
     Path((agent, model, application, number, resource, digest)): Path<(
@@ -146,6 +155,6 @@ pub(crate) async fn of_unit(
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (name, digest): (ResourceName, CharmDigest) = (parsed(&resource)?, parsed(&digest)?);
-    resource_for_unit(&engine.current().root, &caller, &unit, &ResourceKey { name, digest })?;
-    blob::respond(&engine.contents, Kind::Resource, &digest, &method, &headers).await
+    resource_for_unit(&durable.current().root, &caller, &unit, &ResourceKey { name, digest })?;
+    blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
 }

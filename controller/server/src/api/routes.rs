@@ -39,7 +39,7 @@ use self::{
 };
 use crate::{
     api::{actions, agents, charms, controller, failure, models, offers, records, resources, secrets},
-    engine::Engine,
+    state::ControllerState,
 };
 
 /// The API.
@@ -391,8 +391,8 @@ fn for_agents() -> Vec<Route> {
 }
 
 /// The service that answers requests.
-pub(crate) fn router(engine: Engine) -> Router {
+pub(crate) fn router(state: ControllerState) -> Router {
     let router =
         table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handlers));
-    router.layer(axum::middleware::map_response(failure::unify)).with_state(engine)
+    router.layer(axum::middleware::map_response(failure::unify)).with_state(state)
 }

@@ -22,11 +22,13 @@ use crate::{
         models::{parsed, readable},
         query::Query,
     },
-    engine::Engine,
+    seal::Door,
+    state::Durable,
 };
 
 pub(crate) async fn list(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(door): State<Door>,
     who: Who,
     Path(model): Path<String>,
     RawQuery(query): RawQuery,
@@ -35,7 +37,7 @@ pub(crate) async fn list(
     let selector: Option<String> = query.one("secret")?;
     let asked = SecretQuery { reveal: query.flag("reveal")?, revision: query.one("revision")? };
     query.end()?;
-    let (_, state) = readable(&engine, &who, &model)?;
+    let (_, state) = readable(&durable, &who, &model)?;
     if asked.reveal {
         // Reading a model is not reading its secrets (`hook-model.md` 7.8).
         check_access(&state, &who.0, ModelAccess::Admin)?;
@@ -49,13 +51,13 @@ pub(crate) async fn list(
     };
     let mut all = Vec::with_capacity(secrets.len());
     for secret in secrets {
-        all.push(details(&engine, &state, secret, &asked)?);
+        all.push(details(&door, &state, secret, &asked)?);
     }
     Ok(Json(all))
 }
 
 fn details(
-    engine: &Engine,
+    door: &Door,
     state: &ModelState,
     secret: &Secret,
     asked: &SecretQuery,
@@ -65,14 +67,15 @@ fn details(
     if asked.revision.is_some() || asked.reveal {
         let sealed = secret_for_admin(state, &key)?;
         if asked.reveal {
-            details.content = Some(engine.door.open(sealed)?);
+            details.content = Some(door.open(sealed)?);
         }
     }
     Ok(details)
 }
 
 pub(crate) async fn of_unit(
-    State(engine): State<Engine>,
+    State(durable): State<Durable>,
+    State(door): State<Door>,
     who: Who,
     Path((agent, model, application, number, secret, revision)): Path<(
         String,
@@ -87,6 +90,6 @@ pub(crate) async fn of_unit(
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
     let (id, revision): (SecretId, SecretRevision) = (parsed(&secret)?, parsed(&revision)?);
-    let sealed = secret_for_unit(&engine.current().root, &caller, &unit, &SecretKey { id, revision })?;
-    Ok(Json(engine.door.open(sealed)?))
+    let sealed = secret_for_unit(&durable.current().root, &caller, &unit, &SecretKey { id, revision })?;
+    Ok(Json(door.open(sealed)?))
 }

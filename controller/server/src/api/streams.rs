@@ -9,7 +9,7 @@ use http::{HeaderValue, header};
 use periapt_host_api::Refusal;
 use serde::Serialize;
 
-use crate::api::places::Place;
+use crate::bounds::Place;
 
 /// The media type of a stream of values.
 pub(crate) const NDJSON: &str = "application/x-ndjson";

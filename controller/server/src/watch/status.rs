@@ -7,8 +7,8 @@ use periapt_host_api::{ModelUuid, status::FullStatus};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Encoder, Seat, Topic};
-use crate::{engine::Engine, published::Published};
+use super::{Encoder, Seat, Topic, Watches};
+use crate::{published::Published, show::StatusSource};
 
 /// A model's status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,17 +87,22 @@ fn is_the_same(last: &FullStatus, next: &FullStatus) -> bool {
 
 /// One watcher of a status: is sent the newest whenever it differs from what it was sent.
 pub(crate) struct StatusWatch {
-    engine: Engine,
+    source: StatusSource,
     seat: Seat<StatusOf>,
     /// Of which state it has seen the status, and that status' number.
     seen: Option<(u64, u64)>,
 }
 
 impl StatusWatch {
-    pub(crate) fn new(engine: Engine, model: ModelUuid) -> Self {
-        let statuses = || Statuses::new(engine.watches.encoder.clone());
-        let seat = engine.watches.statuses.join(StatusOf(model), engine.current(), statuses);
-        Self { engine, seat, seen: None }
+    pub(crate) fn new(
+        watches: &Watches,
+        now: Arc<Published>,
+        source: StatusSource,
+        model: ModelUuid,
+    ) -> Self {
+        let statuses = || Statuses::new(watches.encoder.clone());
+        let seat = watches.statuses.join(StatusOf(model), now, statuses);
+        Self { source, seat, seen: None }
     }
 
     /// The next status; none when the model is gone or the controller stops.
@@ -109,8 +114,8 @@ impl StatusWatch {
                     self.seat.rung().await;
                     continue;
                 }
-                let (engine, model) = (self.engine.clone(), self.seat.topic().0);
-                let status = move || engine.status_of(&shown.published, &model);
+                let (source, model) = (self.source.clone(), self.seat.topic().0);
+                let status = move || source.status_of(&shown.published, &model);
                 let (number, line) = self.seat.shared().at(shown.number, status).await?;
                 let known = self.seen.replace((shown.number, number));
                 if known.is_none_or(|(_, known)| known != number) {

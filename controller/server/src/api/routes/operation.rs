@@ -6,7 +6,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::engine::Engine;
+use crate::state::ControllerState;
 
 /// What a request or an answer holds.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ pub(crate) struct Operation {
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) operations: Vec<Operation>,
-    pub(super) handlers: MethodRouter<Engine, Infallible>,
+    pub(super) handlers: MethodRouter<ControllerState, Infallible>,
 }
 
 impl Route {
@@ -55,7 +55,7 @@ impl Route {
 
     pub(super) fn on<H, T>(mut self, operation: Operation, handler: H) -> Self
     where
-        H: axum::handler::Handler<T, Engine>,
+        H: axum::handler::Handler<T, ControllerState>,
         T: 'static,
     {
         if let Ok(filter) = MethodFilter::try_from(operation.method.clone()) {

@@ -4,7 +4,7 @@
 //! The controller cannot tell callers apart by the names that they give, so it counts connections. One connection holds at
 //! most a quarter of the bytes of all, and one of its archives is checked at a time: a caller that fills its share and then
 //! sends slowly leaves room for others. An upload takes a place once its first bytes are there, and is broken off when it
-//! brings less than `body.rs` requires. Several connections together can still take everything: `docs/security.md`.
+//! brings less than `api/body.rs` requires. Several connections together can still take everything: `docs/security.md`.
 
 use std::{
     collections::BTreeMap,
@@ -14,8 +14,6 @@ use std::{
 
 use periapt_host_api::{ErrorCode, Refusal};
 use tokio::sync::Semaphore;
-
-use crate::api::caller::Peer;
 
 /// What uploads of one kind may take together.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +82,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Too many are under way.
-    pub(crate) fn begin(&self, Peer(peer): Peer) -> Result<Upload, Refusal> {
+    pub(crate) fn begin(&self, peer: SocketAddr) -> Result<Upload, Refusal> {
         let Bounds { of_connection, all, .. } = self.bounds;
         let mut taken = self.lock();
         let own = taken.of.get(&peer).map_or(0, |own| own.uploads);
@@ -161,8 +159,8 @@ fn full(what: String) -> Refusal {
 mod tests {
     use super::*;
 
-    fn peer(port: u16) -> Peer {
-        Peer(([127, 0, 0, 1], port).into())
+    fn peer(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
     }
 
     #[test]

@@ -19,7 +19,7 @@ const AGENTS: usize = 8_192;
 /// One keeper watches its assignments once; the rest is for those before it that nobody noticed to be gone.
 const OF_AGENT: usize = 8;
 /// Without HTTP/2 each stream has a connection to itself: a quarter of all connections.
-pub(crate) const WITHOUT_HTTP2: usize = 256;
+const WITHOUT_HTTP2: usize = 256;
 
 /// What a stream is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,45 @@
+//! What is shown of a model's status, and of the controller.
+
+use std::sync::Arc;
+
+use periapt_host_api::{ErrorCode, ModelUuid, Refusal, command::ControllerInfo, status::FullStatus};
+use periapt_model::{StatusContext, full_status};
+
+use crate::{clock::Clock, published::Published};
+
+/// What a status says that no model holds: the time, this version, and the engine of its agents.
+#[derive(Clone)]
+pub(crate) struct StatusSource {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) engine: Arc<str>,
+}
+
+impl StatusSource {
+    /// What `status` shows of a model in a state; none if there is no such model.
+    pub(crate) fn status_of(&self, published: &Published, model: &ModelUuid) -> Option<FullStatus> {
+        let context = StatusContext {
+            now: self.clock.now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: self.engine.to_string(),
+            problems: published.problem.iter().cloned().collect(),
+        };
+        full_status(&published.root, model, &context)
+    }
+
+    /// What the controller says of itself.
+    pub(crate) fn info(&self, published: &Published) -> Result<ControllerInfo, Refusal> {
+        let controller = published
+            .root
+            .controller()
+            .ok_or_else(|| Refusal::new(ErrorCode::TryAgain, "the controller has not started yet"))?;
+        Ok(ControllerInfo {
+            name: controller.name.clone(),
+            uuid: controller.uuid,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: self.engine.to_string(),
+            store: published.store,
+            revision: published.revision(),
+            writable: published.problem.is_none(),
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! What is on the disk: the root that the writer has published, and the records in the store.
+
+use std::sync::Arc;
+
+use periapt_host_api::{ErrorCode, Refusal, api::ModelSelector, command::Caller};
+use periapt_model::ModelState;
+use periapt_store::Store;
+
+use crate::{
+    published::{Published, Subscription},
+    store_slot::StoreSlot,
+};
+
+/// The durable state. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Durable {
+    /// What the writer publishes.
+    pub(crate) state: Subscription,
+    /// Where the open store is found.
+    pub(crate) store: StoreSlot,
+}
+
+impl Durable {
+    /// The durable state now.
+    pub(crate) fn current(&self) -> Arc<Published> {
+        self.state.current()
+    }
+
+    /// The open store, for reading records.
+    ///
+    /// # Errors
+    /// It is being opened again.
+    pub(crate) fn records(&self) -> Result<Arc<dyn Store>, Refusal> {
+        self.store.get().ok_or_else(|| {
+            Refusal::new(ErrorCode::StorageUnavailable, "the store is being opened again; try again later")
+        })
+    }
+}
+
+/// The model that a caller means: its own of that name, or else the only one of that name.
+pub(crate) fn find_model(
+    published: &Published,
+    caller: &Caller,
+    selector: &ModelSelector,
+) -> Result<Arc<ModelState>, Refusal> {
+    let unknown =
+        || Refusal::not_found(format!("model {selector} not found")).about(format!("model {selector}"));
+    let name = match selector {
+        ModelSelector::Uuid(uuid) => return published.root.model(uuid).cloned().ok_or_else(unknown),
+        ModelSelector::Owned(owner, name) => {
+            return published.root.model_named(owner, name).cloned().ok_or_else(unknown);
+        }
+        ModelSelector::Name(name) => name,
+    };
+    if let Caller::User(user) = caller
+        && let Some(own) = published.root.model_named(user, name)
+    {
+        return Ok(Arc::clone(own));
+    }
+    let mut named = published.root.models().filter(|(_, state)| state.model().name == *name);
+    match (named.next(), named.next()) {
+        (Some((_, only)), None) => Ok(Arc::clone(only)),
+        (None, _) => Err(unknown()),
+        (Some(_), Some(_)) => Err(Refusal::new(
+            ErrorCode::Ambiguous,
+            format!("several users have a model {name}; name it as USER/{name}, or by its UUID"),
+        )),
+    }
+}
