@@ -11,6 +11,7 @@ pub(crate) mod machine;
 pub(crate) mod model;
 pub(crate) mod network;
 pub(crate) mod offer;
+pub(crate) mod plan;
 pub(crate) mod refresh;
 pub(crate) mod resource;
 pub(crate) mod secret;

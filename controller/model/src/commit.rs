@@ -26,6 +26,7 @@ mod secrets;
 mod state;
 mod storage;
 mod task;
+mod text;
 
 /// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
 const MAX_COMMIT_BYTES: usize = 4 << 20;

@@ -10,7 +10,7 @@ use crate::{
     changes::Changes,
     command, commit, cross,
     input::{Environment, Input, Output, WorkerCommand},
-    resource,
+    life, resource,
     root::Root,
     transaction::{Transaction, check_size},
     worker,
@@ -41,7 +41,7 @@ pub fn evaluate(
         Input::Controller(ControllerCommand::DestroyModel { model, force, storage }) => {
             let mut tx = Transaction::begin(root, env, *model)?;
             let answer = command::model::destroy(&mut tx, *force, *storage)?;
-            Ok((tx.finish()?, Output::Answer(answer)))
+            Ok((finish(tx)?, Output::Answer(answer)))
         }
         Input::Controller(ControllerCommand::Keep(keep)) => {
             let (changes, answer) = command::kept::keep(root, keep)?;
@@ -51,7 +51,7 @@ pub fn evaluate(
         Input::Model(model, command) => {
             let mut tx = Transaction::begin(root, env, *model)?;
             let answer = model_command(&mut tx, caller, command)?;
-            Ok((tx.finish()?, Output::Answer(answer)))
+            Ok((finish(tx)?, Output::Answer(answer)))
         }
         Input::UploadCharm(charm) => Ok((agent::upload_charm(root, charm, env)?, Output::Done)),
         Input::UploadResource(content) => Ok((resource::upload(root, content, env), Output::Done)),
@@ -60,10 +60,14 @@ pub fn evaluate(
             let Caller::Runner { agent, .. } = caller else { return Err(access::denied()) };
             let mut tx = Transaction::begin_or_clear(root, env, *model)?;
             let answer = commit::runner_call(&mut tx, agent, call)?;
-            Ok((tx.finish()?, Output::Runner(answer)))
+            Ok((finish(tx)?, Output::Runner(answer)))
         }
         Input::Worker(command) => Ok((worker_command(root, command, env)?, Output::Done)),
     }
+}
+
+fn finish(tx: Transaction<'_>) -> Result<Changes, Refusal> {
+    tx.finish(life::secret::tidy)
 }
 
 fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -> Result<Answer, Refusal> {
@@ -175,5 +179,5 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::ForgetCharm(_)
         | WorkerCommand::ForgetResource(_) => {}
     }
-    tx.finish()
+    finish(tx)
 }

@@ -32,7 +32,7 @@ pub use assignments::assignments;
 pub use changes::{
     Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
 };
-pub use command::refresh::{RefreshRequest, plan_refresh};
+pub use command::plan::{RefreshRequest, plan_refresh};
 pub use cross::{find_offer, offer_details, offers_of_model};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;

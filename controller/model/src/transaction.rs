@@ -9,7 +9,7 @@ use periapt_host_api::{
     charm::CharmMeta,
     command::Force,
     secret::SecretId,
-    status::{AgentStatus, StatusInfo, WorkloadStatus},
+    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
 };
 
 use crate::{
@@ -21,7 +21,6 @@ use crate::{
         WorkId, WorkItem,
     },
     input::Environment,
-    life,
     root::{ModelState, Root},
 };
 pub(crate) use periapt_host_api::size::of_json as json_size;
@@ -72,10 +71,14 @@ impl<'a> Transaction<'a> {
         Ok(Self { root, env, uuid, state, changes, weights, untidy: BTreeSet::new() })
     }
 
-    /// Ends it: what is to be written, within what a store takes in one commit.
-    pub(crate) fn finish(mut self) -> Result<Changes, Refusal> {
+    /// Ends it: what is to be written, within what a store takes in one commit. `tidy` clears away, with the room that is
+    /// left, what is left of secrets ([`Self::tidy_later`]).
+    pub(crate) fn finish(
+        mut self,
+        tidy: impl FnOnce(&mut Self, &BTreeSet<SecretId>),
+    ) -> Result<Changes, Refusal> {
         let untidy = std::mem::take(&mut self.untidy);
-        life::secret::tidy(&mut self, &untidy);
+        tidy(&mut self, &untidy);
         check_size(&self.changes)?;
         Ok(self.changes)
     }
@@ -100,6 +103,16 @@ impl<'a> Transaction<'a> {
     /// How many more entities can be written in this commit.
     pub(crate) fn room(&self) -> usize {
         MAX_KEYS.saturating_sub(self.changes.puts.len())
+    }
+
+    /// Refuses to add anything to a model that is on its way out (L-6).
+    pub(crate) fn require_alive(&self) -> Result<(), Refusal> {
+        let model = self.state.model();
+        if model.life == Life::Alive {
+            return Ok(());
+        }
+        Err(Refusal::not_alive(format!("model {:?} is no longer alive", model.name.as_str()))
+            .about(format!("model {}", model.name)))
     }
 
     /// Writes an entity, unless it is written so already.
@@ -169,13 +182,9 @@ impl<'a> Transaction<'a> {
 
     /// A relation that exists for operators and for those who are to enter.
     pub(crate) fn relation(&self, id: &RelationId) -> Result<Arc<Relation>, Refusal> {
-        self.state
-            .relation(id)
-            .filter(|relation| relation.life != periapt_host_api::status::Life::Dead)
-            .cloned()
-            .ok_or_else(|| {
-                Refusal::not_found(format!("relation {id} not found")).about(format!("relation {id}"))
-            })
+        self.state.relation(id).filter(|relation| relation.life != Life::Dead).cloned().ok_or_else(|| {
+            Refusal::not_found(format!("relation {id} not found")).about(format!("relation {id}"))
+        })
     }
 
     /// What an application's charm declares.

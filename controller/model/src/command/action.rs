@@ -18,7 +18,6 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::model::require_alive;
 use crate::{
     entity::{ActionOperation, SequenceKey, Task},
     transaction::Transaction,
@@ -33,7 +32,7 @@ const CANCELLED: &str = "cancelled by an operator";
 /// Enqueues one task for each receiver that can take it. A receiver that cannot has an error of its own and does not
 /// stop the others; parameters are completed and checked first (M-12).
 pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     check_request(request)?;
     let id = ActionOperationId(next_number(tx));
     let mut tasks = Vec::new();

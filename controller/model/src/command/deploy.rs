@@ -13,7 +13,7 @@ use periapt_host_api::{
     usage::Usage,
 };
 
-use super::{constraints, model::require_alive, network, resource, takeover::TakenOver, unit};
+use super::{constraints, network, resource, takeover::TakenOver, unit};
 use crate::{
     config, cross,
     entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let meta = uploaded(tx, &deploy.charm)?;
     let name = match &deploy.application {
         Some(name) => name.clone(),

@@ -11,10 +11,7 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::{
-    endpoints::{self, Pair},
-    model::require_alive,
-};
+use super::endpoints::{self, Pair};
 use crate::{
     cross,
     entity::{Cross, CrossId, CrossSide, Relation, RelationProgress, RemoteSource, SequenceKey},
@@ -28,7 +25,7 @@ pub(crate) fn integrate(
     second: &EndpointSelector,
     via: &[Subnet],
 ) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let pair = endpoints::infer(tx, first, second)?;
     let cannot = |code, reason: String| {
         Refusal::new(code, format!("cannot add relation {:?}: {reason}", pair.describe()))

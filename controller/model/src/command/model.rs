@@ -128,13 +128,3 @@ pub(crate) fn set_defaults(
     }
     Ok((changes, Answer::Done))
 }
-
-/// Refuses to add anything to a model that is on its way out (L-6).
-pub(crate) fn require_alive(tx: &Transaction<'_>) -> Result<(), Refusal> {
-    let model = tx.state.model();
-    if model.life == Life::Alive {
-        return Ok(());
-    }
-    Err(Refusal::not_alive(format!("model {:?} is no longer alive", model.name.as_str()))
-        .about(format!("model {}", model.name)))
-}

@@ -10,7 +10,7 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::{endpoints, model::require_alive};
+use super::endpoints;
 use crate::{
     cross,
     entity::{Cross, CrossSide, Offer, Relation, RelationProgress, RemoteApplication, RemoteSource},
@@ -30,7 +30,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 pub(crate) fn offer(tx: &mut Transaction<'_>, wanted: &Wanted<'_>) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let application = tx.application(wanted.application)?;
     let name = wanted.name.unwrap_or(wanted.application);
     let cannot = |code, reason: String| {
@@ -129,7 +129,7 @@ pub(crate) fn consume(
     url: &OfferUrl,
     name: Option<&ApplicationName>,
 ) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let name = name.unwrap_or(&url.offer);
     let cannot = |code, reason: String| {
         Refusal::new(code, format!("cannot consume offer \"{url}\": {reason}"))

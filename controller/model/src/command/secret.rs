@@ -13,7 +13,6 @@ use periapt_host_api::{
 
 use periapt_host_api::settings::{OptionValue, OptionValues};
 
-use super::model::require_alive;
 use crate::{entity::Secret, life::secret as life, root::ModelState, transaction::Transaction};
 
 /// What is to be changed of a secret.
@@ -95,7 +94,7 @@ pub(crate) fn add(
     content: &Confidential<SecretData>,
     description: &str,
 ) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let id = id.ok_or_else(|| Refusal::new(ErrorCode::Internal, "a secret came without an id"))?;
     check_name(tx, &id, name)?;
     check_description(description)?;

@@ -9,7 +9,7 @@ use periapt_host_api::{
     storage::{StorageDirective, StorageDirectives, StorageEnd},
 };
 
-use super::{model::require_alive, takeover};
+use super::takeover;
 use crate::{
     entity::{Unit, Work},
     life::storage::{self, Wanted},
@@ -31,7 +31,7 @@ pub(crate) fn add_to(
     unit: &UnitName,
     directives: &StorageDirectives,
 ) -> Result<Vec<StorageId>, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let application = tx.application(unit.application())?;
     let meta = tx.charm_meta(&application)?;
     let mut counted = directives.clone();

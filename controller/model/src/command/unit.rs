@@ -3,20 +3,14 @@
 use periapt_host_api::{
     ApplicationName, ErrorCode, EventId, Refusal, StorageId, UnitName,
     command::{Answer, Force, Placement, ResolveMode},
-    record::{HookStep, Operation, UnitRecord},
-    status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
+    status::Life,
     storage::UnitStorage,
-    usage::Usage,
 };
 
-use super::{
-    model::require_alive,
-    takeover::{Arrival, TakenOver},
-};
+use super::takeover::{Arrival, TakenOver};
 use crate::{
-    changes::{RecordBody, StatusRecord},
-    entity::{PendingEvents, Refreshed, SequenceKey, Unit, Work},
-    life,
+    entity::{PendingEvents, SequenceKey, Unit, Work},
+    life::{self, new_unit::new_unit},
     transaction::Transaction,
 };
 
@@ -36,7 +30,7 @@ pub(crate) fn add(
     placement: &[Placement],
     attach_storage: &[StorageId],
 ) -> Result<Answer, Refusal> {
-    require_alive(tx)?;
+    tx.require_alive()?;
     let application = tx.application(name)?;
     let cannot = |code, reason: &str| {
         let text = format!("cannot add unit to application {:?}: {reason}", name.as_str());
@@ -144,32 +138,6 @@ pub(crate) fn create_step(
     Ok(())
 }
 
-/// A unit that nobody has looked after yet. Its history begins.
-pub(crate) fn new_unit(tx: &mut Transaction<'_>, name: UnitName, placement: Option<Placement>) -> Unit {
-    let now = tx.now();
-    let workload_status = StatusInfo::new(WorkloadStatus::Waiting, "waiting for machine", now);
-    let agent_status = StatusInfo::new(AgentStatus::Allocating, "", now);
-    tx.record(&name, now, RecordBody::Status(StatusRecord::Workload(workload_status.clone())));
-    tx.record(&name, now, RecordBody::Status(StatusRecord::Agent(agent_status.clone())));
-    Unit {
-        name,
-        life: Life::Alive,
-        machine: None,
-        placement,
-        principal: None,
-        resolved: None,
-        record: UnitRecord::default(),
-        last_commit: None,
-        early_number: 0,
-        workload_status,
-        agent_status,
-        refreshed: Refreshed::default(),
-        usage: Usage::default(),
-        ports: Vec::new(),
-        created_at: now,
-    }
-}
-
 pub(crate) fn remove(
     tx: &mut Transaction<'_>,
     name: &UnitName,
@@ -203,7 +171,7 @@ pub(crate) fn resolve(
     if unit.life == Life::Dead {
         return Err(Refusal::not_alive(format!("unit {name:?} is dead")).about(about));
     }
-    if !is_in_error(&unit) {
+    if !unit.is_in_error() {
         return Err(Refusal::conflict(format!("unit {name:?} is not in an error state")).about(about));
     }
     if unit.resolved.is_some() {
@@ -229,12 +197,4 @@ pub(crate) fn cancel_event(
     pending.events.remove(&event).ok_or_else(unknown)?;
     tx.put(pending);
     Ok(Answer::Done)
-}
-
-/// Whether a unit waits for a retry or for `resolved` (1.9, U-33).
-pub(crate) fn is_in_error(unit: &Unit) -> bool {
-    matches!(
-        unit.record.operation,
-        Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. }
-    )
 }

@@ -8,6 +8,7 @@ use periapt_host_api::{
     status::{AgentStatus, StatusInfo},
 };
 
+use super::text::cut;
 use crate::{
     changes::RecordBody,
     entity::{Application, Unit},
@@ -109,13 +110,4 @@ fn log(
         message: cut(message, MAX_LOG_MESSAGE).trim_end_matches('\n').to_owned(),
     };
     tx.record(&unit.name, item.at, RecordBody::Log(line));
-}
-
-/// The beginning of a text, cut between two letters.
-pub(super) fn cut(text: &str, bytes: usize) -> &str {
-    let mut end = text.len().min(bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }

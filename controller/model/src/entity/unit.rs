@@ -4,7 +4,7 @@ use periapt_host_api::{
     MachineId, Timestamp, UnitName,
     command::{Placement, ResolveMode},
     ports::OpenedPorts,
-    record::UnitRecord,
+    record::{HookStep, Operation, UnitRecord},
     status::{AgentStatus, Life, StatusInfo, WorkloadStatus},
     usage::Usage,
 };
@@ -46,6 +46,16 @@ pub struct Unit {
     pub ports: Vec<OpenedPorts>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+impl Unit {
+    /// Whether it waits for a retry or for `resolved` (1.9, U-33).
+    pub(crate) fn is_in_error(&self) -> bool {
+        matches!(
+            self.record.operation,
+            Operation::Hook { step: HookStep::Failed(_), .. } | Operation::DeployFailed { .. }
+        )
+    }
 }
 
 /// When the present statuses of a unit were said again, if they were: their history shows that time (ST-3).

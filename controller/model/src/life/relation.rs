@@ -9,7 +9,7 @@ use periapt_host_api::{
     status::Life,
 };
 
-use super::{application, remote};
+use super::{application_end, remote_end};
 use crate::{
     entity::{CrossSide, ModelKey, Relation, RelationProgress, Work},
     root::ModelState,
@@ -98,8 +98,8 @@ fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
         forget(tx, &relation);
     }
     for application in applications(&relation) {
-        application::remove_if_done(tx, &application);
-        remote::remove_if_done(tx, &application);
+        application_end::remove_if_done(tx, &application);
+        remote_end::remove_if_done(tx, &application);
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use periapt_host_api::{ApplicationName, command::Force, status::Life};
 
-use super::relation;
+use super::{relation, remote_end::remove_if_done};
 use crate::{
-    entity::{ModelKey, Offer, Relation, RemoteApplication, RemoteSource, Work},
+    entity::{ModelKey, Offer, Relation, RemoteApplication, Work},
     root::ModelState,
     transaction::Transaction,
 };
@@ -68,18 +68,6 @@ pub(crate) fn destroy_relations_step(
 ) {
     let found = relations.iter().filter_map(|id| tx.state.relation(id)).cloned().collect();
     destroy_relations(tx, found, force);
-}
-
-/// A consumed offer that is dying goes with its last relation, a consumer as soon as it has none.
-pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, name: &ApplicationName) {
-    let Some(remote) = tx.state.remote_application(name).cloned() else { return };
-    let wanted = match remote.source {
-        RemoteSource::Offer { .. } => remote.life == Life::Alive,
-        RemoteSource::Consumer { .. } => false,
-    };
-    if !wanted && tx.state.relations_of(name).all(|relation| relation.life == Life::Dead) {
-        tx.delete(ModelKey::RemoteApplication(name.clone()));
-    }
 }
 
 /// What a dying consumed offer waits for before it can go.

@@ -10,10 +10,9 @@ use periapt_host_api::{
     view::Membership,
 };
 
-use super::relation;
+use super::{new_unit::new_unit, relation};
 use crate::{
     access,
-    command::unit::new_unit,
     entity::{Bag, Member, ModelKey, Relation, RelationProgress, SequenceKey, Unit},
     transaction::Transaction,
 };

@@ -10,7 +10,7 @@ use periapt_host_api::{
     storage::{MAX_PER_UNIT, UnitStorage},
 };
 
-use super::{application, charm, relation, scope, secret, storage};
+use super::{application_end, charm, relation, scope, secret, storage};
 use crate::{
     entity::{Application, ModelKey, Unit, Work},
     root::ModelState,
@@ -161,7 +161,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     if tx.state.open_task_count(&unit.name) > 0 {
         tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
     }
-    application::keep_usage(tx, unit);
+    application_end::keep_usage(tx, unit);
     secret::forget_owner(tx, &SecretOwner::Unit(unit.name.clone()));
     secret::forget_reader(tx, SecretReader::Unit(unit.name.clone()));
     for id in unit.record.relations.keys() {
@@ -176,7 +176,7 @@ pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
     if let Some(charm) = unit.record.charm {
         charm::release(tx, &charm.digest);
     }
-    application::remove_if_done(tx, unit.name.application());
+    application_end::remove_if_done(tx, unit.name.application());
 }
 
 /// One step of the worker for a unit with many scopes: true when nothing is left to do.
@@ -223,7 +223,7 @@ pub(crate) fn waits_for(state: &ModelState, unit: &Unit) -> Vec<String> {
     waits.extend(
         state.storages_of(&unit.name).map(|storage| format!("storage {} to be detached", storage.id)),
     );
-    if crate::command::unit::is_in_error(unit) {
+    if unit.is_in_error() {
         waits.push("its failed hook to be resolved".to_owned());
     } else if unit.life == Life::Dying {
         waits.push("its agent to run its last hooks".to_owned());

@@ -32,22 +32,6 @@ pub(super) const REMAINING: &[Circle] = &[
             "status",
         ],
     },
-    Circle {
-        room: "periapt-model",
-        modules: &[
-            "command::model",
-            "command::unit",
-            "life::application",
-            "life::relation",
-            "life::remote",
-            "life::scope",
-            "life::unit",
-            "worker::windup",
-        ],
-    },
-    Circle { room: "periapt-model", modules: &["command::refresh", "evaluate"] },
-    Circle { room: "periapt-model", modules: &["commit::early", "commit::task"] },
-    Circle { room: "periapt-model", modules: &["life::secret", "transaction"] },
     Circle { room: "periapt-sandbox", modules: &["artifact", "sandbox"] },
     Circle {
         room: "periapt-sandbox",
