@@ -1,18 +1,12 @@
-//! Agents, charms and the controller itself: what belongs to no model.
+//! Agents: they register, come and go.
 
-use std::sync::Arc;
-
-use periapt_host_api::{
-    AgentName, CharmDigest, ErrorCode, Refusal, agent::Register, cloud::Kept, constraints::MAX_TAGS,
-    network::HostInterface, settings::ModelSettings,
-};
+use periapt_host_api::{AgentName, Refusal, agent::Register, constraints::MAX_TAGS, network::HostInterface};
 
 use crate::{
     changes::{Changes, VolatileChange},
-    entity::{Agent, Charm, Controller, EntityKey},
-    input::{Environment, UploadedCharm},
+    entity::{Agent, EntityKey},
+    input::Environment,
     root::Root,
-    transaction::check_size,
 };
 
 /// The most addresses that an agent may report, and the longest text: they go into every unit's bags.
@@ -21,21 +15,6 @@ const MAX_TEXT: usize = 256;
 
 /// The most interfaces that an agent may report: they are part of the view of each of its machines.
 const MAX_INTERFACES: usize = 32;
-
-pub(crate) fn initialize(root: &Root, name: &str, env: &Environment) -> Changes {
-    let mut changes = Changes::default();
-    if root.controller().is_none() {
-        let controller = Controller {
-            uuid: env.uuid(),
-            name: name.to_owned(),
-            model_defaults: ModelSettings::default(),
-            kept: Kept::default(),
-            created_at: env.now,
-        };
-        changes.puts.insert(EntityKey::Controller, Some(controller.into()));
-    }
-    changes
-}
 
 pub(crate) fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
     let change = VolatileChange::Presence { agent: agent.clone(), connected, at: env.now };
@@ -89,38 +68,4 @@ fn check_interfaces(interfaces: &[HostInterface]) -> Result<(), Refusal> {
         return Err(Refusal::bad_request(format!("a text is longer than {MAX_TEXT} bytes")));
     }
     Ok(())
-}
-
-pub(crate) fn upload_charm(
-    root: &Root,
-    charm: &UploadedCharm,
-    env: &Environment,
-) -> Result<Changes, Refusal> {
-    let UploadedCharm { digest, component, meta, size } = charm;
-    let mut changes = Changes::default();
-    match root.charm(digest) {
-        // The digest is over all of the archive.
-        Some(known) if known.component == *component && known.meta == *meta => {}
-        Some(_) => return Err(Refusal::new(ErrorCode::Internal, "one archive was read in two ways")),
-        None => {
-            let charm = Arc::new(Charm {
-                digest: *digest,
-                component: *component,
-                meta: meta.clone(),
-                size: *size,
-                uploaded_at: env.now,
-            });
-            changes.puts.insert(EntityKey::Charm(*digest), Some(crate::entity::Entity::Charm(charm)));
-        }
-    }
-    check_size(&changes)?;
-    Ok(changes)
-}
-
-pub(crate) fn forget_charm(root: &Root, digest: &CharmDigest) -> Changes {
-    let mut changes = Changes::default();
-    if root.charm(digest).is_some() && !root.uses_charm(digest) {
-        changes.puts.insert(EntityKey::Charm(*digest), None);
-    }
-    changes
 }

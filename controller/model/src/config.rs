@@ -1,4 +1,4 @@
-//! Settings: reading values by their types, hashes, model configuration (`hook-model.md` 6.2, 7.9).
+//! Settings of applications: reading values by their types, hashes (`hook-model.md` 6.2).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use periapt_host_api::{
     settings::{ModelSettings, OptionValue, OptionValues, SettingError, SettingKey},
 };
 
-use crate::entity::Application;
+use crate::{entity::Application, model_config::change_key};
 
 /// The most that an application's settings may take: they are part of every view of it.
 const MAX_CONFIG_BYTES: usize = 256 << 10;
@@ -101,27 +101,6 @@ pub(crate) fn trust_hash(trust: bool) -> String {
 const TRUST: &str = "trust";
 const UPDATE_STATUS: &str = "update-status-hook-interval";
 
-/// Settings of models after some keys were set, given as text, and others are no longer set: all or none.
-pub(crate) fn change_model(
-    present: &ModelSettings,
-    set: &BTreeMap<String, String>,
-    reset: &[String],
-) -> Result<ModelSettings, Refusal> {
-    let key =
-        |name: &String| name.parse::<SettingKey>().map_err(|error| Refusal::bad_request(error.to_string()));
-    let mut next = present.clone();
-    for name in reset {
-        if set.contains_key(name) {
-            return Err(Refusal::bad_request(format!("cannot set and reset key {name:?} simultaneously")));
-        }
-        change_key(&mut next, key(name)?, None)?;
-    }
-    for (name, text) in set {
-        change_key(&mut next, key(name)?, Some(text))?;
-    }
-    Ok(next)
-}
-
 fn set_budget(budgets: &mut BudgetSettings, key: BudgetKey, text: &str) -> Result<(), Refusal> {
     budgets.set(key, text).map_err(|error| Refusal::bad_request(error.to_string()))
 }
@@ -152,10 +131,6 @@ pub(crate) fn change_budgets(
         }
     }
     Ok(next)
-}
-
-fn change_key(settings: &mut ModelSettings, key: SettingKey, text: Option<&str>) -> Result<(), Refusal> {
-    settings.set(key, text).map_err(|error| Refusal::bad_request(error.to_string()))
 }
 
 /// An interval as a model's setting gives it.

@@ -8,10 +8,11 @@ use periapt_host_api::{
 use crate::{
     access, agent,
     changes::Changes,
-    command, commit, cross,
+    charms, command, commit, cross,
     input::{Environment, Input, Output, WorkerCommand},
     life, resource,
     root::Root,
+    start,
     transaction::{Transaction, check_size},
     worker,
 };
@@ -53,7 +54,7 @@ pub fn evaluate(
             let answer = model_command(&mut tx, caller, command)?;
             Ok((finish(tx)?, Output::Answer(answer)))
         }
-        Input::UploadCharm(charm) => Ok((agent::upload_charm(root, charm, env)?, Output::Done)),
+        Input::UploadCharm(charm) => Ok((charms::upload_charm(root, charm, env)?, Output::Done)),
         Input::UploadResource(content) => Ok((resource::upload(root, content, env), Output::Done)),
         Input::Register(name, register) => Ok((agent::register(root, name, register, env)?, Output::Done)),
         Input::Runner(model, call) => {
@@ -152,10 +153,10 @@ fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
-        WorkerCommand::Initialize { name } => return Ok(agent::initialize(root, name, env)),
+        WorkerCommand::Initialize { name } => return Ok(start::initialize(root, name, env)),
         WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
         WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
-        WorkerCommand::ForgetCharm(digest) => return Ok(agent::forget_charm(root, digest)),
+        WorkerCommand::ForgetCharm(digest) => return Ok(charms::forget_charm(root, digest)),
         WorkerCommand::ForgetResource(digest) => return Ok(resource::forget(root, digest)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)

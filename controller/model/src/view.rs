@@ -43,10 +43,10 @@ pub fn view(root: &Root, caller: &Caller) -> View {
 }
 
 /// What belongs to one runner.
-struct Own<'a> {
-    state: &'a ModelState,
-    units: BTreeMap<UnitName, &'a Arc<Unit>>,
-    applications: BTreeSet<ApplicationName>,
+pub(crate) struct Own<'a> {
+    pub(crate) state: &'a ModelState,
+    pub(crate) units: BTreeMap<UnitName, &'a Arc<Unit>>,
+    pub(crate) applications: BTreeSet<ApplicationName>,
 }
 
 impl<'a> Own<'a> {

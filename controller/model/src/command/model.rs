@@ -16,9 +16,9 @@ use periapt_host_api::{
 use crate::{
     access,
     changes::Changes,
-    config,
     entity::{EntityKey, Model, ModelKey, Work},
     input::Environment,
+    model_config,
     root::Root,
     transaction::Transaction,
     worker::windup,
@@ -45,7 +45,7 @@ pub(crate) fn add(
         name: name.clone(),
         owner: owner.clone(),
         life: Life::Alive,
-        settings: config::change_model(&ModelSettings::default(), settings, &[])?,
+        settings: model_config::change_model(&ModelSettings::default(), settings, &[])?,
         constraints: AgentConstraints::default(),
         kept_constraints: KeptConstraints::default(),
         storage_end: None,
@@ -107,7 +107,7 @@ pub(crate) fn set_config(
     reset: &[String],
 ) -> Result<Answer, Refusal> {
     let mut model = tx.state.model().clone();
-    model.settings = config::change_model(&model.settings, set, reset)?;
+    model.settings = model_config::change_model(&model.settings, set, reset)?;
     tx.put(model);
     Ok(Answer::Done)
 }
@@ -121,7 +121,7 @@ pub(crate) fn set_defaults(
     let not_started = || Refusal::new(ErrorCode::TryAgain, "the controller has not started yet");
     let mut controller = root.controller().ok_or_else(not_started)?.clone();
     let before = controller.model_defaults.clone();
-    controller.model_defaults = config::change_model(&before, set, reset)?;
+    controller.model_defaults = model_config::change_model(&before, set, reset)?;
     let mut changes = Changes::default();
     if controller.model_defaults != before {
         changes.puts.insert(EntityKey::Controller, Some(controller.into()));

@@ -11,7 +11,7 @@ use crate::{
     access,
     entity::{CrossSide, Offer, Relation, RemoteSource},
     root::{ModelState, Root},
-    status::charm_url,
+    status::shown::charm_url,
 };
 
 /// One offer, as its URL names it.

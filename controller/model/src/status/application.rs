@@ -8,7 +8,7 @@ use periapt_host_api::{
     status::{ApplicationStatus, Life, RelatedApplication, UnitStatus},
 };
 
-use super::{charm_url, group, life_text, shown_application_status, shown_statuses, text};
+use super::shown::{charm_url, group, life_text, shown_application_status, shown_statuses, text};
 use crate::{
     entity::{Application, Relation, Unit},
     life,

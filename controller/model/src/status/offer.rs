@@ -7,7 +7,7 @@ use periapt_host_api::{
     status::{Life, OfferStatus, RelationState, RemoteApplicationStatus, StatusText},
 };
 
-use super::{charm_url, group, life_text, shown_application_status, text};
+use super::shown::{charm_url, group, life_text, shown_application_status, text};
 use crate::{
     cross,
     entity::{RemoteApplication, RemoteSource},

@@ -20,7 +20,7 @@ use crate::{
     },
     firewall::ingress_rules,
     root::{ModelState, Root},
-    status,
+    status::shown,
 };
 
 pub(super) fn model(state: &ModelState) -> ModelView {
@@ -107,7 +107,7 @@ pub(super) fn unit(state: &ModelState, unit: &Unit) -> Option<UnitView> {
 /// What the leader and goal state see of a unit. Whether its agent is connected is not part of it: that is no
 /// state that a hook may read, and it changes without a commit.
 pub(super) fn outline(unit: &Unit) -> UnitOutline {
-    UnitOutline { name: unit.name.clone(), life: unit.life, workload_status: status::with_hook_error(unit) }
+    UnitOutline { name: unit.name.clone(), life: unit.life, workload_status: shown::with_hook_error(unit) }
 }
 
 pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membership>) -> RelationView {
