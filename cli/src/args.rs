@@ -1,8 +1,8 @@
 //! The command line: what can be asked for.
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
-use crate::{commands, output::ColorChoice};
+use crate::{commands::Command, output::ColorChoice};
 
 /// Juju's model for charms that you did not write and do not trust: their hooks run in a sandbox.
 #[derive(Debug, Parser)]
@@ -61,162 +61,6 @@ Environment: PERIAPT_DATA, PERIAPT_CONTROLLER, PERIAPT_MODEL, PERIAPT_LOG (such 
 Grammar: of an option that is given twice the last counts, unless it is a list; a flag takes =true and =false.
 Completion: `periapt completion SHELL` prints what makes a shell ask for commands, options and names.";
 
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    // Controllers.
-    Bootstrap(commands::controllers::bootstrap::Bootstrap),
-    /// Run a controller, or start one again that was bootstrapped here
-    #[command(subcommand)]
-    Controller(commands::controllers::controller::Controller),
-    #[command(visible_alias = "list-controllers")]
-    Controllers(commands::controllers::list::Controllers),
-    ShowController(commands::controllers::show::ShowController),
-    DestroyController(commands::controllers::destroy::DestroyController),
-    KillController(commands::controllers::destroy::KillController),
-    Unregister(commands::controllers::unregister::Unregister),
-    /// Run an agent
-    #[command(subcommand)]
-    Agent(commands::controllers::agent::Agent),
-    Agents(commands::controllers::agents::Agents),
-
-    // Models.
-    AddModel(commands::models::add::AddModel),
-    #[command(visible_alias = "list-models")]
-    Models(commands::models::add::Models),
-    Switch(commands::models::switch::Switch),
-    Whoami(commands::models::whoami::Whoami),
-    #[command(visible_alias = "list-users")]
-    Users(commands::models::users::Users),
-    ShowUser(commands::models::users::ShowUser),
-    DestroyModel(commands::models::add::DestroyModel),
-    ModelConfig(commands::models::config::ModelConfig),
-    #[command(visible_alias = "model-default")]
-    ModelDefaults(commands::models::defaults::ModelDefaults),
-    ShowModel(commands::models::show::ShowModel),
-    ModelConstraints(commands::applications::constraints::ModelConstraints),
-    SetModelConstraints(commands::applications::constraints::SetModelConstraints),
-
-    // Applications.
-    Deploy(commands::applications::deploy::Deploy),
-    ExportBundle(commands::applications::bundle::export::ExportBundle),
-    Refresh(commands::applications::refresh::Refresh),
-    Config(commands::applications::config::Config),
-    Trust(commands::applications::config::Trust),
-    Constraints(commands::applications::constraints::Constraints),
-    SetConstraints(commands::applications::constraints::SetConstraints),
-    AddUnit(commands::applications::units::AddUnit),
-    RemoveUnit(commands::applications::units::RemoveUnit),
-    RemoveApplication(commands::applications::units::RemoveApplication),
-    Expose(commands::applications::expose::Expose),
-    Unexpose(commands::applications::expose::Unexpose),
-    Bind(commands::applications::spaces::Bind),
-    #[command(visible_alias = "list-spaces")]
-    Spaces(commands::applications::spaces::Spaces),
-    #[command(visible_alias = "list-subnets")]
-    Subnets(commands::applications::spaces::Subnets),
-    AddSpace(commands::applications::spaces::AddSpace),
-    MoveToSpace(commands::applications::spaces::MoveToSpace),
-    ShowSpace(commands::applications::spaces::ShowSpace),
-    RenameSpace(commands::applications::spaces::RenameSpace),
-    RemoveSpace(commands::applications::spaces::RemoveSpace),
-    #[command(visible_alias = "relate")]
-    Integrate(commands::applications::integrate::Integrate),
-    RemoveRelation(commands::applications::integrate::RemoveRelation),
-    SuspendRelation(commands::applications::suspend::SuspendRelation),
-    ResumeRelation(commands::applications::suspend::ResumeRelation),
-    Offer(commands::offers::make::Offer),
-    #[command(visible_alias = "list-offers")]
-    Offers(commands::offers::list::Offers),
-    ShowOffer(commands::offers::find::ShowOffer),
-    FindOffers(commands::offers::find::FindOffers),
-    RemoveOffer(commands::offers::make::RemoveOffer),
-    Consume(commands::offers::consume::Consume),
-    #[command(visible_alias = "remove-consumed-application")]
-    RemoveSaas(commands::offers::consume::RemoveSaas),
-    #[command(visible_alias = "list-machines")]
-    Machines(commands::machines::list::Machines),
-    ShowMachine(commands::machines::show::ShowMachine),
-    RemoveMachine(commands::machines::list::RemoveMachine),
-    RetryProvisioning(commands::machines::retry_provisioning::RetryProvisioning),
-    #[command(visible_alias = "list-storage")]
-    Storage(commands::storage::list::Storage),
-    #[command(visible_alias = "list-storage-pools")]
-    StoragePools(commands::storage::list::StoragePools),
-    ShowStorage(commands::storage::list::ShowStorage),
-    AddStorage(commands::storage::list::AddStorage),
-    AttachStorage(commands::storage::list::AttachStorage),
-    DetachStorage(commands::storage::list::DetachStorage),
-    RemoveStorage(commands::storage::list::RemoveStorage),
-
-    // Resources.
-    AttachResource(commands::resources::attach::AttachResource),
-    Resources(commands::resources::list::Resources),
-
-    // Actions.
-    #[command(visible_alias = "list-actions")]
-    Actions(commands::actions::list::Actions),
-    ShowAction(commands::actions::show::ShowAction),
-    Run(commands::actions::run::Run),
-    Exec(commands::actions::exec::Exec),
-    #[command(visible_alias = "list-operations")]
-    Operations(commands::actions::operations::Operations),
-    ShowOperation(commands::actions::operations::ShowOperation),
-    ShowTask(commands::actions::task::ShowTask),
-    CancelTask(commands::actions::cancel::CancelTask),
-
-    // Secrets.
-    AddSecret(commands::secrets::add::AddSecret),
-    UpdateSecret(commands::secrets::add::UpdateSecret),
-    GrantSecret(commands::secrets::add::GrantSecret),
-    RevokeSecret(commands::secrets::add::RevokeSecret),
-    RemoveSecret(commands::secrets::add::RemoveSecret),
-    Secrets(commands::secrets::list::Secrets),
-    ShowSecret(commands::secrets::show::ShowSecret),
-
-    // What is.
-    Status(commands::observe::status::Status),
-    ShowUnit(commands::observe::show_unit::ShowUnit),
-    ShowApplication(commands::observe::show_application::ShowApplication),
-    ShowStatusLog(commands::observe::show_status_log::ShowStatusLog),
-    Hooks(commands::observe::hooks::Hooks),
-    Usage(commands::observe::usage::Usage),
-    DebugLog(commands::observe::debug_log::DebugLog),
-    WaitFor(commands::observe::wait_for::WaitFor),
-    #[command(visible_alias = "resolve")]
-    Resolved(commands::observe::resolved::Resolved),
-    CancelEvent(commands::observe::cancel_event::CancelEvent),
-
-    // What is kept for Juju's clients, and has no effect.
-    #[command(visible_alias = "list-clouds")]
-    Clouds(commands::compat::clouds::Clouds),
-    ShowCloud(commands::compat::clouds::ShowCloud),
-    AddCloud(commands::compat::clouds::AddCloud),
-    UpdateCloud(commands::compat::clouds::UpdateCloud),
-    RemoveCloud(commands::compat::clouds::RemoveCloud),
-    #[command(visible_alias = "list-credentials")]
-    Credentials(commands::compat::credentials::Credentials),
-    #[command(visible_alias = "show-credentials")]
-    ShowCredential(commands::compat::credentials::ShowCredential),
-    AddCredential(commands::compat::credentials::AddCredential),
-    RemoveCredential(commands::compat::credentials::RemoveCredential),
-    SshKeys(commands::compat::ssh_keys::SshKeys),
-    AddSshKey(commands::compat::ssh_keys::AddSshKey),
-    RemoveSshKey(commands::compat::ssh_keys::RemoveSshKey),
-
-    // Charms, and this program.
-    Init(commands::charms::init::Init),
-    Pack(commands::charms::pack::Pack),
-    TryHook(commands::charms::try_hook::TryHook),
-    #[command(visible_alias = "help-tool")]
-    #[command(visible_aliases = ["hook-tool", "hook-tools"])]
-    HelpHookCommands(commands::charms::help::HelpHookCommands),
-    HelpActionCommands(commands::charms::help::HelpActionCommands),
-    Documentation(commands::program::documentation::Documentation),
-    Completion(commands::program::completion::Completion),
-    Version(commands::program::version::Version),
-}
-
 impl Cli {
     /// Whether output is coloured.
     pub(crate) fn color(&self) -> ColorChoice {
@@ -224,17 +68,6 @@ impl Cli {
             true => ColorChoice::Never,
             false => self.color,
         }
-    }
-}
-
-impl Command {
-    /// Whether it runs until somebody ends it.
-    pub(crate) fn is_service(&self) -> bool {
-        matches!(
-            self,
-            Self::Controller(commands::controllers::controller::Controller::Run(_))
-                | Self::Agent(commands::controllers::agent::Agent::Run(_))
-        )
     }
 }
 

@@ -1,133 +1,101 @@
-//! The commands: a group of them in each folder. Each parses, calls, and prints.
+//! The verbs of the command line: a file each in the folder of their group, or one for a few that belong together. A verb parses,
+//! calls, and prints. What several verbs need is in [`crate::parse`], [`crate::print`], [`crate::upload`] and
+//! [`crate::follow`]: no verb knows another, and no group another group.
 
-pub(crate) mod actions;
-pub(crate) mod applications;
-pub(crate) mod charms;
-pub(crate) mod compat;
-pub(crate) mod controllers;
-pub(crate) mod machines;
-pub(crate) mod models;
-pub(crate) mod observe;
-pub(crate) mod offers;
-pub(crate) mod program;
-pub(crate) mod resources;
-pub(crate) mod secrets;
-pub(crate) mod storage;
+mod actions;
+mod applications;
+mod charms;
+mod compat;
+mod controllers;
+mod machines;
+mod models;
+mod observe;
+mod offers;
+mod program;
+mod resources;
+mod secrets;
+mod storage;
 
-use crate::{args::Command, context::Context, error::Result};
+use std::process::ExitCode;
 
-/// Does what was asked.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<()> {
-    match command {
-        Command::Bootstrap(command) => command.run(context).await,
-        Command::Controller(command) => command.run(context).await,
-        Command::Controllers(command) => command.run(context).await,
-        Command::DestroyController(command) => command.run(context).await,
-        Command::KillController(command) => command.run(context).await,
-        Command::Agent(command) => command.run().await,
-        Command::Agents(command) => command.run(context).await,
-        Command::AddModel(command) => command.run(context).await,
-        Command::Models(command) => command.run(context).await,
-        Command::Switch(command) => command.run(context).await,
-        Command::Whoami(command) => command.run(context).await,
-        Command::DestroyModel(command) => command.run(context).await,
-        Command::ModelConfig(command) => command.run(context).await,
-        Command::ModelDefaults(command) => command.run(context).await,
-        Command::ShowController(command) => command.run(context).await,
-        Command::ShowMachine(command) => command.run(context).await,
-        Command::ShowSpace(command) => command.run(context).await,
-        Command::RenameSpace(command) => command.run(context).await,
-        Command::ShowModel(command) => command.run(context).await,
-        Command::Deploy(command) => command.run(context).await,
-        Command::ExportBundle(command) => command.run(context).await,
-        Command::Refresh(command) => command.run(context).await,
-        Command::Config(command) => command.run(context).await,
-        Command::Trust(command) => command.run(context).await,
-        Command::Constraints(command) => command.run(context).await,
-        Command::SetConstraints(command) => command.run(context).await,
-        Command::ModelConstraints(command) => command.run(context).await,
-        Command::SetModelConstraints(command) => command.run(context).await,
-        Command::RetryProvisioning(command) => command.run(context).await,
-        Command::AddUnit(command) => command.run(context).await,
-        Command::RemoveUnit(command) => command.run(context).await,
-        Command::RemoveApplication(command) => command.run(context).await,
-        Command::Expose(command) => command.run(context).await,
-        Command::Unexpose(command) => command.run(context).await,
-        Command::Spaces(command) => command.run(context).await,
-        Command::Subnets(command) => command.run(context).await,
-        Command::AddSpace(command) => command.run(context).await,
-        Command::MoveToSpace(command) => command.run(context).await,
-        Command::RemoveSpace(command) => command.run(context).await,
-        Command::Bind(command) => command.run(context).await,
-        Command::Integrate(command) => command.run(context).await,
-        Command::RemoveRelation(command) => command.run(context).await,
-        Command::SuspendRelation(command) => command.run(context).await,
-        Command::ResumeRelation(command) => command.run(context).await,
-        Command::Offer(command) => command.run(context).await,
-        Command::Offers(command) => command.run(context).await,
-        Command::ShowOffer(command) => command.run(context).await,
-        Command::FindOffers(command) => command.run(context).await,
-        Command::RemoveOffer(command) => command.run(context).await,
-        Command::Consume(command) => command.run(context).await,
-        Command::RemoveSaas(command) => command.run(context).await,
-        Command::AddSecret(command) => command.run(context).await,
-        Command::UpdateSecret(command) => command.run(context).await,
-        Command::GrantSecret(command) => command.run(context).await,
-        Command::RevokeSecret(command) => command.run(context).await,
-        Command::RemoveSecret(command) => command.run(context).await,
-        Command::Secrets(command) => command.run(context).await,
-        Command::ShowSecret(command) => command.run(context).await,
-        Command::Machines(command) => command.run(context).await,
-        Command::RemoveMachine(command) => command.run(context).await,
-        Command::AttachResource(command) => command.run(context).await,
-        Command::Resources(command) => command.run(context).await,
-        Command::Actions(command) => command.run(context).await,
-        Command::ShowAction(command) => command.run(context).await,
-        Command::Run(command) => command.run(context).await,
-        Command::Exec(command) => command.run(context).await,
-        Command::Operations(command) => command.run(context).await,
-        Command::ShowOperation(command) => command.run(context).await,
-        Command::ShowTask(command) => command.run(context).await,
-        Command::CancelTask(command) => command.run(context).await,
-        Command::Storage(command) => command.run(context).await,
-        Command::StoragePools(command) => command.run(context),
-        Command::ShowStorage(command) => command.run(context).await,
-        Command::AddStorage(command) => command.run(context).await,
-        Command::AttachStorage(command) => command.run(context).await,
-        Command::DetachStorage(command) => command.run(context).await,
-        Command::RemoveStorage(command) => command.run(context).await,
-        Command::Status(command) => command.run(context).await,
-        Command::ShowUnit(command) => command.run(context).await,
-        Command::ShowApplication(command) => command.run(context).await,
-        Command::ShowStatusLog(command) => command.run(context).await,
-        Command::Hooks(command) => command.run(context).await,
-        Command::Usage(command) => command.run(context).await,
-        Command::DebugLog(command) => command.run(context).await,
-        Command::WaitFor(command) => command.run(context).await,
-        Command::Resolved(command) => command.run(context).await,
-        Command::CancelEvent(command) => command.run(context).await,
-        Command::Init(command) => command.run(context),
-        Command::Pack(command) => command.run(context),
-        Command::TryHook(command) => command.run(context).await,
-        Command::HelpHookCommands(command) => command.run(context),
-        Command::HelpActionCommands(command) => command.run(context),
-        Command::Clouds(command) => command.run(context).await,
-        Command::ShowCloud(command) => command.run(context).await,
-        Command::AddCloud(command) => command.run(context).await,
-        Command::UpdateCloud(command) => command.run(context).await,
-        Command::RemoveCloud(command) => command.run(context).await,
-        Command::Credentials(command) => command.run(context).await,
-        Command::ShowCredential(command) => command.run(context).await,
-        Command::Users(command) => command.run(context).await,
-        Command::ShowUser(command) => command.run(context).await,
-        Command::Unregister(command) => command.run(context),
-        Command::AddCredential(command) => command.run(context).await,
-        Command::RemoveCredential(command) => command.run(context).await,
-        Command::SshKeys(command) => command.run(context).await,
-        Command::AddSshKey(command) => command.run(context).await,
-        Command::RemoveSshKey(command) => command.run(context).await,
-        Command::Documentation(command) => command.run(context),
-        Command::Completion(command) => command.run(context),
-        Command::Version(command) => command.run(context),
+use crate::{context::Context, error::Result};
+
+/// What a command line asks for. Its arguments and its help are derived by `clap`, where it is declared.
+pub(crate) trait Verb {
+    /// Does it.
+    async fn run(self, context: &Context) -> Result<()>;
+
+    /// Which runtime it runs on.
+    fn runtime(&self) -> Runtime<'_> {
+        Runtime::OneThread
+    }
+}
+
+/// What a verb's tasks run on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Runtime<'a> {
+    /// A thread of its own: it asks somebody else, and waits.
+    OneThread,
+    /// All cores: it serves until somebody ends it.
+    AllCores,
+    /// One that this function makes for itself, in a process that an agent or a controller has started with this argument.
+    Own(fn(&str) -> ExitCode, &'a str),
+}
+
+/// Declares verbs as an enum that `clap` reads and that runs the one that was read. The order is that of the help.
+macro_rules! verbs {
+    ($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $module:ident::$verb:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum $name {
+            $($(#[$attribute])* $verb($module::$verb)),+
+        }
+
+        impl Verb for $name {
+            async fn run(self, context: &crate::context::Context) -> crate::error::Result<()> {
+                match self {
+                    $(Self::$verb(verb) => verb.run(context).await),+
+                }
+            }
+
+            fn runtime(&self) -> $crate::commands::Runtime<'_> {
+                match self {
+                    $(Self::$verb(verb) => verb.runtime()),+
+                }
+            }
+        }
+    };
+}
+use verbs;
+
+verbs! {
+    /// All verbs, group by group.
+    Command {
+        #[command(flatten)]
+        controllers::Controllers,
+        #[command(flatten)]
+        models::Models,
+        #[command(flatten)]
+        applications::Applications,
+        #[command(flatten)]
+        offers::Offers,
+        #[command(flatten)]
+        machines::Machines,
+        #[command(flatten)]
+        storage::Storage,
+        #[command(flatten)]
+        resources::Resources,
+        #[command(flatten)]
+        actions::Actions,
+        #[command(flatten)]
+        secrets::Secrets,
+        #[command(flatten)]
+        observe::Observe,
+        #[command(flatten)]
+        compat::Compat,
+        #[command(flatten)]
+        charms::Charms,
+        #[command(flatten)]
+        program::Program,
     }
 }

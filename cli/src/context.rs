@@ -9,7 +9,7 @@ use periapt_client::{Client, Identity, Options};
 use periapt_host_api::{
     ModelName, NameError,
     api::ModelSelector,
-    command::{Answer, Command, CommandResult},
+    command::{Answer, Command, CommandResult, ModelSummary},
 };
 
 use crate::{
@@ -195,6 +195,13 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(180);
 /// A client of the controller at a URL.
 pub(crate) fn client(url: &str) -> Result<Client> {
     Ok(Client::new(Options::new(url, Identity::Local).with_busy_patience(BUSY_PATIENCE))?)
+}
+
+/// A controller's models, in order of their names.
+pub(crate) async fn models_by_name(client: &Client) -> Result<Vec<ModelSummary>> {
+    let mut models = client.models().await?;
+    models.sort_by(|one, other| (&one.name, &one.owner).cmp(&(&other.name, &other.owner)));
+    Ok(models)
 }
 
 /// No such controller.

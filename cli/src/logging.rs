@@ -2,7 +2,11 @@
 
 use tracing_subscriber::EnvFilter;
 
-use crate::{args::Cli, output};
+use crate::{
+    args::Cli,
+    commands::{Runtime, Verb as _},
+    output,
+};
 
 /// The variable with which more than the options allow can be asked for, as in `periapt_agent=trace`.
 pub(crate) const LOG_VARIABLE: &str = "PERIAPT_LOG";
@@ -23,7 +27,10 @@ pub(crate) fn start(cli: &Cli) {
         .init();
 }
 
-/// A service, or one of an agent's own processes: what they log is all that is heard of them.
+/// A service, or a process of one: what they log is all that is heard of them.
 fn is_process(cli: &Cli) -> bool {
-    cli.command.is_service() || matches!(cli.command, crate::args::Command::Agent(_))
+    match cli.command.runtime() {
+        Runtime::OneThread => false,
+        Runtime::AllCores | Runtime::Own(..) => true,
+    }
 }

@@ -6,6 +6,7 @@ mod complete;
 mod context;
 mod data;
 mod error;
+mod follow;
 mod grammar;
 mod help;
 mod input;
@@ -24,8 +25,8 @@ mod upload;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
-use commands::controllers::{agent::Agent, controller::Controller};
+use args::Cli;
+use commands::{Runtime, Verb as _};
 use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
@@ -57,14 +58,8 @@ fn main() -> ExitCode {
         }
     };
     logging::start(&cli);
-    // An agent's and a controller's own processes: what they are is said by their arguments, and they make their own runtimes.
-    match &cli.command {
-        Command::Agent(Agent::Runner { places }) => return periapt_agent::run_runner(places),
-        Command::Agent(Agent::CompileHelper { order }) => return periapt_agent::run_compile_helper(order),
-        Command::Controller(Controller::CheckCharm { order }) => {
-            return periapt_controller::run_check_helper(order);
-        }
-        _ => {}
+    if let Runtime::Own(main, argument) = cli.command.runtime() {
+        return main(argument);
     }
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,10 +81,10 @@ fn run(cli: Cli) -> Result<()> {
         color: cli.color(),
         quiet: cli.quiet,
     };
-    let mut runtime = match cli.command.is_service() {
-        true => tokio::runtime::Builder::new_multi_thread(),
-        false => tokio::runtime::Builder::new_current_thread(),
+    let mut runtime = match cli.command.runtime() {
+        Runtime::AllCores => tokio::runtime::Builder::new_multi_thread(),
+        Runtime::OneThread | Runtime::Own(..) => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = runtime.enable_all().build().explain(|| "cannot start".to_owned())?;
-    runtime.block_on(commands::run(cli.command, &context))
+    runtime.block_on(cli.command.run(&context))
 }

@@ -1,12 +1,29 @@
 //! Actions and commands on units.
 
-pub(crate) mod cancel;
-pub(crate) mod exec;
-pub(crate) mod list;
-pub(crate) mod operations;
-pub(crate) mod parameters;
-pub(crate) mod run;
-pub(crate) mod show;
-pub(crate) mod shown;
-pub(crate) mod task;
-pub(crate) mod waiting;
+mod cancel;
+mod exec;
+mod follow;
+mod list;
+mod operations;
+mod parameters;
+mod run;
+mod show;
+mod shown;
+mod task;
+mod waiting;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Actions and commands on units.
+    Actions {
+        list::Actions,
+        show::ShowAction,
+        run::Run,
+        exec::Exec,
+        operations::Operations,
+        operations::ShowOperation,
+        task::ShowTask,
+        cancel::CancelTask,
+    }
+}

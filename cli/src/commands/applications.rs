@@ -1,12 +1,48 @@
 //! Applications, their units, relations and spaces.
 
-pub(crate) mod bundle;
-pub(crate) mod config;
-pub(crate) mod constraints;
-pub(crate) mod deploy;
-pub(crate) mod expose;
-pub(crate) mod integrate;
-pub(crate) mod refresh;
-pub(crate) mod spaces;
-pub(crate) mod suspend;
-pub(crate) mod units;
+mod add_unit;
+mod bundle;
+mod config;
+mod constraints;
+mod deploy;
+mod doomed;
+mod export_bundle;
+mod expose;
+mod integrate;
+mod refresh;
+mod remove_application;
+mod remove_unit;
+mod spaces;
+mod suspend;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Applications, their units, relations and spaces.
+    Applications {
+        deploy::Deploy,
+        export_bundle::ExportBundle,
+        refresh::Refresh,
+        config::Config,
+        config::Trust,
+        constraints::Constraints,
+        constraints::SetConstraints,
+        add_unit::AddUnit,
+        remove_unit::RemoveUnit,
+        remove_application::RemoveApplication,
+        expose::Expose,
+        expose::Unexpose,
+        spaces::Bind,
+        spaces::Spaces,
+        spaces::Subnets,
+        spaces::AddSpace,
+        spaces::MoveToSpace,
+        spaces::ShowSpace,
+        spaces::RenameSpace,
+        spaces::RemoveSpace,
+        integrate::Integrate,
+        integrate::RemoveRelation,
+        suspend::SuspendRelation,
+        suspend::ResumeRelation,
+    }
+}

@@ -1,6 +1,20 @@
 //! Charms on their author's machine.
 
-pub(crate) mod help;
-pub(crate) mod init;
-pub(crate) mod pack;
-pub(crate) mod try_hook;
+mod help;
+mod init;
+mod pack;
+mod source;
+mod try_hook;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Charms on their author's machine.
+    Charms {
+        init::Init,
+        pack::Pack,
+        try_hook::TryHook,
+        help::HelpHookCommands,
+        help::HelpActionCommands,
+    }
+}

@@ -1,5 +1,26 @@
 //! What is kept for Juju's clients, and has no effect.
 
-pub(crate) mod clouds;
-pub(crate) mod credentials;
-pub(crate) mod ssh_keys;
+mod clouds;
+mod credentials;
+mod place;
+mod ssh_keys;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// What is kept for Juju's clients, and has no effect.
+    Compat {
+        clouds::Clouds,
+        clouds::ShowCloud,
+        clouds::AddCloud,
+        clouds::UpdateCloud,
+        clouds::RemoveCloud,
+        credentials::Credentials,
+        credentials::ShowCredential,
+        credentials::AddCredential,
+        credentials::RemoveCredential,
+        ssh_keys::SshKeys,
+        ssh_keys::AddSshKey,
+        ssh_keys::RemoveSshKey,
+    }
+}

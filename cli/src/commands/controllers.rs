@@ -1,10 +1,31 @@
 //! Controllers, and the agents that serve them.
 
-pub(crate) mod agent;
-pub(crate) mod agents;
-pub(crate) mod bootstrap;
-pub(crate) mod controller;
-pub(crate) mod destroy;
-pub(crate) mod list;
-pub(crate) mod show;
-pub(crate) mod unregister;
+mod agent;
+mod agents;
+mod bootstrap;
+mod controller;
+mod destroy;
+mod list;
+mod show;
+mod unregister;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Controllers, and the agents that serve them.
+    Controllers {
+        bootstrap::Bootstrap,
+        /// Run a controller, or start one again that was bootstrapped here
+        #[command(subcommand)]
+        controller::Controller,
+        list::Controllers,
+        show::ShowController,
+        destroy::DestroyController,
+        destroy::KillController,
+        unregister::Unregister,
+        /// Run an agent
+        #[command(subcommand)]
+        agent::Agent,
+        agents::Agents,
+    }
+}

@@ -1,5 +1,19 @@
 //! Machines, as Juju's clients see them.
 
-pub(crate) mod list;
-pub(crate) mod retry_provisioning;
-pub(crate) mod show;
+mod list;
+mod listing;
+mod remove;
+mod retry_provisioning;
+mod show;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Machines, as Juju's clients see them.
+    Machines {
+        list::Machines,
+        show::ShowMachine,
+        remove::RemoveMachine,
+        retry_provisioning::RetryProvisioning,
+    }
+}

@@ -1,10 +1,33 @@
 //! Models: made, chosen, set, shown and destroyed.
 
-pub(crate) mod add;
-pub(crate) mod config;
-pub(crate) mod defaults;
-pub(crate) mod listed;
-pub(crate) mod show;
-pub(crate) mod switch;
-pub(crate) mod users;
-pub(crate) mod whoami;
+mod add;
+mod config;
+mod constraints;
+mod defaults;
+mod destroy;
+mod list;
+mod listed;
+mod show;
+mod switch;
+mod users;
+mod whoami;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Models: made, chosen, set, shown and destroyed.
+    Models {
+        add::AddModel,
+        list::Models,
+        switch::Switch,
+        whoami::Whoami,
+        users::Users,
+        users::ShowUser,
+        destroy::DestroyModel,
+        config::ModelConfig,
+        defaults::ModelDefaults,
+        show::ShowModel,
+        constraints::ModelConstraints,
+        constraints::SetModelConstraints,
+    }
+}

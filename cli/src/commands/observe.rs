@@ -1,12 +1,31 @@
 //! What a model does, and what helps where it is stuck.
 
-pub(crate) mod cancel_event;
-pub(crate) mod debug_log;
-pub(crate) mod hooks;
-pub(crate) mod resolved;
-pub(crate) mod show_application;
-pub(crate) mod show_status_log;
-pub(crate) mod show_unit;
-pub(crate) mod status;
-pub(crate) mod usage;
-pub(crate) mod wait_for;
+mod cancel_event;
+mod debug_log;
+mod hooks;
+mod outcome;
+mod resolved;
+mod show_application;
+mod show_status_log;
+mod show_unit;
+mod status;
+mod usage;
+mod wait_for;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// What a model does, and what helps where it is stuck.
+    Observe {
+        status::Status,
+        show_unit::ShowUnit,
+        show_application::ShowApplication,
+        show_status_log::ShowStatusLog,
+        hooks::Hooks,
+        usage::Usage,
+        debug_log::DebugLog,
+        wait_for::WaitFor,
+        resolved::Resolved,
+        cancel_event::CancelEvent,
+    }
+}

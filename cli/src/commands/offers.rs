@@ -1,6 +1,22 @@
 //! Offers across models, and what consumes them.
 
-pub(crate) mod consume;
-pub(crate) mod find;
-pub(crate) mod list;
-pub(crate) mod make;
+mod consume;
+mod consumers;
+mod find;
+mod list;
+mod make;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Offers across models, and what consumes them.
+    Offers {
+        make::Offer,
+        list::Offers,
+        find::ShowOffer,
+        find::FindOffers,
+        make::RemoveOffer,
+        consume::Consume,
+        consume::RemoveSaas,
+    }
+}

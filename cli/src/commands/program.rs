@@ -1,5 +1,16 @@
 //! This program itself.
 
-pub(crate) mod completion;
-pub(crate) mod documentation;
-pub(crate) mod version;
+mod completion;
+mod documentation;
+mod version;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// This program itself.
+    Program {
+        documentation::Documentation,
+        completion::Completion,
+        version::Version,
+    }
+}

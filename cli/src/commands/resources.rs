@@ -1,4 +1,14 @@
 //! Resources of applications.
 
-pub(crate) mod attach;
-pub(crate) mod list;
+mod attach;
+mod list;
+
+use super::{Verb, verbs};
+
+verbs! {
+    /// Resources of applications.
+    Resources {
+        attach::AttachResource,
+        list::Resources,
+    }
+}

@@ -72,6 +72,13 @@ pub(crate) struct ControllerEntry {
     pub(crate) local: Option<Local>,
 }
 
+impl ControllerEntry {
+    /// `HOST:PORT`, as Juju's clients want an address.
+    pub(crate) fn server(&self) -> &str {
+        self.url.split_once("://").map_or(self.url.as_str(), |(_, server)| server).trim_end_matches('/')
+    }
+}
+
 /// The processes of a controller that was bootstrapped here, as they were last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

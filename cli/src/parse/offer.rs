@@ -2,7 +2,12 @@
 
 use std::str::FromStr;
 
-use periapt_host_api::{EndpointName, api::ModelSelector, offer::OfferUrl};
+use periapt_host_api::{
+    ApplicationName, EndpointName,
+    api::ModelSelector,
+    command::{Answer, Command},
+    offer::OfferUrl,
+};
 
 use crate::{
     context::{Controller, Model},
@@ -42,6 +47,20 @@ impl OfferRef {
             ))
             .with_hint("relations across controllers are not there yet")),
             _ => Ok(()),
+        }
+    }
+
+    /// Makes the offer known in a model, and answers its name and URL there.
+    pub(crate) async fn consume(
+        &self,
+        model: &Model,
+        name: Option<ApplicationName>,
+    ) -> Result<(ApplicationName, OfferUrl)> {
+        self.require_on(&model.controller)?;
+        let command = Command::Consume { offer: self.url.clone(), application: name };
+        match model.command(command).await? {
+            Answer::Consumed { application, url } => Ok((application, url)),
+            other => Err(Failure::unexpected(&other)),
         }
     }
 

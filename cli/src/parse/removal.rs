@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use periapt_host_api::{
-    command::{Answer, Force},
+    command::Force,
     storage::{StorageEnd, UnitStorage},
 };
 
@@ -106,16 +106,5 @@ impl DestroyStorageArg {
             true => UnitStorage::Destroy,
             false => UnitStorage::Detach,
         }
-    }
-}
-
-/// Says how far a removal is.
-pub(crate) fn report(context: &Context, what: &str, answer: &Answer) {
-    match answer {
-        Answer::Removal { gone: true, .. } => context.say(format_args!("removed {what}")),
-        Answer::Removal { gone: false, waits_for } if !waits_for.is_empty() => {
-            context.say(format_args!("removing {what}, which waits for {}", waits_for.join(", ")));
-        }
-        _ => context.say(format_args!("removing {what}")),
     }
 }

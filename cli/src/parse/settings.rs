@@ -108,6 +108,19 @@ fn text_of(key: &str, value: Value) -> Result<Option<String>> {
     }
 }
 
+/// The default of a setting that is listed only where it was set.
+pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
+    match key.parse() {
+        Ok(SettingKey::Kept(kept)) => Ok(kept.default_value()),
+        _ => Err(no_setting(key)),
+    }
+}
+
+/// There is no such key.
+pub(crate) fn no_setting(key: &str) -> Failure {
+    Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
+}
+
 /// Reads what `--config` was given: pairs, and files that hold settings for one application. Later ones win.
 pub(crate) fn from_options(
     options: &[String],

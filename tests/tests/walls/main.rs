@@ -8,6 +8,7 @@ mod graph;
 mod modules;
 mod rooms;
 mod sources;
+mod verbs;
 
 use std::path::{Path, PathBuf};
 

@@ -11,6 +11,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::OutputArgs,
@@ -35,8 +36,8 @@ struct Cancelled {
     status: TaskStatus,
 }
 
-impl CancelTask {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for CancelTask {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let commands = self.ids.iter().map(|task| Command::CancelTask { task: *task }).collect();
         let mut cancelled = BTreeMap::new();

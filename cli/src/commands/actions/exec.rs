@@ -9,8 +9,9 @@ use periapt_host_api::{
     exec::{self, ExecError, ExecRequest},
 };
 
-use super::run::{FollowArgs, Manner};
+use super::follow::{FollowArgs, Manner};
 use crate::{
+    commands::Verb,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
     output::note,
@@ -75,8 +76,8 @@ pub(crate) struct Exec {
     command: Vec<String>,
 }
 
-impl Exec {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Exec {
+    async fn run(self, context: &Context) -> Result<()> {
         if self.unit.is_empty() && self.application.is_empty() && !self.all {
             return Err(Failure::new(
                 "You must specify a target, either through --all, --application or --unit",
@@ -94,7 +95,9 @@ impl Exec {
         let request = EnqueueOperation { action, receivers, parameters, turns };
         self.follow.carry_out(context, &model, request, Manner::Exec).await
     }
+}
 
+impl Exec {
     /// Builds the request that the controller stores with the task.
     fn request(&self) -> Result<ExecRequest> {
         ExecRequest::new(&self.command, self.relation, self.remote_unit.clone()).map_err(explained)

@@ -7,6 +7,7 @@ use periapt_host_api::{ApplicationName, charm::ActionMeta};
 use serde_json::Value;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Format, OutputArgs, Table, Text},
@@ -16,6 +17,7 @@ use crate::{
 ///
 /// With --schema, what their parameters must be.
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-actions")]
 #[command(after_help = "Examples:\n  periapt actions mysql\n  periapt actions mysql --schema --format json")]
 pub(crate) struct Actions {
     /// The application
@@ -29,8 +31,8 @@ pub(crate) struct Actions {
     model: ModelArg,
 }
 
-impl Actions {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Actions {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let actions = model.client().actions(&model.selector, &self.application).await?;
         // A program that reads JSON or YAML is told so there.

@@ -9,8 +9,9 @@ use periapt_host_api::{
 };
 use tokio::time::Instant;
 
-use super::{run::follow, shown::Operation, waiting::WaitArgs};
+use super::{follow::follow, shown::Operation, waiting::WaitArgs};
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Format, OutputArgs, Table, Text},
@@ -21,6 +22,7 @@ const SHOWN_TASKS: usize = 5;
 
 /// List operations, the newest first
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-operations")]
 #[command(after_help = "\
 Examples:
   periapt operations
@@ -71,8 +73,8 @@ pub(crate) struct ShowOperation {
     model: ModelArg,
 }
 
-impl Operations {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Operations {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let query = OperationQuery {
             actions: self.actions,
@@ -96,8 +98,8 @@ impl Operations {
     }
 }
 
-impl ShowOperation {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowOperation {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut operation = model.client().operation(&model.selector, self.id).await?;
         let open = operation.tasks.iter().filter(|task| task.status.is_open());

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Text, to_yaml},
@@ -45,8 +46,8 @@ struct Argument {
     default: Option<Value>,
 }
 
-impl ShowAction {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowAction {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut actions = model.client().actions(&model.selector, &self.application).await?;
         let Some(action) = actions.remove(&self.action) else {

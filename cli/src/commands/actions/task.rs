@@ -7,11 +7,12 @@ use periapt_host_api::TaskId;
 use tokio::time::Instant;
 
 use super::{
-    run::follow,
+    follow::follow,
     shown::{self, Format, plain_task},
     waiting::WaitArgs,
 };
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, to_json, to_yaml},
@@ -44,8 +45,8 @@ pub(crate) struct ShowTask {
     model: ModelArg,
 }
 
-impl ShowTask {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowTask {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut task = model.client().task(&model.selector, self.id).await?;
         if let Some(wait) = self.waiting.patience().filter(|_| task.status.is_open()) {

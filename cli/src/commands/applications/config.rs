@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Sink, Text},
@@ -102,8 +103,8 @@ struct Setting {
     value: Option<Value>,
 }
 
-impl Config {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Config {
+    async fn run(self, context: &Context) -> Result<()> {
         let (mut set, keys) = settings::pairs_and_keys(&self.arguments)?;
         if let Some(file) = &self.file {
             let from_file = settings::from_file(file, Some(self.application.as_str()))?;
@@ -130,7 +131,9 @@ impl Config {
             _ => Err(Failure::new("one key at a time can be shown")),
         }
     }
+}
 
+impl Config {
     async fn show(&self, context: &Context, key: Option<&str>) -> Result<()> {
         let model = context.model(&self.model)?;
         let details = model.client().application(&model.selector, &self.application).await?;
@@ -154,8 +157,8 @@ impl Config {
     }
 }
 
-impl Trust {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Trust {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         model.command(Command::SetTrust { application: self.application, trust: !self.remove }).await?;
         Ok(())

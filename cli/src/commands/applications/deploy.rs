@@ -1,23 +1,22 @@
-//! `deploy`: an application from a charm.
+//! `deploy`: an application from a charm, or those of a bundle.
+
+mod bundle;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use periapt_host_api::{
-    AgentName, ApplicationName, MachineId, ResourceName, StorageId, StorageName,
+    ApplicationName, ResourceName, StorageId, StorageName,
     command::{Answer, Command, Deploy as DeployCommand, Placement},
     storage::StorageDirective,
 };
 
-use super::{
-    bundle::{self, BundleArgs},
-    constraints, spaces,
-};
+use self::bundle::BundleArgs;
 use crate::{
-    commands::storage::list as storage,
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
-    parse::settings,
+    parse::{base::say_of_base, bindings, constraints, placement, settings, storage},
     upload::{charm::Charm, resource as resources},
 };
 
@@ -50,7 +49,7 @@ pub(crate) struct Deploy {
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     config: Vec<String>,
     /// The places of the units: a machine's number, or agent=NAME for a new machine there; commas between several
-    #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement)]
+    #[arg(long, value_name = "PLACE", value_delimiter = ',', value_parser = placement::parse)]
     to: Vec<Placement>,
     /// Storage that each unit gets: `NAME=[POOL,][COUNT,]SIZE`, such as data=2G or logs=3,100M; may be repeated
     #[arg(long, value_name = "NAME=DIRECTIVE", value_parser = storage::directive)]
@@ -82,8 +81,8 @@ pub(crate) struct Deploy {
     model: ModelArg,
 }
 
-impl Deploy {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Deploy {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         say_of_base(context, self.base.as_deref());
         if let Some(path) = bundle::path_of(&self.charm) {
@@ -106,7 +105,7 @@ impl Deploy {
         let files = resources::given(meta, &self.resource)?;
         let constraints = constraints::read(&self.constraints)?;
         let storage = storage::directives(self.storage)?;
-        let bindings = spaces::bindings(&self.bind)?;
+        let bindings = bindings::parse(&self.bind)?;
         let digest = charm.upload(model.client()).await?;
         for file in files.values() {
             file.upload(model.client()).await?;
@@ -161,39 +160,6 @@ impl Deploy {
             )
             .with_hint("write what differs into a file, and give it with --overlay")),
             false => Ok(()),
-        }
-    }
-}
-
-/// Says what becomes of a base that was asked for.
-pub(crate) fn say_of_base(context: &Context, base: Option<&str>) {
-    if let Some(base) = base {
-        context.say(format_args!(
-            "base \"{base}\" counts for nothing: all charms run on wasi@0.2, whatever the host is"
-        ));
-    }
-}
-
-/// `3`, or `agent=NAME`.
-pub(crate) fn placement(text: &str) -> std::result::Result<Placement, String> {
-    if let Some(agent) = text.strip_prefix("agent=") {
-        return AgentName::new(agent).map(Placement::Agent).map_err(|error| error.to_string());
-    }
-    text.parse::<MachineId>()
-        .map(Placement::Machine)
-        .map_err(|_| format!("{text:?} is no place: write a machine's number, or agent=NAME"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_a_machine_or_an_agent() {
-        assert_eq!(placement("3"), Ok(Placement::Machine(MachineId(3))));
-        assert_eq!(placement("agent=w1"), Ok(Placement::Agent(AgentName::new("w1").unwrap())));
-        for bad in ["", "-1", "lxd:3", "agent=", "agent"] {
-            assert!(placement(bad).is_err(), "{bad}");
         }
     }
 }

@@ -10,6 +10,7 @@ use periapt_host_api::{
 };
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
 };
@@ -55,8 +56,8 @@ pub(crate) struct Unexpose {
     model: ModelArg,
 }
 
-impl Expose {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Expose {
+    async fn run(self, context: &Context) -> Result<()> {
         let exposure = Exposure {
             cidrs: self.to_cidrs.into_iter().collect(),
             spaces: self.to_spaces.into_iter().collect(),
@@ -71,8 +72,8 @@ impl Expose {
     }
 }
 
-impl Unexpose {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Unexpose {
+    async fn run(self, context: &Context) -> Result<()> {
         let command = Command::Unexpose { application: self.application, endpoints: self.endpoints };
         context.model(&self.model)?.command(command).await.map(drop)
     }

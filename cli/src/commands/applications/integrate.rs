@@ -10,13 +10,11 @@ use periapt_host_api::{
 };
 
 use crate::{
-    commands::offers::consume::consume,
+    commands::Verb,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
-    parse::{
-        offer::RemoteEnd,
-        removal::{ForceArgs, report},
-    },
+    parse::{offer::RemoteEnd, removal::ForceArgs},
+    print::removal::report,
 };
 
 /// Relate two applications
@@ -24,6 +22,7 @@ use crate::{
 /// An endpoint may be left out where only one fits. One of the two may be what another model offers; it is consumed
 /// under the offer's name, unless that was done before.
 #[derive(Debug, Args)]
+#[command(visible_alias = "relate")]
 #[command(after_help = "\
 Examples:
   periapt integrate wordpress mysql
@@ -85,15 +84,15 @@ impl End {
         match self {
             Self::Here(end) => Ok(end),
             Self::Offered(RemoteEnd { offer, endpoint }) => {
-                let (application, _) = consume(model, &offer, None).await?;
+                let (application, _) = offer.consume(model, None).await?;
                 Ok(EndpointSelector { application, endpoint })
             }
         }
     }
 }
 
-impl Integrate {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Integrate {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let first = self.first.in_model(&model).await?;
         let second = self.second.in_model(&model).await?;
@@ -109,8 +108,8 @@ impl Integrate {
     }
 }
 
-impl RemoveRelation {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveRelation {
+    async fn run(self, context: &Context) -> Result<()> {
         let relation = relation(&self.ends)?;
         let model = context.model(&self.model)?;
         let force = self.force.force();

@@ -14,14 +14,13 @@ use periapt_host_api::{
     storage::StorageDirective,
 };
 
-use super::{deploy::say_of_base, spaces};
 use crate::{
-    commands::storage::list as storage,
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     input,
     output::OutputArgs,
-    parse::settings,
+    parse::{base::say_of_base, bindings, settings, storage},
     prompt::PromptArg,
     upload::{
         charm::Charm,
@@ -86,11 +85,11 @@ pub(crate) struct Refresh {
     model: ModelArg,
 }
 
-impl Refresh {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Refresh {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         say_of_base(context, self.base.as_deref());
-        let bindings = spaces::bindings(&self.bind)?;
+        let bindings = bindings::parse(&self.bind)?;
         // There may be no such application: whatever else is wrong, that is told.
         let before = model.client().application(&model.selector, &self.application).await?;
         let path = self.path.as_ref().ok_or_else(no_path)?;
@@ -145,7 +144,9 @@ impl Refresh {
         }
         Ok(())
     }
+}
 
+impl Refresh {
     /// Collects the settings, storage, resources and trust that change together with the charm.
     fn with(&self, files: &BTreeMap<ResourceName, ResourceFile>) -> Result<RefreshWith> {
         let config = settings::from_options(&self.config, Some(self.application.as_str()))?;

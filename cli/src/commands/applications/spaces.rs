@@ -3,22 +3,21 @@
 mod shown;
 
 use clap::Args;
-use periapt_host_api::{
-    ApplicationName, SpaceName,
-    command::Command,
-    network::{Bindings, Subnet},
-};
+use periapt_host_api::{ApplicationName, SpaceName, command::Command, network::Subnet};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::OutputArgs,
+    parse::bindings,
 };
 
 /// List spaces and their subnets
 ///
 /// The subnets of `alpha` are those of agents' hosts that are in no other space.
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-spaces")]
 pub(crate) struct Spaces {
     /// Only their names
     #[arg(long)]
@@ -31,6 +30,7 @@ pub(crate) struct Spaces {
 
 /// List subnets and the spaces that they are in
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-subnets")]
 pub(crate) struct Subnets {
     /// Only those of this space
     #[arg(long)]
@@ -129,24 +129,8 @@ pub(crate) struct Bind {
     model: ModelArg,
 }
 
-/// Reads `SPACE` and `ENDPOINT=SPACE`, as `bind` and `deploy --bind` take them.
-pub(crate) fn bindings(words: &[String]) -> Result<Bindings> {
-    let mut bindings = Bindings::default();
-    let space = |text: &str| SpaceName::new(text).map_err(|error| Failure::new(error.to_string()));
-    for word in words.iter().flat_map(|words| words.split_whitespace()) {
-        let before = match word.split_once('=') {
-            Some((endpoint, name)) => bindings.endpoints.insert(endpoint.to_owned(), space(name)?),
-            None => bindings.default.replace(space(word)?),
-        };
-        if before.is_some() {
-            return Err(Failure::new(format!("{word:?} binds what was bound before it")));
-        }
-    }
-    Ok(bindings)
-}
-
-impl Spaces {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Spaces {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let spaces = model.client().spaces(&model.selector).await?;
         match self.short {
@@ -156,8 +140,8 @@ impl Spaces {
     }
 }
 
-impl Subnets {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Subnets {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let spaces = model.client().spaces(&model.selector).await?;
         let shown = shown::Subnets::of(&spaces, self.space.as_ref());
@@ -166,35 +150,35 @@ impl Subnets {
     }
 }
 
-impl AddSpace {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for AddSpace {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { name, subnets, model } = self;
         context.model(&model)?.command(Command::AddSpace { name, subnets }).await.map(drop)
     }
 }
 
-impl MoveToSpace {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for MoveToSpace {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { space, subnets, model, .. } = self;
         context.model(&model)?.command(Command::MoveToSpace { space, subnets }).await.map(drop)
     }
 }
 
-impl RemoveSpace {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveSpace {
+    async fn run(self, context: &Context) -> Result<()> {
         context.model(&self.model)?.command(Command::RemoveSpace { name: self.name }).await.map(drop)
     }
 }
 
-impl RenameSpace {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RenameSpace {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { name, to, model } = self;
         context.model(&model)?.command(Command::RenameSpace { name, to }).await.map(drop)
     }
 }
 
-impl ShowSpace {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowSpace {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let spaces = model.client().spaces(&model.selector).await?.spaces;
         let subnets = spaces.get(&self.name).ok_or_else(|| {
@@ -207,35 +191,9 @@ impl ShowSpace {
     }
 }
 
-impl Bind {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
-        let (application, bindings) = (self.application, bindings(&self.bindings)?);
+impl Verb for Bind {
+    async fn run(self, context: &Context) -> Result<()> {
+        let (application, bindings) = (self.application, bindings::parse(&self.bindings)?);
         context.model(&self.model)?.command(Command::Bind { application, bindings }).await.map(drop)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(words: &[&str], default: Option<&str>, endpoints: &[(&str, &str)]) {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let read = bindings(&words).unwrap();
-        assert_eq!(read.default.as_ref().map(SpaceName::as_str), default);
-        assert!(
-            read.endpoints
-                .iter()
-                .map(|(name, space)| (name.as_str(), space.as_str()))
-                .eq(endpoints.iter().copied())
-        );
-    }
-
-    #[test]
-    fn bindings_are_words_or_one_text_of_words() {
-        check(&["internal", "db=public"], Some("internal"), &[("db", "public")]);
-        check(&["internal db=public web=dmz"], Some("internal"), &[("db", "public"), ("web", "dmz")]);
-        for twice in ["a b", "db=a db=b", "db=A"] {
-            assert!(bindings(&[twice.to_owned()]).is_err(), "{twice}");
-        }
     }
 }

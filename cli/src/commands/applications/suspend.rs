@@ -4,6 +4,7 @@ use clap::Args;
 use periapt_host_api::{RelationId, command::Command};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
 };
@@ -39,8 +40,8 @@ pub(crate) struct ResumeRelation {
     model: ModelArg,
 }
 
-impl SuspendRelation {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for SuspendRelation {
+    async fn run(self, context: &Context) -> Result<()> {
         let message = self.message;
         let suspend = |relation| Command::SuspendRelation { relation, message: message.clone() };
         let commands = self.relations.into_iter().map(suspend).collect();
@@ -48,8 +49,8 @@ impl SuspendRelation {
     }
 }
 
-impl ResumeRelation {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ResumeRelation {
+    async fn run(self, context: &Context) -> Result<()> {
         let resume = |relation| Command::ResumeRelation { relation };
         let commands = self.relations.into_iter().map(resume).collect();
         context.model(&self.model)?.commands(commands, |_, _| {}).await

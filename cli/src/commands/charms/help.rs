@@ -4,6 +4,7 @@ use clap::Args;
 use periapt_hook::{HookTool, hook_tools};
 
 use crate::{
+    commands::Verb,
     context::Context,
     error::{Failure, Result},
     output::Sink,
@@ -13,6 +14,7 @@ use crate::{
 ///
 /// What charms call through the interface `hook-tools`, and operators through `exec`.
 #[derive(Debug, Args)]
+#[command(visible_aliases = ["help-tool", "hook-tool", "hook-tools"])]
 #[command(after_help = "Examples:\n  periapt help-hook-commands\n  periapt help-hook-commands relation-get")]
 pub(crate) struct HelpHookCommands {
     /// The tool; all of them, unless said
@@ -29,15 +31,15 @@ pub(crate) struct HelpActionCommands {
     action: Option<String>,
 }
 
-impl HelpHookCommands {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for HelpHookCommands {
+    async fn run(self, context: &Context) -> Result<()> {
         let tools = hook_tools().filter(|tool| !is_of_actions(tool)).collect();
         Sink::new(None, context.color)?.write(&explained(tools, self.hook.as_deref())?)
     }
 }
 
-impl HelpActionCommands {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for HelpActionCommands {
+    async fn run(self, context: &Context) -> Result<()> {
         let tools = hook_tools().filter(is_of_actions).collect();
         Sink::new(None, context.color)?.write(&explained(tools, self.action.as_deref())?)
     }

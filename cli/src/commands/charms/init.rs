@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use periapt_host_api::ApplicationName;
 use periapt_pack::Template;
 
-use super::pack::source;
+use super::source;
 use crate::{
+    commands::Verb,
     context::Context,
     error::{Failure, Result},
 };
@@ -49,8 +50,8 @@ enum Choice {
     Go,
 }
 
-impl Init {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Init {
+    async fn run(self, context: &Context) -> Result<()> {
         let template = match self.language {
             Choice::Rust => Template::Rust,
             Choice::Python => Template::Python,

@@ -1,7 +1,6 @@
 //! `pack`: an archive from a charm's directory.
 
 mod python;
-pub(crate) mod source;
 
 use std::path::PathBuf;
 
@@ -9,7 +8,9 @@ use clap::{Args, ValueEnum};
 use periapt_python::{Choices, Repositories};
 use serde::Serialize;
 
+use super::source;
 use crate::{
+    commands::Verb,
     context::Context,
     error::{Explain as _, Failure, Result, with_source},
     output::{Sink, note, to_json, write_whole},
@@ -84,8 +85,8 @@ struct Checked {
     warnings: Vec<String>,
 }
 
-impl Pack {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Pack {
+    async fn run(self, context: &Context) -> Result<()> {
         if self.check && python::is_wanted(&self.directory, self.wasm.as_deref()) {
             return self.check(context);
         }
@@ -127,7 +128,9 @@ impl Pack {
         };
         Sink::new(None, context.color)?.write(&to_json(&done)?)
     }
+}
 
+impl Pack {
     /// Tells what would be packed of a charm in Python.
     fn check(&self, context: &Context) -> Result<()> {
         let (packages, warnings) = python::check(&self.directory, &self.choices(), context)?;

@@ -8,6 +8,7 @@ use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, Tried};
 use serde::Serialize;
 
 use crate::{
+    commands::Verb,
     context::Context,
     data::DataDir,
     error::{Explain as _, Failure, Result, with_source},
@@ -60,8 +61,8 @@ enum Answer {
     Error(String),
 }
 
-impl TryHook {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for TryHook {
+    async fn run(self, context: &Context) -> Result<()> {
         let archive = input::regular_bytes(&self.charm, MAX_ARCHIVE as u64)?;
         let cache =
             CompiledCache::open(&DataDir::cache_from_environment()?.join("compiled")).map_err(with_source)?;

@@ -19,45 +19,23 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::shown::{Cloud, Known, Place};
+use super::place::PlaceArgs;
 use crate::{
+    commands::Verb,
     context::Context,
-    data::{ClientData, ControllerName},
+    data::ClientData,
     error::{Explain as _, Failure, Result, with_source},
     input,
     output::{OutputArgs, Sink},
+    parse::credential,
+    print::identity::{CLOUD, REGION},
 };
-
-/// The one cloud that units run in, as statuses call it.
-pub(crate) const OWN: &str = "periapt";
-
-/// Its one region.
-pub(crate) const REGION: &str = "default";
-
-/// What stands for it on a command line: statuses' name, and Juju's for the machine that one works on.
-pub(crate) const HERE: [&str; 2] = [OWN, "localhost"];
-
-/// Where a cloud or a credential is kept.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct PlaceArgs {
-    /// By this client; so if neither is said
-    #[arg(long)]
-    client: bool,
-    /// By this controller
-    #[arg(short, long, value_name = "CONTROLLER")]
-    pub(crate) controller: Option<ControllerName>,
-}
-
-impl PlaceArgs {
-    /// Whether this client is meant, alone or with a controller.
-    pub(crate) fn of_client(&self) -> bool {
-        self.client || self.controller.is_none()
-    }
-}
 
 /// List the clouds that are known
 ///
 /// Units run on agents, whatever is kept of other clouds.
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-clouds")]
 #[command(after_help = "Examples:\n  periapt clouds\n  periapt clouds --controller staging --format json")]
 pub(crate) struct Clouds {
     /// Taken for Juju's sake: all that are known are listed
@@ -138,8 +116,8 @@ struct File {
     clouds: BTreeMap<CloudName, Map<String, Value>>,
 }
 
-impl Clouds {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Clouds {
+    async fn run(self, context: &Context) -> Result<()> {
         let known = known(context, &self.place).await?;
         let (controllers, clients) = known.iter().partition(|known| known.place == Place::Controller);
         let table = shown::table(controllers, clients);
@@ -150,8 +128,8 @@ impl Clouds {
     }
 }
 
-impl ShowCloud {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowCloud {
+    async fn run(self, context: &Context) -> Result<()> {
         let mut found = known(context, &self.place).await?;
         found.retain(|known| known.name == self.name.as_str());
         if found.is_empty() {
@@ -163,13 +141,13 @@ impl ShowCloud {
     }
 }
 
-impl AddCloud {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for AddCloud {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { name, file, place, credential, .. } = self;
         let definition = read(&file, &name)?;
         not_own(&name)?;
         if let Some(credential) = credential {
-            super::credentials::require(context, &place, &name, &credential).await?;
+            credential::require(context, place.controller.as_ref(), &name, &credential).await?;
         }
         if place.of_client() {
             ClientData::update(&context.data, |data| {
@@ -196,8 +174,8 @@ impl AddCloud {
     }
 }
 
-impl UpdateCloud {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for UpdateCloud {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { name, file, place } = self;
         let definition = read(&file, &name)?;
         if place.of_client() {
@@ -222,8 +200,8 @@ impl UpdateCloud {
     }
 }
 
-impl RemoveCloud {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveCloud {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { name, place } = self;
         if place.of_client() {
             ClientData::update(&context.data, |data| {
@@ -267,13 +245,13 @@ fn all(
     credentials: &BTreeMap<CloudName, usize>,
 ) -> Vec<Known> {
     let own = json!({
-        "type": OWN,
+        "type": CLOUD,
         "description": "Agents, which are processes on hosts of yours",
         "auth-types": ["empty"],
         "regions": {REGION: {}},
     });
     let own = Cloud::new("built-in", own.as_object().cloned().unwrap_or_default());
-    let mut clouds = vec![Known { place, name: OWN.to_owned(), cloud: own }];
+    let mut clouds = vec![Known { place, name: CLOUD.to_owned(), cloud: own }];
     clouds.extend(kept.into_iter().map(|(name, definition)| {
         let count = credentials.get(&name).copied().unwrap_or_default();
         let cloud = Cloud::new(place.defines(), definition.into()).with_credentials(count);
@@ -288,7 +266,7 @@ fn unknown(name: &CloudName) -> Failure {
 }
 
 fn not_own(name: &CloudName) -> Result<()> {
-    match name.as_str() == OWN {
+    match name.as_str() == CLOUD {
         true => Err(Failure::new(format!("cloud \"{name}\" is the built-in one"))),
         false => Ok(()),
     }

@@ -13,18 +13,21 @@ use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::Controll
 use serde::Deserialize;
 
 use self::shown::{Listing, OfCloud, Shown};
-use super::clouds::{HERE, PlaceArgs};
+use super::place::PlaceArgs;
 use crate::{
-    context::{Context, Controller},
+    commands::Verb,
+    context::Context,
     data::{ClientData, Credential},
     error::{Explain as _, Failure, Result},
     input,
     output::OutputArgs,
+    parse::credential::unknown,
     parse::settings,
 };
 
 /// List credentials for clouds
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-credentials")]
 #[command(
     after_help = "Examples:\n  periapt credentials\n  periapt credentials aws --show-secrets --format json"
 )]
@@ -44,6 +47,7 @@ pub(crate) struct Credentials {
 ///
 /// All of them, if none is named.
 #[derive(Debug, Args)]
+#[command(visible_alias = "show-credentials")]
 #[command(after_help = "Example:\n  periapt show-credential aws mine --client --show-secrets")]
 pub(crate) struct ShowCredential {
     /// The cloud
@@ -109,15 +113,15 @@ struct File {
     credentials: BTreeMap<CloudName, BTreeMap<String, serde_json::Value>>,
 }
 
-impl Credentials {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Credentials {
+    async fn run(self, context: &Context) -> Result<()> {
         let listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
         self.output.print(context.color, &listing, Listing::table)
     }
 }
 
-impl ShowCredential {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowCredential {
+    async fn run(self, context: &Context) -> Result<()> {
         let mut listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
         if let (Some(cloud), Some(name)) = (&self.cloud, &self.name) {
             listing.retain(name);
@@ -198,8 +202,8 @@ const PUBLIC: [&str; 24] = [
     "vmfolder",
 ];
 
-impl AddCredential {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for AddCredential {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { cloud, name, file, place, .. } = self;
         let clouds = match cloud {
             Some(cloud) => vec![cloud],
@@ -254,8 +258,8 @@ async fn keep(
     Ok(())
 }
 
-impl RemoveCredential {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveCredential {
+    async fn run(self, context: &Context) -> Result<()> {
         let Self { cloud, name, place, .. } = self;
         if place.of_client() {
             ClientData::update(&context.data, |data| {
@@ -275,53 +279,6 @@ impl RemoveCredential {
         }
         Ok(())
     }
-}
-
-/// Fails unless there is such a credential where it is to be used.
-pub(crate) async fn require(
-    context: &Context,
-    place: &PlaceArgs,
-    cloud: &CloudName,
-    name: &CredentialName,
-) -> Result<()> {
-    let of_client = ClientData::read(&context.data)?.credentials;
-    let mut known = of_client.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
-    if let Some(controller) = place.controller.as_ref().filter(|_| !known) {
-        let kept = context.controller(Some(controller))?.client.kept().await?;
-        known = kept.credentials.get(cloud).is_some_and(|credentials| credentials.contains_key(name));
-    }
-    if known { Ok(()) } else { Err(unknown(cloud, name)) }
-}
-
-/// Fails unless there is such a credential for a model's cloud, which may be named with a region.
-pub(crate) async fn require_for_model(
-    context: &Context,
-    controller: &Controller,
-    cloud: Option<&str>,
-    name: &CredentialName,
-) -> Result<()> {
-    let named = cloud.and_then(|cloud| cloud.split('/').next());
-    let clouds: Vec<CloudName> = match named {
-        Some(cloud) => vec![cloud.parse()?],
-        None => HERE.into_iter().map(str::parse).collect::<Result<_, _>>()?,
-    };
-    let of_client = ClientData::read(&context.data)?.credentials;
-    let of_controller = controller.client.kept().await?.credentials;
-    let known = |cloud: &CloudName| {
-        of_client.get(cloud).is_some_and(|kept| kept.contains_key(name))
-            || of_controller.get(cloud).is_some_and(|kept| kept.contains_key(name))
-    };
-    match clouds.iter().any(known) {
-        true => Ok(()),
-        false => Err(clouds
-            .first()
-            .map_or_else(|| Failure::new("no cloud is named"), |cloud| unknown(cloud, name))),
-    }
-}
-
-fn unknown(cloud: &CloudName, name: &CredentialName) -> Failure {
-    Failure::new(format!("credential \"{name}\" for cloud \"{cloud}\" not found"))
-        .with_hint("`periapt credentials` lists them")
 }
 
 fn read_file(path: &Path) -> Result<File> {

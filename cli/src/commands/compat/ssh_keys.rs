@@ -4,6 +4,7 @@ use clap::Args;
 use periapt_host_api::{command::Command, ssh_key::SshKey};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::Sink,
@@ -49,8 +50,8 @@ pub(crate) struct RemoveSshKey {
     model: ModelArg,
 }
 
-impl SshKeys {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for SshKeys {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let keys = model.client().ssh_keys(&model.selector).await?;
         if keys.is_empty() {
@@ -68,8 +69,8 @@ impl SshKeys {
     }
 }
 
-impl AddSshKey {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for AddSshKey {
+    async fn run(self, context: &Context) -> Result<()> {
         let keys = self.keys.iter().map(|text| {
             text.parse::<SshKey>().map_err(|error| Failure::new(format!("cannot add key: {error}")))
         });
@@ -81,8 +82,8 @@ impl AddSshKey {
     }
 }
 
-impl RemoveSshKey {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveSshKey {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         model.command(Command::RemoveSshKeys { keys: self.ids }).await.map(drop)
     }

@@ -8,6 +8,8 @@ use periapt_helper::{Resident, give_back_what_is_freed};
 use periapt_host_api::{AgentName, TagName};
 
 use crate::{
+    commands::{Runtime, Verb},
+    context::Context,
     error::{Explain as _, Failure, Result, with_source},
     logging::LOG_VARIABLE,
     program,
@@ -71,12 +73,20 @@ pub(crate) struct Run {
     detach: Option<PathBuf>,
 }
 
-impl Agent {
-    pub(crate) async fn run(self) -> Result<()> {
+impl Verb for Agent {
+    async fn run(self, _context: &Context) -> Result<()> {
         match self {
             Self::Run(run) => run.run().await,
             // `main` has started them, before there was a runtime.
             Self::Runner { .. } | Self::CompileHelper { .. } => Err(Failure::new("started by an agent only")),
+        }
+    }
+
+    fn runtime(&self) -> Runtime<'_> {
+        match self {
+            Self::Run(_) => Runtime::AllCores,
+            Self::Runner { places } => Runtime::Own(periapt_agent::run_runner, places),
+            Self::CompileHelper { order } => Runtime::Own(periapt_agent::run_compile_helper, order),
         }
     }
 }

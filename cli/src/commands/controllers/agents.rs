@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::{
+    commands::Verb,
     context::{Context, ControllerArg},
     error::Result,
     output::{OutputArgs, Table, Tone, to_the_second},
@@ -17,8 +18,8 @@ pub(crate) struct Agents {
     output: OutputArgs,
 }
 
-impl Agents {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Agents {
+    async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(self.controller.controller.as_ref())?;
         let agents = controller.client.agents().await?;
         if agents.is_empty() {

@@ -10,7 +10,7 @@ use periapt_host_api::{
 };
 
 use crate::{
-    commands::compat::clouds::HERE,
+    commands::Verb,
     context::{Context, client},
     data::{
         ClientData, ControllerEntry, ControllerName, ControllerNameError, Local, LocalAgent,
@@ -18,6 +18,7 @@ use crate::{
     },
     error::{Failure, Result, with_source},
     local::{alive, start_agent, start_controller},
+    parse::cloud::HERE,
     parse::settings,
     process::{Interrupts, Leash, Started},
 };
@@ -83,8 +84,8 @@ enum Switch {
     No,
 }
 
-impl Bootstrap {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Bootstrap {
+    async fn run(self, context: &Context) -> Result<()> {
         let name = &self.name()?;
         let defaults = settings::from_options(&self.model_default, None)?;
         let config = settings::from_options(&self.config, None)?;
@@ -167,7 +168,9 @@ impl Bootstrap {
         ));
         Ok(())
     }
+}
 
+impl Bootstrap {
     /// The controller's name, which may stand after a cloud's.
     fn name(&self) -> Result<ControllerName> {
         let name = match self.names.as_slice() {
@@ -280,11 +283,16 @@ fn agent_name(host: &str) -> Result<AgentName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{args::Command, grammar};
+    use crate::{
+        commands::{Command, controllers::Controllers},
+        grammar,
+    };
 
     fn named(words: &[&str]) -> Result<ControllerName> {
         let cli = grammar::read(&[&["periapt", "bootstrap"], words].concat()).unwrap();
-        let Command::Bootstrap(command) = cli.command else { panic!("bootstrap was asked for") };
+        let Command::Controllers(Controllers::Bootstrap(command)) = cli.command else {
+            panic!("bootstrap was asked for")
+        };
         command.name()
     }
 

@@ -7,6 +7,7 @@ use periapt_controller::{Options, Program};
 use periapt_helper::{Resident, give_back_what_is_freed};
 
 use crate::{
+    commands::{Runtime, Verb},
     context::Context,
     data::{ClientData, ControllerName, LocalAgent, starting},
     error::{Explain as _, Failure, Result, with_source},
@@ -77,14 +78,22 @@ pub(crate) struct Stop {
     name: Option<ControllerName>,
 }
 
-impl Controller {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Controller {
+    async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Run(run) => run.run().await,
             Self::Start(start) => start.run(context).await,
             Self::Stop(stop) => stop.run(context).await,
             // `main` has started it, before there was a runtime.
             Self::CheckCharm { .. } => Err(Failure::new("started by a controller only")),
+        }
+    }
+
+    fn runtime(&self) -> Runtime<'_> {
+        match self {
+            Self::Run(_) => Runtime::AllCores,
+            Self::Start(_) | Self::Stop(_) => Runtime::OneThread,
+            Self::CheckCharm { order } => Runtime::Own(periapt_controller::run_check_helper, order),
         }
     }
 }

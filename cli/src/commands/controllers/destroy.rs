@@ -7,10 +7,12 @@ use periapt_client::Client;
 use periapt_host_api::command::{ControllerCommand, Force, ModelSummary};
 
 use crate::{
-    commands::models::add::Goers,
+    commands::Verb,
+    context::models_by_name,
     context::{Context, Controller},
     data::{ClientData, ControllerName},
     error::{Explain as _, Failure, Result},
+    follow::destroyed::Destroyed,
     local,
     parse::duration,
     parse::removal::{StorageEndArgs, wait_of},
@@ -56,8 +58,8 @@ pub(crate) struct KillController {
     prompt: PromptArg,
 }
 
-impl DestroyController {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for DestroyController {
+    async fn run(self, context: &Context) -> Result<()> {
         if self.model_timeout.is_some() && !self.force {
             return Err(Failure::misused(
                 "--model-timeout can only be used with --force: without it no step is cut short",
@@ -82,9 +84,11 @@ impl DestroyController {
         }
         remove(context, &controller).await
     }
+}
 
+impl DestroyController {
     async fn destroy_models(&self, context: &Context, client: &Client) -> Result<()> {
-        let models = crate::commands::models::add::by_name(client).await?;
+        let models = models_by_name(client).await?;
         if models.is_empty() {
             return Ok(());
         }
@@ -107,12 +111,12 @@ impl DestroyController {
         }
         context.say(format_args!("Destroying models: {names}"));
         let forcing = format!("periapt destroy-controller {} --destroy-all-models --force", self.name);
-        Goers { client, model: None, force, forcing }.gone(context).await
+        Destroyed { client, model: None, force, forcing }.gone(context).await
     }
 }
 
-impl KillController {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for KillController {
+    async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(Some(&self.name))?;
         if controller.entry.local.is_none() {
             return Err(Failure::new(format!(

@@ -9,14 +9,12 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::{
-    commands::{
-        compat::clouds::{OWN, REGION},
-        models::users::USER,
-    },
+    commands::Verb,
     context::{Context, client},
     data::{ClientData, ControllerEntry, ControllerName},
     error::Result,
     output::{OutputArgs, Table, Text, Tone},
+    print::identity::{CLOUD, REGION, USER},
 };
 
 /// How long a controller may take to say that it is there.
@@ -24,6 +22,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
 /// List the controllers that this client knows
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-controllers")]
 pub(crate) struct Controllers {
     /// Taken for Juju's sake: each is asked at any rate
     #[arg(long, hide = true)]
@@ -75,8 +74,8 @@ struct Row {
     agent_process: Option<u32>,
 }
 
-impl Controllers {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Controllers {
+    async fn run(self, context: &Context) -> Result<()> {
         let data = ClientData::read(&context.data)?;
         if data.controllers.is_empty() {
             context.say("no controllers yet: `periapt bootstrap` makes one");
@@ -101,7 +100,7 @@ async fn row(entry: ControllerEntry) -> Row {
     let answer = timeout(ANSWERS_WITHIN, answer).await.ok().flatten();
     let (info, counts) = answer.unzip();
     let (models, machines) = counts.unzip();
-    let server = server(&entry.url).to_owned();
+    let server = entry.server().to_owned();
     Row {
         current_model: entry.current_model.map(|model| model.to_string()),
         user: USER,
@@ -111,7 +110,7 @@ async fn row(entry: ControllerEntry) -> Row {
         uuid: entry.uuid.to_string(),
         api_endpoints: [server],
         ca_cert: "",
-        cloud: OWN,
+        cloud: CLOUD,
         region: REGION,
         agent_version: info.as_ref().map(|_| JUJU_VERSION),
         // Juju says nothing of what there is none of.
@@ -128,11 +127,6 @@ async fn row(entry: ControllerEntry) -> Row {
         controller_process: entry.local.as_ref().map(|local| local.controller.pid),
         agent_process: entry.local.and_then(|local| local.agent).map(|agent| agent.process.pid),
     }
-}
-
-/// A controller's address as Juju writes it: without a scheme.
-pub(crate) fn server(url: &str) -> &str {
-    url.split_once("://").map_or(url, |(_, server)| server).trim_end_matches('/')
 }
 
 /// Juju's columns, then what this client has found out: whether it answers, its own version, and where it is.

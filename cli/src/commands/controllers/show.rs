@@ -7,15 +7,13 @@ use periapt_host_api::JUJU_VERSION;
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        compat::clouds::{OWN, REGION},
-        controllers::list::server,
-        models::{add::by_name, users::USER},
-    },
+    commands::Verb,
+    context::models_by_name,
     context::{Context, ControllerArg},
     data::ControllerName,
     error::Result,
     output::OutputArgs,
+    print::identity::{CLOUD, REGION, USER},
 };
 
 /// Show all that is known of controllers
@@ -77,8 +75,8 @@ struct Account {
     access: &'static str,
 }
 
-impl ShowController {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowController {
+    async fn run(self, context: &Context) -> Result<()> {
         let mut named: Vec<Option<&ControllerName>> = self.controllers.iter().map(Some).collect();
         if named.is_empty() {
             named.push(self.controller.controller.as_ref());
@@ -87,7 +85,7 @@ impl ShowController {
         for name in named {
             let controller = context.controller(name)?;
             let info = controller.client.controller().await?;
-            let models = by_name(&controller.client).await?.into_iter().map(|model| {
+            let models = models_by_name(&controller.client).await?.into_iter().map(|model| {
                 let counts = ShownModel {
                     model_uuid: model.uuid.to_string(),
                     uuid: model.uuid.to_string(),
@@ -100,8 +98,8 @@ impl ShowController {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
                     uuid: info.uuid.to_string(),
-                    api_endpoints: [server(&controller.entry.url).to_owned()],
-                    cloud: OWN,
+                    api_endpoints: [controller.entry.server().to_owned()],
+                    cloud: CLOUD,
                     region: REGION,
                     agent_version: JUJU_VERSION,
                     ca_cert: "",

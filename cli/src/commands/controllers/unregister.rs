@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::{
+    commands::Verb,
     context::{Context, unknown_controller},
     data::{ClientData, ControllerName},
     error::{Failure, Result},
@@ -21,8 +22,8 @@ pub(crate) struct Unregister {
     prompt: PromptArg,
 }
 
-impl Unregister {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Unregister {
+    async fn run(self, context: &Context) -> Result<()> {
         let known = ClientData::read(&context.data)?;
         let entry = known.controllers.get(&self.name).ok_or_else(|| unknown_controller(&self.name))?;
         if entry.local.is_some() {

@@ -4,6 +4,7 @@ use clap::Args;
 use periapt_host_api::{MachineId, UnitName, command::Command};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
 };
@@ -25,8 +26,8 @@ pub(crate) struct RetryProvisioning {
     model: ModelArg,
 }
 
-impl RetryProvisioning {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RetryProvisioning {
+    async fn run(self, context: &Context) -> Result<()> {
         let named = self.units.iter().map(|text| unit(text)).collect::<Result<Vec<_>>>()?;
         let model = context.model(&self.model)?;
         let units = match self.all {

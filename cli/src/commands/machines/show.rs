@@ -3,8 +3,9 @@
 use clap::Args;
 use periapt_host_api::MachineId;
 
+use super::listing::Listing;
 use crate::{
-    commands::machines::list::Listing,
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Times},
@@ -25,8 +26,8 @@ pub(crate) struct ShowMachine {
     model: ModelArg,
 }
 
-impl ShowMachine {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowMachine {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut status = model.client().status(&model.selector).await?;
         let wanted: Vec<_> = self.machines.iter().map(ToString::to_string).collect();

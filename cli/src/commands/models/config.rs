@@ -6,12 +6,12 @@ use clap::Args;
 use periapt_host_api::{
     api::{ModelConfigDetails, ModelSettingDetails, ModelSettingSource},
     command::Command,
-    settings::SettingKey,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{Format, OutputArgs, Sink, Table, Text},
@@ -42,8 +42,8 @@ pub(crate) struct ModelConfig {
     model: ModelArg,
 }
 
-impl ModelConfig {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ModelConfig {
+    async fn run(self, context: &Context) -> Result<()> {
         let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
         let mut set = self.file.read()?;
         set.extend(pairs);
@@ -67,7 +67,7 @@ impl ModelConfig {
             [key] => {
                 let value = match shown.0.get(key) {
                     Some(attribute) => attribute.value.clone(),
-                    None => default_of_kept(key)?,
+                    None => settings::default_of_kept(key)?,
                 };
                 let text = settings::plain(&value);
                 Sink::new(self.output.output.as_deref(), context.color)?
@@ -76,19 +76,6 @@ impl ModelConfig {
             _ => Err(Failure::new("one key at a time can be shown")),
         }
     }
-}
-
-/// The default of a setting that is listed only where it was set.
-pub(crate) fn default_of_kept(key: &str) -> Result<Value> {
-    match key.parse() {
-        Ok(SettingKey::Kept(kept)) => Ok(kept.default_value()),
-        _ => Err(no_setting(key)),
-    }
-}
-
-/// There is no such key.
-fn no_setting(key: &str) -> Failure {
-    Failure::new(format!("a model has no setting {key}")).with_hint("`periapt model-config` lists them")
 }
 
 /// A setting as Juju writes it in JSON, and only there.

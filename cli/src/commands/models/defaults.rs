@@ -6,8 +6,8 @@ use periapt_host_api::{
     command::ControllerCommand,
 };
 
-use super::config::default_of_kept;
 use crate::{
+    commands::Verb,
     context::{Context, ControllerArg},
     error::{Failure, Result},
     output::{OutputArgs, Table, Text},
@@ -19,6 +19,7 @@ use crate::{
 /// A model that sets a key itself, by model-config, keeps what it has set. An application's own settings come before
 /// both.
 #[derive(Debug, Args)]
+#[command(visible_alias = "model-default")]
 #[command(after_help = "\
 Examples:
   periapt model-defaults
@@ -40,8 +41,8 @@ pub(crate) struct ModelDefaults {
     controller: ControllerArg,
 }
 
-impl ModelDefaults {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ModelDefaults {
+    async fn run(self, context: &Context) -> Result<()> {
         let (pairs, keys) = settings::pairs_and_keys(&self.arguments)?;
         let mut set = self.file.read()?;
         set.extend(pairs);
@@ -60,7 +61,7 @@ impl ModelDefaults {
         let mut defaults = controller.client.model_defaults().await?;
         for key in &keys {
             if !defaults.0.contains_key(key) {
-                let default = default_of_kept(key)?;
+                let default = settings::default_of_kept(key)?;
                 defaults.0.insert(key.clone(), ModelDefault { default, controller: None });
             }
         }

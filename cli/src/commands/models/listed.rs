@@ -8,12 +8,9 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    commands::{
-        compat::clouds::{OWN, REGION},
-        models::users::NOT_RECORDED,
-    },
     context::Controller,
     output::{Table, Text, Tone},
+    print::identity::{CLOUD, NOT_RECORDED, REGION},
 };
 
 /// The models of a controller.
@@ -119,9 +116,9 @@ impl Row {
             controller_name: controller.name.to_string(),
             is_controller: false,
             owner: model.owner.to_string(),
-            cloud: OWN,
+            cloud: CLOUD,
             region: REGION,
-            r#type: OWN,
+            r#type: CLOUD,
             life: model.life.to_string(),
             status: Status { current, since: model.life_since },
             access: "admin",

@@ -12,10 +12,11 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    commands::models::users::NOT_RECORDED,
+    commands::Verb,
     context::{Context, ModelArg, ModelRef},
     error::Result,
     output::OutputArgs,
+    print::identity::NOT_RECORDED,
 };
 
 /// Show all that is known of models; what is in them is shown by status
@@ -105,8 +106,8 @@ impl From<SupportedFeature> for ShownFeature {
     }
 }
 
-impl ShowModel {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowModel {
+    async fn run(self, context: &Context) -> Result<()> {
         let mut named: Vec<ModelArg> =
             self.models.into_iter().map(|model| ModelArg { model: Some(model) }).collect();
         if named.is_empty() {

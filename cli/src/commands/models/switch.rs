@@ -5,11 +5,12 @@ use periapt_client::ClientError;
 use periapt_host_api::{ErrorCode, api::ModelSelector};
 
 use crate::{
-    commands::models::users::USER,
+    commands::Verb,
     context::{Context, unknown_controller},
     data::{ClientData, ControllerName},
     error::{Failure, Result},
     output::Sink,
+    print::identity::USER,
 };
 
 /// Select the controller and the model that commands go to, or say which they are
@@ -25,8 +26,8 @@ pub(crate) struct Switch {
     target: Option<String>,
 }
 
-impl Switch {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Switch {
+    async fn run(self, context: &Context) -> Result<()> {
         let known = ClientData::read(&context.data)?;
         let Some(target) = self.target else {
             let text = selected(&known).ok_or_else(|| {

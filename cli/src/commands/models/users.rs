@@ -7,16 +7,16 @@ use periapt_host_api::UserName;
 use serde::Serialize;
 
 use crate::{
+    commands::Verb,
     context::{Context, ControllerArg, ModelRef},
     error::{Failure, Result},
     output::{OutputArgs, Table, Text},
+    print::identity::{NOT_RECORDED, USER},
 };
-
-/// The user of a controller that knows no others.
-pub(crate) const USER: &str = "admin";
 
 /// List a controller's users, or those of a model
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-users")]
 #[command(after_help = "Examples:\n  periapt users\n  periapt users blog --format yaml")]
 pub(crate) struct Users {
     /// A model: only those who may use it
@@ -69,9 +69,6 @@ struct OfModel {
     last_connection: &'static str,
 }
 
-/// When somebody was made known or was there last.
-pub(crate) const NOT_RECORDED: &str = "not recorded";
-
 const ADMIN: Shown = Shown {
     user_name: USER,
     display_name: USER,
@@ -80,8 +77,8 @@ const ADMIN: Shown = Shown {
     last_connection: NOT_RECORDED,
 };
 
-impl Users {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Users {
+    async fn run(self, context: &Context) -> Result<()> {
         let named = self.model.as_ref().and_then(|model| model.controller.as_ref());
         let controller = context.controller(named.or(self.controller.controller.as_ref()))?;
         let Some(model) = &self.model else {
@@ -116,8 +113,8 @@ impl Users {
     }
 }
 
-impl ShowUser {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowUser {
+    async fn run(self, context: &Context) -> Result<()> {
         context.controller(self.controller.controller.as_ref())?;
         match &self.name {
             Some(name) if name.as_str() != USER => Err(Failure::new(format!("user {name} not found"))

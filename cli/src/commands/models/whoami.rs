@@ -3,8 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::users::USER;
-use crate::{context::Context, error::Result, output::OutputArgs};
+use crate::{commands::Verb, context::Context, error::Result, output::OutputArgs, print::identity::USER};
 
 /// Say which controller, which model and which user commands go to and come from
 #[derive(Debug, Args)]
@@ -24,8 +23,8 @@ struct Shown {
     user: &'static str,
 }
 
-impl Whoami {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Whoami {
+    async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(None)?;
         let model = controller.entry.current_model.map(|model| model.to_string());
         let shown = Shown { controller: controller.name.to_string(), model, user: USER };

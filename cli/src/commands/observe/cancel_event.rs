@@ -4,6 +4,7 @@ use clap::Args;
 use periapt_host_api::{EventId, UnitName, command::Command};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
 };
@@ -24,8 +25,8 @@ pub(crate) struct CancelEvent {
     model: ModelArg,
 }
 
-impl CancelEvent {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for CancelEvent {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let command = |event: &EventId| Command::CancelEvent { unit: self.unit.clone(), event: *event };
         let ids = self.ids.clone();

@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_host_api::logs::{LogLevel, LogLine, LogQuery};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, Text, Tone, continued, is_watched, one_line, to_json},
@@ -81,8 +82,8 @@ enum Format {
     Json,
 }
 
-impl DebugLog {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for DebugLog {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let watched = self.output.is_none() && is_watched();
         let follow = self.tail || (!self.no_tail && watched);
@@ -114,7 +115,9 @@ impl DebugLog {
         }
         Ok(())
     }
+}
 
+impl DebugLog {
     /// As Juju writes it, but that a message cannot pass for lines of others: what follows a line break in it is indented.
     fn text(&self, line: &LogLine) -> Text {
         let format = match (self.date, self.ms) {
@@ -145,7 +148,10 @@ fn level(text: &str) -> Result<LogLevel, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{args::Command, grammar};
+    use crate::{
+        commands::{Command, observe::Observe},
+        grammar,
+    };
 
     fn line() -> LogLine {
         LogLine {
@@ -159,7 +165,9 @@ mod tests {
 
     fn check(arguments: &[&str], expected: &str) {
         let cli = grammar::read(&[&["periapt", "debug-log"], arguments].concat()).unwrap();
-        let Command::DebugLog(command) = cli.command else { panic!("debug-log was asked for") };
+        let Command::Observe(Observe::DebugLog(command)) = cli.command else {
+            panic!("debug-log was asked for")
+        };
         assert_eq!(anstream::adapter::strip_str(&command.text(&line())).to_string(), expected);
     }
 

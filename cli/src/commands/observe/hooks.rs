@@ -6,13 +6,14 @@ use clap::Args;
 use periapt_host_api::{
     UnitName,
     api::{Journal, JournalEntry},
-    journal::HookOutcome,
 };
 
+use super::outcome::outcome;
 use crate::{
+    commands::Verb,
     context::{Context, Model, ModelArg},
     error::Result,
-    output::{OutputArgs, Table, Text, Tone, to_the_second},
+    output::{OutputArgs, Table, Text, to_the_second},
     print::status::all_units,
 };
 
@@ -33,8 +34,8 @@ pub(crate) struct Hooks {
     model: ModelArg,
 }
 
-impl Hooks {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Hooks {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let units = match self.units.is_empty() {
             true => all_units(&model.client().status(&model.selector).await?)?,
@@ -81,15 +82,4 @@ fn table(journal: &Journal) -> Text {
 
 fn hook(record: &periapt_host_api::journal::JournalRecord) -> String {
     record.event.to_string()
-}
-
-/// How a hook ended, in a word.
-pub(super) fn outcome(outcome: &HookOutcome) -> (&'static str, Tone) {
-    match outcome {
-        HookOutcome::Handled => ("ok", Tone::Good),
-        HookOutcome::Unhandled => ("no handler", Tone::Faint),
-        HookOutcome::Skipped => ("skipped", Tone::Busy),
-        HookOutcome::Moot => ("moot", Tone::Faint),
-        HookOutcome::Failed { .. } => ("failed", Tone::Bad),
-    }
 }

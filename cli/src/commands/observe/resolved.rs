@@ -8,6 +8,7 @@ use periapt_host_api::{
 };
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
 };
@@ -16,6 +17,7 @@ use crate::{
 ///
 /// The hook is run again, or, with --no-retry, taken as done.
 #[derive(Debug, Args)]
+#[command(visible_alias = "resolve")]
 #[command(
     after_help = "Examples:\n  periapt resolved wordpress/0\n  periapt resolved wordpress/0 --no-retry\n  periapt resolved --all"
 )]
@@ -33,8 +35,8 @@ pub(crate) struct Resolved {
     model: ModelArg,
 }
 
-impl Resolved {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Resolved {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let units = match self.all {
             true => failed(&model.client().status(&model.selector).await?)?,

@@ -12,10 +12,11 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    commands::applications::constraints,
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::OutputArgs,
+    print::constraints::ConstraintsByKey,
 };
 
 /// Show all that is known of applications; their settings are shown by config
@@ -38,7 +39,7 @@ struct Shown {
     charm: String,
     base: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    constraints: Option<constraints::Shown>,
+    constraints: Option<ConstraintsByKey>,
     principal: bool,
     exposed: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -65,8 +66,8 @@ struct ShownExposure {
     expose_to_cidrs: Vec<String>,
 }
 
-impl ShowApplication {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowApplication {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut applications = BTreeMap::new();
         for application in &self.applications {
@@ -99,7 +100,7 @@ fn shown(details: ApplicationDetails) -> Shown {
         remote: false,
         life: details.life.to_string(),
         trust: details.trust,
-        constraints: (!details.constraints.is_empty()).then(|| constraints::Shown::of(&details.constraints)),
+        constraints: (!details.constraints.is_empty()).then(|| ConstraintsByKey::of(&details.constraints)),
         leader: details.leader.map(|unit| unit.to_string()),
         endpoints: details
             .endpoints

@@ -5,6 +5,7 @@ use jiff::{Timestamp, civil::Date};
 use periapt_host_api::status::{StatusHistoryEntry, StatusHistoryQuery, StatusHistoryType};
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Table, Text, to_the_second, tone_of_status},
@@ -52,8 +53,8 @@ pub(crate) struct ShowStatusLog {
     model: ModelArg,
 }
 
-impl ShowStatusLog {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowStatusLog {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let query = self.query(Timestamp::now())?;
         let history = model.client().status_history(&model.selector, &query).await?;
@@ -62,7 +63,9 @@ impl ShowStatusLog {
         }
         self.output.print(context.color, &history.entries, |entries| table(entries, self.utc))
     }
+}
 
+impl ShowStatusLog {
     fn query(&self, now: Timestamp) -> Result<StatusHistoryQuery> {
         let (entity, kind) = (self.entity.clone(), self.kind);
         if self.lines == Some(0) {
@@ -107,12 +110,15 @@ mod tests {
     use periapt_host_api::status::StatusKind;
 
     use super::*;
-    use crate::{args::Command, grammar};
+    use crate::{
+        commands::{Command, observe::Observe},
+        grammar,
+    };
 
     fn parsed(arguments: &[&str]) -> Result<ShowStatusLog, String> {
         let all = [&["periapt", "show-status-log"], arguments].concat();
         match grammar::read(&all).map_err(|error| error.to_string())?.command {
-            Command::ShowStatusLog(command) => Ok(command),
+            Command::Observe(Observe::ShowStatusLog(command)) => Ok(command),
             _ => Err("another command".to_owned()),
         }
     }

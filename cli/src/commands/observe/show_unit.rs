@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use self::{events::ShownEvent, journal::ShownHook};
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{OutputArgs, Text},
@@ -114,8 +115,8 @@ struct ShownRelation {
     interface: String,
 }
 
-impl ShowUnit {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowUnit {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut units = BTreeMap::new();
         for unit in &self.units {
@@ -128,7 +129,9 @@ impl ShowUnit {
             false => self.output.or_yaml().print(context.color, &units, |_| String::new()),
         }
     }
+}
 
+impl ShowUnit {
     fn shown(&self, unit: UnitDetails) -> Shown {
         let wanted = |relation: &UnitRelation| {
             self.endpoint.as_ref().is_none_or(|endpoint| relation.endpoint.as_str() == endpoint)

@@ -10,9 +10,8 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use periapt_host_api::status::FullStatus;
 
-pub(crate) use watch::Follow;
-
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, Text, Times, to_json, to_yaml},
@@ -80,8 +79,8 @@ enum Format {
     Summary,
 }
 
-impl Status {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Status {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         if let Some(every) = self.watch {
             return watch::redraw(context, &model, every, |status| self.render(&self.kept(status))).await;
@@ -98,7 +97,9 @@ impl Status {
         }
         Ok(())
     }
+}
 
+impl Status {
     /// What fits the patterns.
     fn kept(&self, mut status: FullStatus) -> FullStatus {
         filter::keep(&mut status, &self.patterns);

@@ -9,6 +9,7 @@ use periapt_host_api::{
 };
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Table, Text, Tone},
@@ -29,8 +30,8 @@ pub(crate) struct Usage {
     model: ModelArg,
 }
 
-impl Usage {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Usage {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let usage = model.client().usage(&model.selector).await?;
         let usage = only(usage, self.applications.into_iter().collect())?;

@@ -15,10 +15,11 @@ use self::{
     goal::{Goal, GoalArgs},
     query::Subject,
 };
-use super::status::Follow;
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg, ModelRef},
     error::{Failure, Result},
+    follow::status::StatusFollower,
     output::{Sink, to_yaml},
     parse::duration,
 };
@@ -143,8 +144,8 @@ struct Unit {
     common: Common,
 }
 
-impl WaitFor {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for WaitFor {
+    async fn run(self, context: &Context) -> Result<()> {
         match self.what {
             What::Model(mut command) => {
                 command.common.model.model = command.name.take().or(command.common.model.model);
@@ -203,7 +204,7 @@ impl Common {
         let model = context.model(&self.model)?;
         let mut missing = "the controller has not answered".to_owned();
         let waiting = async {
-            let mut follow = Follow::new(&model);
+            let mut follow = StatusFollower::new(&model);
             loop {
                 match holds(&follow.next().await?) {
                     Ok(()) => return Ok(()),

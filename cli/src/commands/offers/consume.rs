@@ -1,19 +1,14 @@
 //! `consume` and `remove-saas`.
 
 use clap::Args;
-use periapt_host_api::{
-    ApplicationName,
-    command::{Answer, Command},
-    offer::OfferUrl,
-};
+use periapt_host_api::{ApplicationName, command::Command};
 
 use crate::{
-    context::{Context, Model, ModelArg},
-    error::{Failure, Result},
-    parse::{
-        offer::OfferRef,
-        removal::{ForceArgs, report},
-    },
+    commands::Verb,
+    context::{Context, ModelArg},
+    error::Result,
+    parse::{offer::OfferRef, removal::ForceArgs},
+    print::removal::report,
 };
 
 /// Make an offer of another model known in this one
@@ -40,6 +35,7 @@ pub(crate) struct Consume {
 
 /// Remove consumed offers, and the relations with them
 #[derive(Debug, Args)]
+#[command(visible_alias = "remove-consumed-application")]
 #[command(after_help = "Examples:\n  periapt remove-saas mysql\n  periapt remove-saas -m blog mysql --force")]
 pub(crate) struct RemoveSaas {
     /// Their names in this model
@@ -51,31 +47,17 @@ pub(crate) struct RemoveSaas {
     model: ModelArg,
 }
 
-/// Makes an offer known in a model, and answers its name and URL there.
-pub(crate) async fn consume(
-    model: &Model,
-    offer: &OfferRef,
-    name: Option<ApplicationName>,
-) -> Result<(ApplicationName, OfferUrl)> {
-    offer.require_on(&model.controller)?;
-    let command = Command::Consume { offer: offer.url.clone(), application: name };
-    match model.command(command).await? {
-        Answer::Consumed { application, url } => Ok((application, url)),
-        other => Err(Failure::unexpected(&other)),
-    }
-}
-
-impl Consume {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Consume {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let (name, url) = consume(&model, &self.offer, self.name).await?;
+        let (name, url) = self.offer.consume(&model, self.name).await?;
         context.say(format_args!("Added {url} as {name}"));
         Ok(())
     }
 }
 
-impl RemoveSaas {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveSaas {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let force = self.force.force();
         let command = |application: &ApplicationName| {

@@ -9,8 +9,9 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
+use super::consumers::{Consumers, consumers};
 use crate::{
-    commands::models::users::USER,
+    commands::Verb,
     context::{Context, Controller, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
@@ -112,24 +113,8 @@ struct Found {
     users: Consumers,
 }
 
-/// Who may consume an offer, by name.
-pub(super) type Consumers = BTreeMap<&'static str, Consumer>;
-
-/// A user who may consume an offer, as Juju prints it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) struct Consumer {
-    display_name: &'static str,
-    access: OfferAccess,
-}
-
-/// The one user that there is, with the access that whoever asks has.
-pub(super) fn consumers(access: OfferAccess) -> Consumers {
-    BTreeMap::from([(USER, Consumer { display_name: USER, access })])
-}
-
-impl FindOffers {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for FindOffers {
+    async fn run(self, context: &Context) -> Result<()> {
         let text = self.within.or(self.url).unwrap_or_default();
         let within = Within::parse(&text)?;
         let of_model = context.named(self.model.as_ref())?.and_then(|model| model.controller);
@@ -157,8 +142,8 @@ impl FindOffers {
     }
 }
 
-impl ShowOffer {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ShowOffer {
+    async fn run(self, context: &Context) -> Result<()> {
         let (controller, details) = match ApplicationName::new(&self.offer) {
             Ok(name) => {
                 let model = context.model(&self.model)?;

@@ -10,8 +10,9 @@ use periapt_host_api::{
 };
 use serde::Serialize;
 
-use super::find::{Consumers, consumers};
+use super::consumers::{Consumers, consumers};
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, Table, Text, Tone, to_json, to_yaml},
@@ -23,6 +24,7 @@ use crate::{
 /// The table has a line for each relation with an offer; the summary one for each offer, with how many of its relations
 /// are joined.
 #[derive(Debug, Args)]
+#[command(visible_alias = "list-offers")]
 #[command(after_help = "\
 Examples:
   periapt offers
@@ -84,8 +86,8 @@ struct Listed {
 
 type Listing = BTreeMap<ApplicationName, Listed>;
 
-impl Offers {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Offers {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let store = store(&model);
         let offers = model.client().offers(&model.selector).await?;
@@ -99,7 +101,9 @@ impl Offers {
         };
         Sink::new(self.output.as_deref(), context.color)?.write(&text)
     }
+}
 
+impl Offers {
     fn fits(&self, offer: &OfferDetails) -> bool {
         let connected = |user: &UserName| offer.connections.iter().any(|it| it.username == *user);
         let speaks = |name: &InterfaceName| offer.endpoints.values().any(|it| it.interface == *name);

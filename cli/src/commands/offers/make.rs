@@ -10,13 +10,12 @@ use periapt_host_api::{
 };
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
-    parse::{
-        offer::OfferRef,
-        removal::{ForceArgs, report},
-    },
+    parse::{offer::OfferRef, removal::ForceArgs},
+    print::removal::report,
     prompt::PromptArg,
 };
 
@@ -74,8 +73,8 @@ impl FromStr for Endpoints {
     }
 }
 
-impl Offer {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Offer {
+    async fn run(self, context: &Context) -> Result<()> {
         let Endpoints { model, application, endpoints } = self.endpoints;
         let mut arg = ModelArg { model: context.named(self.model.model.as_ref())? };
         let of_model = arg.model.as_ref().and_then(|named| named.controller.clone());
@@ -131,8 +130,8 @@ pub(crate) struct RemoveOffer {
     model: ModelArg,
 }
 
-impl RemoveOffer {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for RemoveOffer {
+    async fn run(self, context: &Context) -> Result<()> {
         let force = self.force.force();
         if force.is_some() {
             self.prompt.confirm(&format!(

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 
 use crate::{
+    commands::Verb,
     complete::VARIABLE,
     context::Context,
     error::{Explain as _, Result},
@@ -34,8 +35,8 @@ enum Shell {
     Fish,
 }
 
-impl Completion {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Completion {
+    async fn run(self, context: &Context) -> Result<()> {
         let shell: &dyn EnvCompleter = match self.shell {
             Shell::Bash => &Bash,
             Shell::Zsh => &Zsh,

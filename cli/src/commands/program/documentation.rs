@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use clap::{Args, Command, ValueEnum};
 
 use crate::{
+    commands::Verb,
     context::Context,
     error::{Explain as _, Failure, Result},
     grammar,
@@ -40,8 +41,8 @@ enum Form {
     Man,
 }
 
-impl Documentation {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Documentation {
+    async fn run(self, context: &Context) -> Result<()> {
         let Some(directory) = self.out else {
             return Sink::new(None, context.color)?.write(Text::value(markdown()));
         };

@@ -10,6 +10,7 @@ use periapt_host_api::JUJU_VERSION;
 use serde::Serialize;
 
 use crate::{
+    commands::Verb,
     context::Context,
     error::Result,
     output::{Sink, to_json, to_yaml},
@@ -53,8 +54,8 @@ struct All {
     engine: &'static str,
 }
 
-impl Version {
-    pub(crate) fn run(self, context: &Context) -> Result<()> {
+impl Verb for Version {
+    async fn run(self, context: &Context) -> Result<()> {
         let version = full();
         let all = || All {
             version: version.clone(),

@@ -9,6 +9,7 @@ use periapt_host_api::{
 };
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Explain as _, Failure, Result},
     upload::resource::{ResourceFile, argument, takes_files},
@@ -32,8 +33,8 @@ pub(crate) struct AttachResource {
     model: ModelArg,
 }
 
-impl AttachResource {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for AttachResource {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let (application, (name, path)) = (self.application, self.resource);
         let declared = model.client().resources(&model.selector, &application).await?;

@@ -9,6 +9,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Table},
@@ -153,8 +154,8 @@ struct Listed<T> {
     resources: Vec<T>,
 }
 
-impl Resources {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Resources {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let application = self.target.application().clone();
         let resources = model.client().resources(&model.selector, &application).await?;

@@ -9,8 +9,9 @@ use periapt_host_api::{
 };
 use serde::{Serialize, Serializer};
 
-use super::show::Shown;
+use super::shown::Shown;
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{OutputArgs, Table, to_the_second},
@@ -90,8 +91,8 @@ impl Serialize for Listing<'_> {
     }
 }
 
-impl Secrets {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for Secrets {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
         let mut secrets = model.client().secrets(&model.selector).await?;
         // Ids are drawn at random; Juju's tell when they were made, and its listing is in order of them.

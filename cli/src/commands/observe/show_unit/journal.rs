@@ -9,7 +9,7 @@ use periapt_host_api::{
 use serde::Serialize;
 
 use crate::{
-    commands::observe::hooks,
+    commands::observe::outcome::outcome,
     output::{Table, Text, to_the_second},
 };
 
@@ -73,7 +73,7 @@ pub(super) fn table<'a>(units: impl Iterator<Item = (&'a str, &'a [ShownHook])>)
                 to_the_second(hook.at).into(),
                 unit.into(),
                 name.as_str().into(),
-                hooks::outcome(&hook.result).into(),
+                outcome(&hook.result).into(),
                 hook.attempt.into(),
                 absorbed.next().map_or("", String::as_str).into(),
             ]);

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use periapt_host_api::bundle;
 
-use super::model;
+use super::bundle::read;
 use crate::{
+    commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{Sink, to_yaml},
@@ -26,10 +27,10 @@ pub(crate) struct ExportBundle {
     model: ModelArg,
 }
 
-impl ExportBundle {
-    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+impl Verb for ExportBundle {
+    async fn run(self, context: &Context) -> Result<()> {
         let model = context.model(&self.model)?;
-        let read = model::read(&model).await?;
+        let read = read(&model).await?;
         if read.applications.is_empty() {
             return Err(Failure::new(format!("model {} has no applications", model.selector)));
         }

@@ -18,13 +18,14 @@ use periapt_host_api::{
 };
 use tokio::time::timeout;
 
-use super::model;
 use crate::{
-    commands::{applications::constraints, observe::status::Follow},
+    commands::applications::bundle,
     context::{Context, Model},
     error::{Explain as _, Failure, Result, with_source},
+    follow::status::StatusFollower,
     input,
     output::note,
+    parse::constraints,
     upload::{
         charm::{Charm, PASSES_OVER},
         resource::ResourceFile,
@@ -95,7 +96,7 @@ pub(crate) async fn deploy(
             (name.clone(), BundleCharm { resources: resources.collect(), ..charm.of_bundle() })
         })
         .collect();
-    let there = model::read(model).await?;
+    let there = bundle::read(model).await?;
     let machines = machines(&args.map_machines, &bundle, &there)?;
     let steps = plan(&bundle, &metas, &there, &machines).explain(|| format!("{}", path.display()))?;
     if steps.is_empty() {
@@ -379,7 +380,7 @@ impl Executor<'_> {
 
     /// Waits until a unit has a machine.
     async fn machine_of(&self, unit: &UnitName) -> Result<MachineId> {
-        let mut follow = Follow::new(self.model);
+        let mut follow = StatusFollower::new(self.model);
         let waiting = async {
             loop {
                 let status = follow.next().await?;

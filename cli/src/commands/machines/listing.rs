@@ -1,0 +1,13 @@
+//! Machines as Juju prints them.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::status::MachineStatus;
+use serde::Serialize;
+
+/// Machines as Juju prints them: with their model.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listing {
+    pub(crate) model: String,
+    pub(crate) machines: BTreeMap<String, MachineStatus>,
+}

@@ -1,0 +1,75 @@
+//! `destroy-model`
+
+use std::time::Duration;
+
+use clap::Args;
+use periapt_host_api::command::ControllerCommand;
+
+use crate::{
+    commands::Verb,
+    context::{Context, ModelArg, ModelRef},
+    error::{Failure, Result},
+    follow::destroyed::Destroyed,
+    parse::{
+        duration,
+        removal::{ForceArgs, StorageEndArgs},
+    },
+    prompt::PromptArg,
+};
+
+/// Destroy a model with all that is in it
+///
+/// Units run their stop and remove hooks. The command returns when the model is gone, tells meanwhile what it waits for,
+/// and gives up waiting after ten minutes; the model goes on winding up.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
+pub(crate) struct DestroyModel {
+    /// The model
+    #[arg(value_name = "[CONTROLLER:]MODEL")]
+    model: ModelRef,
+    #[command(flatten)]
+    force: ForceArgs,
+    /// With --force: how long each step may take, as --max-wait says it
+    #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    storage: StorageEndArgs,
+    #[command(flatten)]
+    prompt: PromptArg,
+}
+
+impl Verb for DestroyModel {
+    async fn run(self, context: &Context) -> Result<()> {
+        let force = self.force.within(self.timeout);
+        if self.timeout.is_some() && force.is_none() {
+            return Err(Failure::misused(
+                "--timeout can only be used with --force: without it no step is cut short",
+            ));
+        }
+        let named = ModelArg { model: Some(self.model) };
+        let model = context.model(&named)?;
+        let client = model.client();
+        let summary = client.model(&model.selector).await?;
+        let (name, uuid) = (&summary.name, summary.uuid);
+        self.prompt.confirm(&format!(
+            "This command will destroy the model \"{name}\" with its {} application(s), {} unit(s) and {} \
+             machine(s).",
+            summary.applications, summary.units, summary.machines
+        ))?;
+        client
+            .controller_command(ControllerCommand::DestroyModel {
+                model: uuid,
+                force,
+                storage: self.storage.end(),
+            })
+            .await?;
+        // Commands must not go to a model that is on its way out.
+        if model.controller.entry.current_model.as_ref() == Some(name) {
+            model.controller.select(&context.data, None)?;
+        }
+        let forcing = format!("periapt destroy-model {name} --force");
+        Destroyed { client, model: Some(uuid), force, forcing }.gone(context).await?;
+        context.say(format_args!("Model \"{name}\" is destroyed"));
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Waiting until models that are destroyed are gone.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use periapt_client::{Client, ClientError};
+use periapt_host_api::{
+    ErrorCode, ModelUuid,
+    api::ModelSelector,
+    command::{Force, ModelSummary},
+};
+use tokio::time::{Instant, sleep};
+
+use super::removal::{Waiting, WayOn, still_there};
+use crate::{
+    context::{Context, models_by_name},
+    error::{Failure, Result},
+};
+
+/// The longest time that a command waits until models are removed, in addition to the time-outs of single steps.
+const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// Time before the command says what a removal waits for. Most removals end sooner, and need no message.
+const SILENT: Duration = Duration::from_millis(500);
+
+/// Models that are destroyed, as a command waits for them.
+pub(crate) struct Destroyed<'a> {
+    pub(crate) client: &'a Client,
+    /// One of them; none: all of the controller's.
+    pub(crate) model: Option<ModelUuid>,
+    /// Removes by force what takes too long; none: waits.
+    pub(crate) force: Option<Force>,
+    /// The command that would do so.
+    pub(crate) forcing: String,
+}
+
+impl Destroyed<'_> {
+    /// Waits until they are gone, and tells what that waits for. A stream of all models' lives does not exist.
+    pub(crate) async fn gone(&self, context: &Context) -> Result<()> {
+        let began = Instant::now();
+        let longest = Duration::from_secs(self.force.map_or(0, |force| force.max_wait.into()));
+        let deadline = began + GIVES_UP_AFTER + longest;
+        let mut told = BTreeMap::new();
+        let mut pause = Duration::from_millis(20);
+        loop {
+            let left = self.left().await?;
+            let Some(first) = left.first() else { return Ok(()) };
+            if Instant::now() + pause > deadline {
+                let selector = ModelSelector::Uuid(first.uuid);
+                let waits = self.client.status(&selector).await.map(|status| still_there(&status));
+                return Err(Failure::new(format!(
+                    "model {} is not gone yet: {} unit(s), {} application(s) left{}",
+                    first.name,
+                    first.units,
+                    first.applications,
+                    waits.unwrap_or_default()
+                ))
+                .with_hint(format!(
+                    "it goes on winding up; `periapt resolved -m {} UNIT` runs a failed hook again; `{}` does not wait \
+                     for units for ever",
+                    first.name, self.forcing
+                )));
+            }
+            if began.elapsed() > SILENT {
+                for model in &left {
+                    let told = told.entry(model.uuid).or_insert_with(|| Waiting::new(model.name.as_str()));
+                    self.tell(context, model, told).await;
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(500));
+        }
+    }
+
+    async fn left(&self) -> Result<Vec<ModelSummary>> {
+        match self.model {
+            None => models_by_name(self.client).await,
+            Some(uuid) => match self.client.model(&ModelSelector::Uuid(uuid)).await {
+                Ok(summary) => Ok(vec![summary]),
+                Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(Vec::new()),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    async fn tell(&self, context: &Context, model: &ModelSummary, told: &mut Waiting) {
+        // It may be gone meanwhile, and what else is wrong the next look finds.
+        let Ok(status) = self.client.status(&ModelSelector::Uuid(model.uuid)).await else { return };
+        let way_on = if self.force.is_some() { WayOn::Forced } else { WayOn::Force(&self.forcing) };
+        told.tell(context, &status, way_on);
+    }
+}

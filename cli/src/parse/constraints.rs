@@ -1,0 +1,27 @@
+//! Constraints as a command line says them.
+
+use periapt_host_api::constraints::Constraints;
+
+use crate::{
+    context::Context,
+    error::{Failure, Result},
+};
+
+/// Reads constraints as they are written on a command line.
+pub(crate) fn read(texts: &[String]) -> Result<Constraints> {
+    Constraints::parse(texts.iter().map(String::as_str)).map_err(|error| {
+        Failure::new(error.to_string())
+            .with_hint("cores=COUNT, mem=SIZE, tags=TAG,^TAG and zones=ZONE,... can be asked for")
+    })
+}
+
+/// Tells a person, in one line, which constraints are kept and have no effect, and why.
+pub(crate) fn tell_of_kept(context: &Context, constraints: &Constraints) {
+    let told = constraints.without_effect();
+    if !told.is_empty() {
+        context.say(format_args!(
+            "constraints that no sandbox can meet are kept, and have no effect: {}",
+            told.join(", ")
+        ));
+    }
+}
