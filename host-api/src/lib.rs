@@ -1,51 +1,27 @@
 //! The vocabulary that all sides of Periapt speak: names and ids, events, a hook's effects, the unit's record,
 //! the views that agents mirror, charm metadata, and the HTTP API's commands and answers.
 //!
+//! Its modules stand in folders by subject (`values`, `charms`, `configuration`, `model`, `hooks`, `protocol`). The folders are no
+//! part of a path: each module has one, at the crate's root (`periapt_host_api::secret`), and what nearly everybody names, names
+//! and ids, is at the root itself.
+//!
 //! This crate is pure: no clock, no randomness, no I/O. `wit/` beside it is the contract with charms.
 
-pub mod action;
-pub mod agent;
-pub mod api;
-pub mod budget;
-pub mod bundle;
-pub mod charm;
-pub mod cloud;
-pub mod command;
-pub mod commit;
-pub mod constraints;
-pub mod duration;
-pub mod event;
-pub mod excerpt;
-pub mod exec;
-pub mod firewall;
-pub mod glob;
-pub mod hash;
-pub mod id;
-pub mod imports;
-pub mod journal;
-pub mod logs;
-pub mod name;
-pub mod network;
-pub mod offer;
-pub mod pending;
-pub mod ports;
-pub mod problem;
-pub mod record;
-pub mod refresh;
-pub mod relation;
-pub mod resource;
-pub mod schema;
-pub mod secret;
-pub mod settings;
-pub mod size;
-pub mod ssh_key;
-pub mod state;
-pub mod status;
-pub mod storage;
-pub mod usage;
-pub mod version;
-pub mod view;
-pub mod yaml;
+mod charms;
+mod configuration;
+mod hooks;
+mod model;
+mod protocol;
+mod values;
+
+pub use charms::{charm, imports, refresh, schema};
+pub use configuration::{budget, constraints, settings};
+pub use hooks::{action, commit, event, exec, journal, pending, record, state, usage};
+pub use model::{
+    bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
+};
+pub use protocol::{agent, api, command, logs, problem, status, view};
+pub use values::{duration, excerpt, glob, hash, id, name, size, version, yaml};
 
 pub use id::{
     ActionOperationId, CharmDigest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_file_is_named_by_its_crate_and_itself() {
-        assert_eq!(room("host-api/src/charm/parse.rs"), "host-api/parse");
+        assert_eq!(room("host-api/src/charms/charm/parse.rs"), "host-api/parse");
         assert_eq!(room("tests/tests/cli/mistakes.rs"), "tests/mistakes");
         assert_eq!(room("runtime/hook/tests/tools/relation-get.yaml"), "hook/relation-get");
     }

@@ -17,7 +17,7 @@ const EXPECTED: &str = "a feature such as k8s-api, a feature with a version such
 
 impl Assumes {
     /// Reads the section; an error says which condition is wrong, and what would be right.
-    pub(in crate::charm) fn parse(raw: Option<&Value>) -> Result<Self, String> {
+    pub(in crate::charms::charm) fn parse(raw: Option<&Value>) -> Result<Self, String> {
         let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Self::default()) };
         let Value::Array(conditions) = raw else {
             return Err(format!("assumes: a list is expected, and in it conditions: {EXPECTED}"));

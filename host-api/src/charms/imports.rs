@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_interface_of_the_wit_but_the_handler_is_in_the_table() {
-        let wit = include_str!("../wit/charm.wit");
+        let wit = include_str!("../../wit/charm.wit");
         let declared: Vec<&str> = wit
             .lines()
             .filter_map(|line| line.strip_prefix("interface "))

@@ -1,0 +1,9 @@
+//! What clients and agents ask of the controller, and what they are answered.
+
+pub mod agent;
+pub mod api;
+pub mod command;
+pub mod logs;
+pub mod problem;
+pub mod status;
+pub mod view;

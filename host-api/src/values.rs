@@ -1,0 +1,12 @@
+//! Values without a subject of their own: ids and names, durations, patterns, digests; and how texts of strangers are read
+//! and shown.
+
+pub mod duration;
+pub mod excerpt;
+pub mod glob;
+pub mod hash;
+pub mod id;
+pub mod name;
+pub mod size;
+pub mod version;
+pub mod yaml;
