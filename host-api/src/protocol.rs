@@ -6,4 +6,5 @@ pub mod command;
 pub mod logs;
 pub mod problem;
 pub mod status;
+pub mod timing;
 pub mod view;

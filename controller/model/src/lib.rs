@@ -42,7 +42,7 @@ pub use evaluate::evaluate;
 pub use firewall::ingress_rules;
 pub use input::{Environment, Input, Output, UploadedCharm, UploadedResource, WorkerCommand};
 pub use resource::{resource_details, resource_for_unit};
-pub use root::{GRACE_SECONDS, LoadError, ModelState, Presence, RESTART_LEASE_MS, Root};
+pub use root::{LoadError, ModelState, Presence, Root};
 pub use seal::{Sealer, open_content, open_journal, seal_input};
 pub use secret::{find_secret, secret_details, secret_for_admin, secret_for_unit};
 pub use spaces::spaces;

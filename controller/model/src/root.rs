@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision,
-    Timestamp, UserName, command::Caller, relation::BagOwner, settings::ModelSettings,
+    Timestamp, UserName, command::Caller, relation::BagOwner, settings::ModelSettings, timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
 };
 
 use crate::{
@@ -19,12 +19,6 @@ mod state;
 
 pub use state::ModelState;
 pub(crate) use state::{Bell, Touched};
-
-/// For how long an agent that lost its connection is still taken for alive: a reconnect takes less.
-pub const GRACE_SECONDS: i64 = 30;
-
-/// How long a lease holds after a restart of the controller: the longest that could have been given.
-pub const RESTART_LEASE_MS: u64 = 60_000;
 
 /// All that the controller knows, at one revision.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +108,7 @@ impl Root {
         }
         for (uuid, state) in &self.models {
             for application in state.applications().filter(|application| application.leader.is_some()) {
-                let expires = lease_now_ms.saturating_add(RESTART_LEASE_MS);
+                let expires = lease_now_ms.saturating_add(LEASE_AFTER_RESTART_MS);
                 next.set_lease(*uuid, &application.name, Some(expires));
             }
         }
@@ -149,9 +143,8 @@ impl Root {
     /// Whether an agent is there: connected, or gone for no longer than a reconnect takes. One that was seen last in
     /// what is the future, since the clock was set back, is gone: else it would be there until that has come.
     pub fn is_alive(&self, name: &AgentName, now: Timestamp) -> bool {
-        let grace = jiff::SignedDuration::from_secs(GRACE_SECONDS);
         self.presence(name).is_some_and(|presence| {
-            presence.connected || now.duration_since(presence.last_seen).abs() < grace
+            presence.connected || now.duration_since(presence.last_seen).unsigned_abs() < AGENT_GRACE
         })
     }
 

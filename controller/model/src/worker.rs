@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use periapt_host_api::{ModelUuid, Timestamp};
+use periapt_host_api::{ModelUuid, Timestamp, timing::AGENT_GRACE};
 
 use crate::{
     input::WorkerCommand,
-    root::{GRACE_SECONDS, ModelState, Root},
+    root::{ModelState, Root},
 };
 
 mod agenda;
@@ -102,7 +102,7 @@ impl Due<'_> {
     /// When an agent comes to be taken for gone, what status shows changes without a commit.
     fn add_presence(&mut self, root: &Root) {
         for presence in root.agents().filter_map(|agent| root.presence(&agent.name)) {
-            let gone_at = presence.last_seen.checked_add(SignedDuration::from_secs(GRACE_SECONDS));
+            let gone_at = presence.last_seen.checked_add(AGENT_GRACE);
             if let Ok(gone_at) = gone_at
                 && !presence.connected
                 && gone_at > self.now

@@ -111,13 +111,12 @@ async fn resumed(
 mod tests {
     use std::time::Duration;
 
-    use periapt_host_api::{AgentName, ModelUuid, Revision, StoreId, api::HEARTBEAT_SECONDS, view::Frame};
+    use periapt_host_api::{AgentName, ModelUuid, Revision, StoreId, timing::HEARTBEAT, view::Frame};
     use periapt_model::{Changes, Root};
 
     use super::*;
     use crate::published::{Changed, Published, Publisher};
 
-    const HEARTBEAT: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));

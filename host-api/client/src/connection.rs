@@ -11,7 +11,7 @@ use http::{Uri, uri::Authority};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use periapt_host_api::{CharmDigest, api::MAX_STREAMS};
+use periapt_host_api::{CharmDigest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
 use crate::{ClientError, Options, Result, error::chain};
@@ -25,9 +25,6 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
 /// How long a connection may take to come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A connection over which nothing comes for this long is asked for a sign of life, and as long again is
-/// waited for one. Together below the time after which a controller takes an agent for lost.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// The pauses between attempts to connect grow from this...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.

@@ -56,9 +56,6 @@ pub const MAX_COMMANDS: usize = 1_000;
 /// nobody reads holds up no other.
 pub const MAX_STREAMS: u32 = 1_024;
 
-/// How often a watch says that nothing has changed, in seconds.
-pub const HEARTBEAT_SECONDS: u64 = 10;
-
 /// Where a watch goes on: the last frame that was applied. One that the controller cannot continue from gets a
 /// full replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,11 +1,12 @@
 //! The runner: one process per model, which mirrors the model's view and runs its units' hooks.
 
-use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc, time::Duration};
+use std::{future::Future, io, os::fd::AsFd as _, process::ExitCode, sync::Arc};
 
 use periapt_helper::{Fence, Resident, RunnerPlaces, give_back_what_is_freed};
 use periapt_host_api::{
     Incarnation,
     agent::{RunnerAnswer, RunnerCommand},
+    timing::RUNNER_ALIVE_EVERY,
     view::FrameLines,
 };
 use periapt_sandbox::Sandbox;
@@ -54,9 +55,6 @@ use link::Link;
 use mirror::Mirror;
 use places::Places;
 use storage::Storages;
-
-/// How often a runner says that it lives.
-const ALIVE_EVERY: Duration = Duration::from_secs(5);
 
 /// Why a runner ended other than by its keeper's word.
 #[derive(Debug, thiserror::Error)]
@@ -219,7 +217,7 @@ async fn listen(
 async fn alive(link: Link) -> Result<(), RunnerError> {
     loop {
         link.tell(ToKeeper::Alive).await;
-        sleep(ALIVE_EVERY).await;
+        sleep(RUNNER_ALIVE_EVERY).await;
     }
 }
 

@@ -5,12 +5,11 @@
 //! `HookContext::lease_renewed`, and makes the same call again, which now is decided either way. So no call can
 //! ask twice, and none can pass over the question.
 
-use periapt_host_api::{LeaderTerm, Timestamp, resource::ResourceKey, secret::SecretKey};
+use periapt_host_api::{
+    LeaderTerm, Timestamp, resource::ResourceKey, secret::SecretKey, timing::LEADERSHIP_GUARANTEE_MS,
+};
 
 use crate::{CallError, FileRequest};
-
-/// How long a unit stays leader after it was told so, in milliseconds: what Juju promises to charms.
-pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
 
 /// When a call is made, on the two clocks that matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

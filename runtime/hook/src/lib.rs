@@ -45,7 +45,7 @@ pub use events::{Later, When};
 pub use exec::ExecFailure;
 pub use files::{FileError, FileRequest};
 pub use goal_state::{GoalState, GoalStatus};
-pub use lease::{Answer, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState, MAX_ASKED};
+pub use lease::{Answer, CallTime, HeldLease, LeaseState, MAX_ASKED};
 pub use limits::Limits;
 pub use log::OutputStream;
 pub use ports::Ports;

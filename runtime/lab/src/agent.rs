@@ -8,6 +8,7 @@ use periapt_host_api::{
     agent::{LeaseClaim, Register, RunnerAnswer, RunnerCommand, StorageReport},
     command::Caller,
     status::Life,
+    timing::{LEASE_RENEWED_EVERY, LEASE_SECONDS},
     view::View,
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
@@ -20,10 +21,6 @@ mod outbox;
 
 pub(crate) use executor::{Executor, Step, World};
 pub(crate) use outbox::Outbox;
-
-/// For how long leadership is asked, and how often it is renewed (`design.md` section 7).
-const LEASE_SECONDS: u32 = 60;
-const RENEW_EVERY_MS: u64 = 15_000;
 
 /// Whether an agent's process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,7 +306,7 @@ impl Agent {
             return Ok(false);
         }
         if due {
-            self.renew_at_ms = clock.boot_ms().saturating_add(RENEW_EVERY_MS);
+            self.renew_at_ms = clock.boot_ms().saturating_add(LEASE_RENEWED_EVERY.as_millis() as u64);
         }
         self.claimed_at = Some(mirror.revision);
         let before = controller.root().revision();

@@ -8,12 +8,13 @@ use std::{
     time::Duration,
 };
 
-use periapt_hook::{CallError, CallTime, HeldLease, LEADERSHIP_GUARANTEE_MS, LeaseState};
+use periapt_hook::{CallError, CallTime, HeldLease, LeaseState};
 use periapt_host_api::{
     CharmDigest, Timestamp,
     commit::EarlyEffect,
     resource::ResourceKey,
     secret::{SecretData, SecretKey, SecretRevision},
+    timing::LEADERSHIP_GUARANTEE_MS,
 };
 use periapt_sandbox::{BoxFuture, HookServices};
 

@@ -4,6 +4,7 @@ use periapt_host_api::{
     LeaderTerm, Refusal, RelationId,
     agent::{LeaseClaim, RunnerAnswer},
     status::Life,
+    timing::{LONGEST_LEASE_SECONDS, SHORTEST_LEASE_SECONDS},
     view::Leader,
 };
 
@@ -13,9 +14,6 @@ use crate::{
     life,
     transaction::Transaction,
 };
-
-/// What a claim may ask for, in seconds.
-const SECONDS: std::ops::RangeInclusive<u32> = 5..=300;
 
 pub(super) fn claim(
     tx: &mut Transaction<'_>,
@@ -27,9 +25,9 @@ pub(super) fn claim(
         // D-2
         return Err(denied());
     }
-    if !SECONDS.contains(&claim.seconds) {
+    if !(SHORTEST_LEASE_SECONDS..=LONGEST_LEASE_SECONDS).contains(&claim.seconds) {
         return Err(Refusal::bad_request(format!(
-            "a lease of {} s was asked for, 5 s to 300 s are allowed",
+            "a lease of {} s was asked for, {SHORTEST_LEASE_SECONDS} s to {LONGEST_LEASE_SECONDS} s are allowed",
             claim.seconds
         ))
         .about(format!("unit {}", unit.name)));

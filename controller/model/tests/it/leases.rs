@@ -4,8 +4,9 @@ use periapt_host_api::{
     ErrorCode, LeaderTerm, Refusal,
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
     command::Command,
+    timing::LEASE_AFTER_RESTART_MS,
 };
-use periapt_model::{Agenda, RESTART_LEASE_MS, due_work};
+use periapt_model::{Agenda, due_work};
 
 use crate::world::{World, unit};
 
@@ -161,7 +162,7 @@ fn after_a_restart_each_holder_has_a_full_new_term() {
     world.lease_now_ms = 5;
     world.root = loaded.restart(world.now, world.lease_now_ms);
     held_by(world.claim("app/1", 60), "app/0");
-    world.lease_now_ms += RESTART_LEASE_MS - 1;
+    world.lease_now_ms += LEASE_AFTER_RESTART_MS - 1;
     held_by(world.claim("app/1", 60), "app/0");
     assert_eq!(granted(world.claim("app/0", 60)), term);
 }

@@ -20,7 +20,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use jiff::fmt::rfc2822::DateTimePrinter;
-use periapt_host_api::{Timestamp, api::MAX_STREAMS};
+use periapt_host_api::{Timestamp, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -42,9 +42,6 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
 /// All headers of one request; ours have a few hundred bytes.
 const MAX_HEADERS: u32 = 16 * 1024;
-/// A peer that is not heard of for this long is asked for a sign of life, and as long again is waited for one:
-/// an agent whose host vanished is noticed before its leases lapse.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Resets that a peer may have caused and not yet seen: bounds a flood of requests taken back.
 const MAX_PENDING_RESETS: usize = 64;
 /// How often in the time after which a connection is cut it is looked at.

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use periapt_host_api::{
-    AgentName, ModelUuid, Revision, StoreId, api::HEARTBEAT_SECONDS, command::Caller, view::View,
+    AgentName, ModelUuid, Revision, StoreId, command::Caller, timing::HEARTBEAT, view::View,
 };
 use periapt_model::{Root, follow, view};
 use tokio::sync::Mutex;
@@ -13,7 +13,6 @@ use tokio::sync::Mutex;
 use super::{Encoder, Topic};
 use crate::published::Published;
 
-const HEARTBEAT: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 /// How many views that somebody came back with are remembered, and how many frames to the newest: after a restart, a
 /// whole host's watchers come back with the same few.
 const REMEMBERED: usize = 4;

@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use periapt_host_api::{
-    ModelUuid, agent::AgentAssignments, api::HEARTBEAT_SECONDS, api::WatchPosition, view::FrameLine,
+    ModelUuid, agent::AgentAssignments, api::WatchPosition, timing::WATCH_SILENCE, view::FrameLine,
 };
 use tokio::time::{Instant, sleep_until};
 
 use super::controller::{Answers, Controller, ControllerError};
 use crate::backoff::Backoff;
-
-/// A stream in which nothing came for this long is dead, whatever the connection says: three heartbeats.
-const SILENCE: Duration = Duration::from_secs(3 * HEARTBEAT_SECONDS);
 
 /// What is followed, and from where.
 pub(crate) trait Source: Send + 'static {
@@ -172,7 +169,7 @@ impl<C: Controller> Source for Watch<C> {
     }
 
     fn silence(&self) -> Option<Duration> {
-        Some(SILENCE)
+        Some(WATCH_SILENCE)
     }
 
     fn name(&self) -> &'static str {

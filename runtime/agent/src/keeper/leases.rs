@@ -11,6 +11,7 @@ use periapt_host_api::{
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
     api::MAX_COMMANDS,
     command::CommandResult,
+    timing::LEASE_RENEWED_EVERY,
     view::FrameLine,
 };
 use tokio::{
@@ -23,10 +24,6 @@ use super::{
     roster::{Roster, Urgency},
 };
 use crate::{backoff::Backoff, clock::BootTime, protocol::Grant};
-
-/// How often leases are renewed (`design.md` section 7): a quarter of their length, so that three rounds may be
-/// lost before one lapses.
-const RENEW_EVERY: Duration = Duration::from_secs(15);
 
 /// The least time between two claims for one unit. The first claim is sent at once: the unit's first hooks wait for
 /// its answer.
@@ -93,7 +90,7 @@ impl Leases {
             self.roster(|roster| claimed.retain(|unit| roster.holds(unit)));
             let answered = self.round(&controller, model, claims).await;
             match (answered, all) {
-                (Answered::All, true) => renew_at = after(RENEW_EVERY),
+                (Answered::All, true) => renew_at = after(LEASE_RENEWED_EVERY),
                 (Answered::All, false) => {}
                 // Units wait for the answers, so all claims are made again as soon as the controller may be back.
                 (Answered::NotAll, true) => renew_at = after(backoff.failed().max(ROUND_AFTER)),

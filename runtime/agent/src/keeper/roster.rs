@@ -6,11 +6,9 @@ use periapt_host_api::{
     ApplicationName, UnitName,
     agent::LeaseClaim,
     status::Life,
+    timing::LEASE_SECONDS,
     view::{FrameLine, ViewEntity, ViewKey},
 };
-
-/// For how long leadership is asked, in seconds (`hook-model.md` 7.4).
-pub(crate) const LEASE_SECONDS: u32 = 60;
 
 /// The units of one model on this agent.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

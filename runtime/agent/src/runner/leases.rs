@@ -10,6 +10,7 @@ use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
     UnitName,
     agent::{LeaseClaim, RunnerAnswer, RunnerCommand},
+    timing::{LEASE_RENEWED_WITHIN, LEASE_SECONDS},
 };
 use tokio::time::timeout;
 
@@ -18,12 +19,6 @@ use crate::{
     clock::BootTime,
     protocol::{Call, CallOutcome, Grant},
 };
-
-/// How long a hook waits for a renewal (`design.md` section 7).
-const RENEWS_WITHIN: Duration = Duration::from_secs(5);
-
-/// For how long leadership is asked, in seconds.
-const SECONDS: u32 = 60;
 
 /// What is held.
 #[derive(Debug, Default)]
@@ -47,11 +42,11 @@ impl LeaseBook {
     /// Claims or renews one unit's leadership, and tells what is held after that.
     pub(crate) async fn renew(&self, link: &Link, unit: &UnitName) -> LeaseState {
         let claim =
-            LeaseClaim { unit: unit.clone(), application: unit.application().clone(), seconds: SECONDS };
+            LeaseClaim { unit: unit.clone(), application: unit.application().clone(), seconds: LEASE_SECONDS };
         // Before the keeper's own time of sending, so on the safe side of it.
         let asked_at = BootTime::now();
         let call = link.call(Call::Command(Box::new(RunnerCommand::Claim(claim))));
-        if let Ok(CallOutcome::Answered { answer, .. }) = timeout(RENEWS_WITHIN, call).await {
+        if let Ok(CallOutcome::Answered { answer, .. }) = timeout(LEASE_RENEWED_WITHIN, call).await {
             let mut grants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match answer {
                 RunnerAnswer::Granted { term, seconds } => {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use periapt_hook::LEADERSHIP_GUARANTEE_MS;
-use periapt_host_api::{UnitName, status::Life};
+use periapt_host_api::{UnitName, status::Life, timing::LEADERSHIP_GUARANTEE_MS};
 use periapt_model::WorkerCommand;
 
 use super::Lab;

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use periapt_host_api::{
     RelationId, UnitName,
     event::{Event, MAX_BATCH_MEMBERS, RelationBatch},
+    timing::LEADERSHIP_GUARANTEE_MS,
 };
 
 use super::Breach;
 use crate::{Traced, trace::Fate};
-
-/// The guarantee that `is-leader` gives, in milliseconds of the clock of leases (`hook-model.md` 7.4).
-const GUARANTEE_MS: u64 = 30_000;
 
 /// Every breach of the rules of order in a trace:
 /// U-4, U-24, R-23, R-24, R-25, R-26, R-28, U-23, D-3, that install comes first and remove last, and that a run that
@@ -216,7 +214,7 @@ fn leadership(trace: &[Traced]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for (index, (_, unit, at)) in told.iter().enumerate() {
         let within =
-            told.iter().skip(index + 1).take_while(|(_, _, then)| *then < at.saturating_add(GUARANTEE_MS));
+            told.iter().skip(index + 1).take_while(|(_, _, then)| *then < at.saturating_add(LEADERSHIP_GUARANTEE_MS));
         let mut others =
             within.filter(|(_, other, _)| other != unit && other.application() == unit.application());
         if let Some((place, other, then)) = others.next() {

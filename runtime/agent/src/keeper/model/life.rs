@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
-    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, view::FrameLine,
+    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, timing::RUNNER_SILENCE,
+    view::FrameLine,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -31,9 +32,6 @@ const FRAMES: usize = 32;
 
 /// Messages on their way to a runner: frames, an answer to each call it may have open, grants and the last word.
 const QUEUE: usize = FRAMES + CALLS_OUTSTANDING + 8;
-
-/// A runner says that it lives every five seconds, whatever its hooks do; after this it hangs.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// How long a runner may take to end after it was told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -124,7 +122,7 @@ impl<C: Controller> ModelKeeper<C> {
                 Ok(permit) = Arc::clone(&frames).acquire_owned(), if room.is_none() => Wake::Room(permit),
                 line = self.watch.next(), if life.attached && room.is_some() => Wake::Frame(Box::new(line)),
                 message = incoming.next(), if calls.has_room() => Wake::Message(message),
-                () = sleep_until(heard_at + SILENCE) => Wake::Silent,
+                () = sleep_until(heard_at + RUNNER_SILENCE) => Wake::Silent,
             };
             match wake {
                 Wake::Ended => return Over::Ordered,
