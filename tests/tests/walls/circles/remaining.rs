@@ -10,10 +10,18 @@ pub(super) struct Circle {
 
 /// The list may only shrink: a circle that is not in it is refused, and so is an entry that no longer holds.
 pub(super) const REMAINING: &[Circle] = &[
-    Circle { room: "periapt-host-api", modules: &["action", "command::answer"] },
-    Circle { room: "periapt-host-api", modules: &["charm", "network", "settings::kept", "settings::model"] },
-    Circle { room: "periapt-host-api", modules: &["charm::files", "charm::parse"] },
-    Circle { room: "periapt-host-api", modules: &["status::full", "status::storage"] },
+    Circle { room: "periapt-host-api", modules: &["hooks::action", "protocol::command::answer"] },
+    Circle {
+        room: "periapt-host-api",
+        modules: &[
+            "charms::charm",
+            "configuration::settings::kept",
+            "configuration::settings::model",
+            "model::network",
+        ],
+    },
+    Circle { room: "periapt-host-api", modules: &["charms::charm::files", "charms::charm::parse"] },
+    Circle { room: "periapt-host-api", modules: &["protocol::status::full", "protocol::status::storage"] },
     Circle { room: "periapt-archive", modules: &["read::layout", "read::reader"] },
     Circle { room: "periapt-uniter", modules: &["coalesced", "relation", "subject", "update_status"] },
     Circle { room: "periapt-lab", modules: &["charm", "trace"] },
