@@ -10,23 +10,18 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access::denied,
-    changes::RecordBody,
+    action, charm,
     entity::{CommitMark, Runner, Unit},
-    life,
+    input::access::denied,
+    leadership, network, relation,
+    root::changes::RecordBody,
+    secret, storage,
     transaction::{Transaction, json_size},
+    unit,
 };
 
-mod bags;
 mod early;
-mod events;
-mod lease;
-mod ports;
-mod secrets;
-mod state;
-mod storage;
-mod task;
-mod text;
+pub(crate) mod text;
 
 /// The most that a commit may take as JSON: 1 MiB of effects, as much of journal and log, and the record.
 const MAX_COMMIT_BYTES: usize = 4 << 20;
@@ -54,11 +49,11 @@ pub(crate) fn runner_call(
         }
         RunnerCommand::Claim(claim) => {
             let unit = own_unit(tx, agent, &claim.unit)?;
-            lease::claim(tx, &unit, claim)
+            leadership::claim::claim(tx, &unit, claim)
         }
         RunnerCommand::Storage { storage, incarnation, report } => {
             require_incarnation(tx, agent, *incarnation)?;
-            self::storage::report(tx, agent, storage, report)
+            storage::commit::report(tx, agent, storage, report)
         }
     }
 }
@@ -118,34 +113,34 @@ fn commit(tx: &mut Transaction<'_>, agent: &AgentName, commit: &UnitCommit) -> R
         unit.resolved = None;
     }
     if let Some(id) = commit.transitions.begin_task {
-        task::begin(tx, &unit.name, id)?;
+        action::commit::begin(tx, &unit.name, id)?;
     }
     if let Some(end) = &commit.transitions.end_task {
-        task::end(tx, &unit.name, end)?;
+        action::commit::end(tx, &unit.name, end)?;
     }
-    ports::apply(tx, &mut unit, &commit.effects.ports)?;
+    network::commit::apply(tx, &mut unit, &commit.effects.ports)?;
     tx.put(unit.clone());
 
     if commit.transitions.refresh_addresses {
-        life::scope::refresh_addresses(tx, &unit);
+        relation::scope::refresh_addresses(tx, &unit);
     }
-    bags::apply(tx, &unit, &before, &commit.effects)?;
-    state::apply(tx, &unit, &commit.effects.state)?;
-    events::apply(tx, &unit, commit)?;
-    storage::apply(tx, &unit, commit)?;
-    secrets::apply(tx, &unit, &commit.effects, leads)?;
-    secrets::note_told(tx, &unit, &commit.transitions);
+    relation::commit::apply(tx, &unit, &before, &commit.effects)?;
+    unit::state::commit::apply(tx, &unit, &commit.effects.state)?;
+    unit::event::commit::apply(tx, &unit, commit)?;
+    storage::commit::apply(tx, &unit, commit)?;
+    secret::commit::apply(tx, &unit, &commit.effects, leads)?;
+    secret::commit::note_told(tx, &unit, &commit.transitions);
     for relation in &commit.transitions.enter_scope {
-        life::scope::enter(tx, &unit, relation)?;
+        relation::scope::enter(tx, &unit, relation)?;
     }
     for relation in &commit.transitions.leave_scope {
-        life::scope::leave(tx, &unit.name, relation);
+        relation::scope::leave(tx, &unit.name, relation);
     }
     for relation in before.relations.keys().filter(|id| !unit.record.relations.contains_key(id)) {
-        life::relation::forget_if_done(tx, relation);
+        relation::life::forget_if_done(tx, relation);
     }
     if let Some(old) = before.charm.filter(|old| Some(*old) != unit.record.charm) {
-        life::charm::release(tx, &old.digest);
+        charm::life::release(tx, &old.digest);
     }
     if let Some(journal) = &commit.journal {
         tx.record(&unit.name, journal.started_at, RecordBody::Journal(Box::new(journal.clone())));
@@ -235,6 +230,6 @@ fn terminate(tx: &mut Transaction<'_>, name: &UnitName) -> Result<(), Refusal> {
     if tx.state.storages_of(name).next().is_some() {
         return Err(cannot(ErrorCode::Conflict, "unit has storage attachments".to_owned()));
     }
-    life::unit::remove(tx, &unit);
+    unit::life::remove(tx, &unit);
     Ok(())
 }

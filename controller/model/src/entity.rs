@@ -11,42 +11,26 @@ use periapt_host_api::{
 };
 use serde::{Deserialize, Serialize};
 
-mod agent;
-mod application;
-mod charm;
-mod controller;
-mod machine;
-mod model;
-mod offer;
-mod pending;
-mod relation;
-mod resource;
-mod secret;
 mod sequence;
-mod state;
-mod storage;
-mod task;
-mod unit;
-mod work;
 
-pub use agent::{Agent, Runner};
-pub use application::Application;
-pub use charm::{Charm, ModelCharm};
-pub use controller::Controller;
-pub use machine::Machine;
-pub use model::Model;
-pub use offer::{Offer, RemoteApplication, RemoteSource};
-pub use pending::PendingEvents;
-pub use relation::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
-pub use resource::{AttachedResource, FormerContent, ResourceContent};
-pub(crate) use secret::PART_BYTES;
-pub use secret::{Secret, SecretConsumer, SecretContent, SecretExpiry};
+pub use crate::action::entity::{ActionOperation, Task};
+pub use crate::agent::entity::{Agent, Runner};
+pub use crate::application::entity::Application;
+pub use crate::charm::entity::{Charm, ModelCharm};
+pub use crate::controller::entity::Controller;
+pub use crate::machine::entity::Machine;
+pub use crate::model::entity::Model;
+pub use crate::offer::entity::{Offer, RemoteApplication, RemoteSource};
+pub use crate::relation::entity::{Bag, Cross, CrossId, CrossSide, Member, Relation, RelationProgress};
+pub use crate::resource::entity::{AttachedResource, FormerContent, ResourceContent};
+pub(crate) use crate::secret::entity::PART_BYTES;
+pub use crate::secret::entity::{Secret, SecretConsumer, SecretContent, SecretExpiry};
+pub use crate::storage::entity::Storage;
+pub use crate::unit::entity::{CommitMark, Refreshed, Unit};
+pub use crate::unit::event::entity::PendingEvents;
+pub use crate::unit::state::entity::StateEntry;
+pub use crate::work::entity::{Work, WorkId, WorkItem};
 pub use sequence::{Sequence, SequenceKey};
-pub use state::StateEntry;
-pub use storage::Storage;
-pub use task::{ActionOperation, Task};
-pub use unit::{CommitMark, Refreshed, Unit};
-pub use work::{Work, WorkId, WorkItem};
 
 /// Where an entity stands. All entities of one model are neighbours.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

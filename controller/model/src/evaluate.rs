@@ -6,15 +6,13 @@ use periapt_host_api::{
 };
 
 use crate::{
-    access, agent,
-    changes::Changes,
-    charms, command, commit, cross,
-    input::{Environment, Input, Output, WorkerCommand},
-    life, resource,
-    root::Root,
-    start,
+    action, agent, application, charm, commit, controller,
+    input::{self, Environment, Input, Output, WorkerCommand},
+    leadership, machine, model, network, offer, relation, resource,
+    root::{Root, changes::Changes},
+    secret, storage,
     transaction::{Transaction, check_size},
-    worker,
+    unit, work,
 };
 
 /// Evaluates one request against a state. Nothing happens but what [`Root::apply`] does with the changes.
@@ -27,25 +25,25 @@ pub fn evaluate(
     input: &Input,
     env: &Environment,
 ) -> Result<(Changes, Output), Refusal> {
-    access::check(caller, input)?;
+    input::access::check(caller, input)?;
     match input {
         Input::Controller(ControllerCommand::AddModel { name, config }) => {
-            let (changes, answer) = command::model::add(root, caller, name, config, env)?;
+            let (changes, answer) = model::command::add(root, caller, name, config, env)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
         Input::Controller(ControllerCommand::SetModelDefaults { set, reset }) => {
-            let (changes, answer) = command::model::set_defaults(root, set, reset)?;
+            let (changes, answer) = model::command::set_defaults(root, set, reset)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
         Input::Controller(ControllerCommand::DestroyModel { model, force, storage }) => {
             let mut tx = Transaction::begin(root, env, *model)?;
-            let answer = command::model::destroy(&mut tx, *force, *storage)?;
+            let answer = model::command::destroy(&mut tx, *force, *storage)?;
             Ok((finish(tx)?, Output::Answer(answer)))
         }
         Input::Controller(ControllerCommand::Keep(keep)) => {
-            let (changes, answer) = command::kept::keep(root, keep)?;
+            let (changes, answer) = controller::kept::keep(root, keep)?;
             check_size(&changes)?;
             Ok((changes, Output::Answer(answer)))
         }
@@ -54,11 +52,13 @@ pub fn evaluate(
             let answer = model_command(&mut tx, caller, command)?;
             Ok((finish(tx)?, Output::Answer(answer)))
         }
-        Input::UploadCharm(charm) => Ok((charms::upload_charm(root, charm, env)?, Output::Done)),
-        Input::UploadResource(content) => Ok((resource::upload(root, content, env), Output::Done)),
-        Input::Register(name, register) => Ok((agent::register(root, name, register, env)?, Output::Done)),
+        Input::UploadCharm(charm) => Ok((charm::upload::upload_charm(root, charm, env)?, Output::Done)),
+        Input::UploadResource(content) => Ok((resource::content::upload(root, content, env), Output::Done)),
+        Input::Register(name, register) => {
+            Ok((agent::register::register(root, name, register, env)?, Output::Done))
+        }
         Input::Runner(model, call) => {
-            let Caller::Runner { agent, .. } = caller else { return Err(access::denied()) };
+            let Caller::Runner { agent, .. } = caller else { return Err(input::access::denied()) };
             let mut tx = Transaction::begin_or_clear(root, env, *model)?;
             let answer = commit::runner_call(&mut tx, agent, call)?;
             Ok((finish(tx)?, Output::Runner(answer)))
@@ -68,96 +68,96 @@ pub fn evaluate(
 }
 
 fn finish(tx: Transaction<'_>) -> Result<Changes, Refusal> {
-    tx.finish(life::secret::tidy)
+    tx.finish(secret::life::tidy)
 }
 
 fn model_command(tx: &mut Transaction<'_>, caller: &Caller, command: &Command) -> Result<Answer, Refusal> {
     match command {
-        Command::Deploy(deploy) => command::deploy::deploy(tx, caller, deploy),
+        Command::Deploy(deploy) => application::deploy::deploy(tx, caller, deploy),
         Command::SetConfig { application, set, reset } => {
-            command::application::set_config(tx, application, set, reset)
+            application::command::set_config(tx, application, set, reset)
         }
-        Command::SetTrust { application, trust } => command::application::set_trust(tx, application, *trust),
+        Command::SetTrust { application, trust } => application::command::set_trust(tx, application, *trust),
         Command::SetConstraints { application, constraints } => {
-            command::constraints::set(tx, application, constraints)
+            application::constraints::set(tx, application, constraints)
         }
-        Command::SetModelConstraints { constraints } => command::constraints::set_model(tx, constraints),
-        Command::RetryProvisioning { unit } => command::constraints::retry(tx, unit),
+        Command::SetModelConstraints { constraints } => application::constraints::set_model(tx, constraints),
+        Command::RetryProvisioning { unit } => application::constraints::retry(tx, unit),
         Command::AddUnits { application, count, placement, attach_storage } => {
-            command::unit::add(tx, application, *count, placement, attach_storage)
+            unit::command::add(tx, application, *count, placement, attach_storage)
         }
-        Command::RemoveUnit { unit, force, storage } => command::unit::remove(tx, unit, *force, *storage),
+        Command::RemoveUnit { unit, force, storage } => unit::command::remove(tx, unit, *force, *storage),
         Command::RemoveApplication { application, force, storage } => {
-            command::application::remove(tx, application, *force, *storage)
+            application::command::remove(tx, application, *force, *storage)
         }
-        Command::Integrate { first, second, via } => command::integrate::integrate(tx, first, second, via),
+        Command::Integrate { first, second, via } => relation::command::integrate(tx, first, second, via),
         Command::RemoveRelation { relation, force } => {
-            command::integrate::remove_relation(tx, relation, *force)
+            relation::command::remove_relation(tx, relation, *force)
         }
-        Command::SuspendRelation { relation, message } => command::offer::suspend(tx, relation, message),
-        Command::ResumeRelation { relation } => command::offer::resume(tx, relation),
+        Command::SuspendRelation { relation, message } => offer::command::suspend(tx, relation, message),
+        Command::ResumeRelation { relation } => offer::command::resume(tx, relation),
         Command::Offer { application, endpoints, name, description } => {
             let (name, description) = (name.as_ref(), description.as_deref());
-            command::offer::offer(tx, &command::offer::Wanted { application, endpoints, name, description })
+            offer::command::offer(tx, &offer::command::Wanted { application, endpoints, name, description })
         }
-        Command::RemoveOffer { offer, force } => command::offer::remove_offer(tx, offer, *force),
+        Command::RemoveOffer { offer, force } => offer::command::remove_offer(tx, offer, *force),
         Command::Consume { offer, application } => {
-            command::offer::consume(tx, caller, offer, application.as_ref())
+            offer::command::consume(tx, caller, offer, application.as_ref())
         }
-        Command::RemoveSaas { application, force } => command::offer::remove_saas(tx, application, *force),
-        Command::RemoveMachine { machine, force } => command::machine::remove(tx, *machine, *force),
-        Command::Expose { application, endpoints } => command::network::expose(tx, application, endpoints),
+        Command::RemoveSaas { application, force } => offer::command::remove_saas(tx, application, *force),
+        Command::RemoveMachine { machine, force } => machine::command::remove(tx, *machine, *force),
+        Command::Expose { application, endpoints } => network::command::expose(tx, application, endpoints),
         Command::Unexpose { application, endpoints } => {
-            command::network::unexpose(tx, application, endpoints)
+            network::command::unexpose(tx, application, endpoints)
         }
-        Command::AddSpace { name, subnets } => command::network::add_space(tx, name, subnets),
-        Command::MoveToSpace { space, subnets } => command::network::move_to_space(tx, space, subnets),
-        Command::RenameSpace { name, to } => command::network::rename_space(tx, name, to),
-        Command::RemoveSpace { name } => command::network::remove_space(tx, name),
-        Command::Bind { application, bindings } => command::network::bind(tx, application, bindings),
+        Command::AddSpace { name, subnets } => network::command::add_space(tx, name, subnets),
+        Command::MoveToSpace { space, subnets } => network::command::move_to_space(tx, space, subnets),
+        Command::RenameSpace { name, to } => network::command::rename_space(tx, name, to),
+        Command::RemoveSpace { name } => network::command::remove_space(tx, name),
+        Command::Bind { application, bindings } => network::command::bind(tx, application, bindings),
         Command::Refresh { application, charm, force, with } => {
-            command::refresh::refresh(tx, caller, application, charm, *force, with)
+            application::refresh::refresh(tx, caller, application, charm, *force, with)
         }
         Command::AttachResource { application, resource, upload } => {
-            command::resource::attach(tx, caller, application, resource, upload)
+            resource::command::attach(tx, caller, application, resource, upload)
         }
-        Command::AddStorage { unit, storage } => command::storage::add(tx, unit, storage),
-        Command::AttachStorage { unit, storage } => command::storage::attach(tx, unit, storage),
-        Command::DetachStorage { storage, force } => command::storage::detach(tx, storage, *force),
-        Command::RemoveStorage { storage, end, force } => command::storage::remove(tx, storage, *end, *force),
-        Command::Resolve { unit, mode } => command::unit::resolve(tx, unit, *mode),
-        Command::EnqueueOperation(request) => command::action::enqueue(tx, request),
-        Command::CancelTask { task } => command::action::cancel(tx, *task),
-        Command::CancelEvent { unit, event } => command::unit::cancel_event(tx, unit, *event),
+        Command::AddStorage { unit, storage } => storage::command::add(tx, unit, storage),
+        Command::AttachStorage { unit, storage } => storage::command::attach(tx, unit, storage),
+        Command::DetachStorage { storage, force } => storage::command::detach(tx, storage, *force),
+        Command::RemoveStorage { storage, end, force } => storage::command::remove(tx, storage, *end, *force),
+        Command::Resolve { unit, mode } => unit::command::resolve(tx, unit, *mode),
+        Command::EnqueueOperation(request) => action::command::enqueue(tx, request),
+        Command::CancelTask { task } => action::command::cancel(tx, *task),
+        Command::CancelEvent { unit, event } => unit::command::cancel_event(tx, unit, *event),
         Command::AddSecret { id, name, content, description } => {
-            command::secret::add(tx, *id, name, content, description)
+            secret::command::add(tx, *id, name, content, description)
         }
         Command::UpdateSecret { secret, content, name, description, auto_prune } => {
-            let change = command::secret::Change {
+            let change = secret::command::Change {
                 content: content.as_ref(),
                 name: name.as_deref(),
                 description: description.as_deref(),
                 auto_prune: *auto_prune,
             };
-            command::secret::update(tx, secret, &change)
+            secret::command::update(tx, secret, &change)
         }
-        Command::GrantSecret { secret, applications } => command::secret::grant(tx, secret, applications),
-        Command::RevokeSecret { secret, applications } => command::secret::revoke(tx, secret, applications),
-        Command::RemoveSecret { secret, revision } => command::secret::remove(tx, secret, *revision),
-        Command::AddSshKeys { keys } => command::kept::add_keys(tx, keys),
-        Command::RemoveSshKeys { keys } => command::kept::remove_keys(tx, keys),
-        Command::SetModelConfig { set, reset } => command::model::set_config(tx, set, reset),
+        Command::GrantSecret { secret, applications } => secret::command::grant(tx, secret, applications),
+        Command::RevokeSecret { secret, applications } => secret::command::revoke(tx, secret, applications),
+        Command::RemoveSecret { secret, revision } => secret::command::remove(tx, secret, *revision),
+        Command::AddSshKeys { keys } => controller::kept::add_keys(tx, keys),
+        Command::RemoveSshKeys { keys } => controller::kept::remove_keys(tx, keys),
+        Command::SetModelConfig { set, reset } => model::command::set_config(tx, set, reset),
     }
 }
 
 fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Result<Changes, Refusal> {
     let begin = |model: &ModelUuid| Transaction::begin_or_clear(root, env, *model);
     let mut tx = match command {
-        WorkerCommand::Initialize { name } => return Ok(start::initialize(root, name, env)),
-        WorkerCommand::AgentConnected(agent) => return Ok(agent::presence(agent, true, env)),
-        WorkerCommand::AgentDisconnected(agent) => return Ok(agent::presence(agent, false, env)),
-        WorkerCommand::ForgetCharm(digest) => return Ok(charms::forget_charm(root, digest)),
-        WorkerCommand::ForgetResource(digest) => return Ok(resource::forget(root, digest)),
+        WorkerCommand::Initialize { name } => return Ok(controller::start::initialize(root, name, env)),
+        WorkerCommand::AgentConnected(agent) => return Ok(agent::register::presence(agent, true, env)),
+        WorkerCommand::AgentDisconnected(agent) => return Ok(agent::register::presence(agent, false, env)),
+        WorkerCommand::ForgetCharm(digest) => return Ok(charm::upload::forget_charm(root, digest)),
+        WorkerCommand::ForgetResource(digest) => return Ok(resource::content::forget(root, digest)),
         WorkerCommand::AssignUnits(model)
         | WorkerCommand::RunWork(model, _)
         | WorkerCommand::PruneTasks(model)
@@ -167,13 +167,13 @@ fn worker_command(root: &Root, command: &WorkerCommand, env: &Environment) -> Re
         | WorkerCommand::ExpireLease(model, _) => begin(model)?,
     };
     match command {
-        WorkerCommand::AssignUnits(_) => worker::assign::assign_units(&mut tx)?,
-        WorkerCommand::RunWork(_, id) => worker::work::run(&mut tx, *id),
-        WorkerCommand::PruneTasks(_) => worker::tasks::prune(&mut tx),
-        WorkerCommand::CopyFromOthers(_) => cross::copy::run(&mut tx),
-        WorkerCommand::WindUpModel(_) => worker::windup::wind_up(&mut tx),
-        WorkerCommand::RingSecrets(_) => worker::secret::ring(&mut tx),
-        WorkerCommand::ExpireLease(_, application) => worker::lease::expire(&mut tx, application),
+        WorkerCommand::AssignUnits(_) => machine::assign::assign_units(&mut tx)?,
+        WorkerCommand::RunWork(_, id) => work::run::run(&mut tx, *id),
+        WorkerCommand::PruneTasks(_) => action::due::prune(&mut tx),
+        WorkerCommand::CopyFromOthers(_) => offer::copy::run(&mut tx),
+        WorkerCommand::WindUpModel(_) => model::windup::wind_up(&mut tx),
+        WorkerCommand::RingSecrets(_) => secret::due::ring(&mut tx),
+        WorkerCommand::ExpireLease(_, application) => leadership::expire::expire(&mut tx, application),
         WorkerCommand::Initialize { .. }
         | WorkerCommand::AgentConnected(_)
         | WorkerCommand::AgentDisconnected(_)

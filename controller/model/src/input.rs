@@ -1,5 +1,7 @@
 //! What can be asked of the model, and what it answers.
 
+pub(crate) mod access;
+
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, ModelUuid, Timestamp,
     agent::{Register, RunnerAnswer, RunnerCommand},

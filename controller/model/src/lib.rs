@@ -2,54 +2,54 @@
 //! may see of it, and how statuses are derived. Pure: time and seeds are arguments, and the same input gives
 //! the same output.
 
-mod access;
+mod action;
 mod agent;
-mod assignments;
-pub mod changes;
-mod charms;
-mod command;
+mod application;
+mod charm;
 mod commit;
-mod config;
-mod cross;
+mod controller;
 pub mod entity;
 mod evaluate;
-mod firewall;
 mod input;
-mod life;
-mod model_config;
+mod leadership;
+mod machine;
+mod model;
+mod network;
+mod offer;
+mod relation;
 mod resource;
 mod root;
-mod seal;
 mod secret;
-mod spaces;
-mod start;
 mod status;
-mod summary;
+mod storage;
 mod transaction;
-mod usage;
+mod unit;
 mod view;
-mod worker;
+mod work;
 
-pub use access::{ModelAccess, check_access, model_access, offer_access};
-pub use assignments::assignments;
-pub use changes::{
-    Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
-};
-pub use command::plan::{RefreshRequest, plan_refresh};
-pub use cross::{find_offer, offer_details, offers_of_model};
+pub use agent::assignments::assignments;
+pub use application::plan::{RefreshRequest, plan_refresh};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;
-pub use firewall::ingress_rules;
+pub use input::access::{ModelAccess, check_access, model_access, offer_access};
 pub use input::{Environment, Input, Output, UploadedCharm, UploadedResource, WorkerCommand};
-pub use resource::{resource_details, resource_for_unit};
-pub use root::{LoadError, ModelState, Presence, Root};
-pub use seal::{Sealer, open_content, open_journal, seal_input};
-pub use secret::{find_secret, secret_details, secret_for_admin, secret_for_unit};
-pub use spaces::spaces;
-pub use status::{
-    StatusContext, combined_storage, full_status, machine_history, shown_application_status, shown_statuses,
+pub use machine::status::machine_history;
+pub use model::usage::model_usage;
+pub use network::{firewall::ingress_rules, spaces::spaces};
+pub use offer::details::{offer_details, offers_of_model};
+pub use offer::find_offer;
+pub use resource::content::{resource_details, resource_for_unit};
+pub use root::changes;
+pub use root::changes::{
+    Changes, CrossNews, MAX_BYTES, RecordAppend, RecordBody, RecordKind, StatusRecord, VolatileChange,
 };
-pub use summary::{agent_summaries, model_summary};
-pub use usage::model_usage;
+pub use root::{LoadError, ModelState, Presence, Root};
+pub use secret::read::{find_secret, secret_details, secret_for_admin, secret_for_unit};
+pub use secret::seal::{Sealer, open_content, open_journal, seal_input};
+pub use status::shown::{shown_application_status, shown_statuses};
+pub use status::summary::{agent_summaries, model_summary};
+pub use status::{StatusContext, full_status};
+pub use storage::status::combined_storage;
 pub use view::{follow, view};
-pub use worker::{Agenda, due_work};
+pub use work::agenda::Agenda;
+pub use work::due_work;

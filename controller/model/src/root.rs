@@ -6,14 +6,17 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision,
-    Timestamp, UserName, command::Caller, relation::BagOwner, settings::ModelSettings, timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
+    Timestamp, UserName,
+    command::Caller,
+    relation::BagOwner,
+    settings::ModelSettings,
+    timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
 };
 
-use crate::{
-    changes::{Changes, CrossNews, VolatileChange},
-    entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent},
-};
+use crate::entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent};
+use changes::{Changes, CrossNews, VolatileChange};
 
+pub mod changes;
 mod index;
 mod state;
 

@@ -6,20 +6,13 @@ use periapt_host_api::{
 };
 
 use crate::{
+    application, machine, model, offer, relation,
     root::{ModelState, Root},
-    worker::windup,
+    storage,
 };
 
-mod application;
-mod machine;
-mod offer;
-mod relation;
 pub(crate) mod shown;
-mod storage;
-
-pub use machine::machine_history;
-pub use shown::{shown_application_status, shown_statuses};
-pub use storage::combined_storage;
+pub(crate) mod summary;
 
 /// What status shows beside the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,22 +32,22 @@ pub fn full_status(root: &Root, model: &ModelUuid, context: &StatusContext) -> O
     let state = root.model(model)?;
     let machines = state
         .machines()
-        .map(|machine| (machine.id.to_string(), machine::status(root, state, machine, context)));
+        .map(|machine| (machine.id.to_string(), machine::status::status(root, state, machine, context.now)));
     let applications = state.applications().map(|application| {
-        (application.name.to_string(), application::status(root, state, application, context.now))
+        (application.name.to_string(), application::status::status(root, state, application, context.now))
     });
     Some(FullStatus {
         model: self::model(root, state),
         machines: machines.collect(),
         applications: applications.collect(),
-        remote_applications: offer::consumed(root, state, context.now),
-        offers: offer::offers(root, state),
+        remote_applications: offer::status::consumed(root, state, context.now),
+        offers: offer::status::offers(root, state),
         relations: state
             .relations()
             .filter(|relation| relation.life != Life::Dead)
-            .map(|found| relation::status(state, found))
+            .map(|found| relation::status::status(state, found))
             .collect(),
-        storage: Some(storage::combined(state)),
+        storage: Some(storage::status::combined(state)),
         controller: ControllerStatus {
             timestamp: context.now,
             periapt_version: context.version.clone(),
@@ -79,7 +72,7 @@ fn model(root: &Root, state: &ModelState) -> ModelStatus {
         version: JUJU_VERSION.to_owned(),
         model_status: StatusText {
             current: current.to_owned(),
-            message: windup::waits_for(state).join(", "),
+            message: model::windup::waits_for(state).join(", "),
             since: Some(model.life_since),
             version: String::new(),
         },

@@ -13,15 +13,17 @@ use periapt_host_api::{
 };
 
 use crate::{
-    changes::{
-        Changes, CrossNews, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange,
-    },
     entity::{
         Application, CrossId, Entity, EntityKey, ModelKey, Relation, Sequence, SequenceKey, Unit, Work,
         WorkId, WorkItem,
     },
     input::Environment,
-    root::{ModelState, Root},
+    root::{
+        ModelState, Root,
+        changes::{
+            Changes, CrossNews, MAX_BYTES, MAX_KEYS, RecordAppend, RecordBody, StatusRecord, VolatileChange,
+        },
+    },
 };
 pub(crate) use periapt_host_api::size::of_json as json_size;
 use weight::Weights;

@@ -21,7 +21,6 @@ use crate::{
 
 mod follow;
 mod project;
-mod secrets;
 
 pub use follow::follow;
 

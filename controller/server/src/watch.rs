@@ -117,7 +117,6 @@ mod tests {
     use super::*;
     use crate::published::{Changed, Published, Publisher};
 
-
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));
     const OTHER: ModelUuid = ModelUuid(uuid::Uuid::from_u128(3));

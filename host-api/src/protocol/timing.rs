@@ -56,7 +56,8 @@ const _: () = assert!(
     SHORTEST_LEASE_SECONDS <= LEASE_SECONDS && LEASE_SECONDS <= LONGEST_LEASE_SECONDS,
     "agents ask for leases that the controller grants"
 );
-const _: () = assert!(4 * ms(LEASE_RENEWED_EVERY) <= ms(LEASE), "three rounds may be lost before a lease lapses");
+const _: () =
+    assert!(4 * ms(LEASE_RENEWED_EVERY) <= ms(LEASE), "three rounds may be lost before a lease lapses");
 const _: () = assert!(
     ms(LEASE) - ms(LEASE_RENEWED_EVERY) >= LEADERSHIP_GUARANTEE_MS as u128 + ms(LEASE_RENEWED_WITHIN),
     "while rounds succeed, enough is left of a lease for a hook to be told that it leads"
@@ -65,9 +66,23 @@ const _: () = assert!(
     SHORTEST_LEASE_SECONDS as u128 * 1_000 >= ms(LEASE_RENEWED_WITHIN),
     "the shortest lease has not lapsed when the hook that waits for it hears of it"
 );
-const _: () = assert!(LEASE_AFTER_RESTART_MS as u128 >= ms(LEASE), "nobody else leads while an agent counts on its lease");
-const _: () = assert!(2 * ms(KEEP_ALIVE) < ms(AGENT_GRACE), "a dead connection is replaced before its agent counts as lost");
-const _: () = assert!(2 * ms(KEEP_ALIVE) < ms(LEASE), "an agent whose host vanished is noticed before its leases lapse");
-const _: () = assert!(3 * ms(HEARTBEAT) <= ms(WATCH_SILENCE), "two heartbeats may be lost before a watch is given up");
-const _: () = assert!(ms(WATCH_SILENCE) < ms(LEASE), "a dead watch is replaced before its agent's leases lapse");
-const _: () = assert!(4 * ms(RUNNER_ALIVE_EVERY) <= ms(RUNNER_SILENCE), "a runner that lives is not taken for one that hangs");
+const _: () = assert!(
+    LEASE_AFTER_RESTART_MS as u128 >= ms(LEASE),
+    "nobody else leads while an agent counts on its lease"
+);
+const _: () = assert!(
+    2 * ms(KEEP_ALIVE) < ms(AGENT_GRACE),
+    "a dead connection is replaced before its agent counts as lost"
+);
+const _: () = assert!(
+    2 * ms(KEEP_ALIVE) < ms(LEASE),
+    "an agent whose host vanished is noticed before its leases lapse"
+);
+const _: () =
+    assert!(3 * ms(HEARTBEAT) <= ms(WATCH_SILENCE), "two heartbeats may be lost before a watch is given up");
+const _: () =
+    assert!(ms(WATCH_SILENCE) < ms(LEASE), "a dead watch is replaced before its agent's leases lapse");
+const _: () = assert!(
+    4 * ms(RUNNER_ALIVE_EVERY) <= ms(RUNNER_SILENCE),
+    "a runner that lives is not taken for one that hangs"
+);

@@ -10,8 +10,8 @@ use periapt_host_api::{
 
 use super::text::cut;
 use crate::{
-    changes::RecordBody,
     entity::{Application, Unit},
+    root::changes::RecordBody,
     transaction::Transaction,
 };
 
@@ -84,7 +84,7 @@ fn take_one(tx: &mut Transaction<'_>, unit: &mut Unit, item: &EarlyItem) {
             tx.put(application);
         }
         EarlyEffect::TaskMessage { task, message } => {
-            super::task::message(tx, &unit.name, *task, at, message);
+            crate::action::commit::message(tx, &unit.name, *task, at, message);
         }
         EarlyEffect::Log { level, module, message } => log(tx, unit, item, *level, module, message),
     }

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use periapt_host_api::size;
 
-use crate::{changes::Changes, entity::EntityKey};
+use crate::{entity::EntityKey, root::changes::Changes};
 
 /// What a key and a value take beside their JSON: `model/UUID/` and the byte that names the form.
 const FRAME_BYTES: usize = 50;

@@ -18,9 +18,9 @@ use crate::{
         Application, AttachedResource, Bag, CrossSide, Machine, PendingEvents, Relation, StateEntry, Storage,
         Task, Unit,
     },
-    firewall::ingress_rules,
+    network::firewall::ingress_rules,
     root::{ModelState, Root},
-    status::shown,
+    status,
 };
 
 pub(super) fn model(state: &ModelState) -> ModelView {
@@ -107,7 +107,11 @@ pub(super) fn unit(state: &ModelState, unit: &Unit) -> Option<UnitView> {
 /// What the leader and goal state see of a unit. Whether its agent is connected is not part of it: that is no
 /// state that a hook may read, and it changes without a commit.
 pub(super) fn outline(unit: &Unit) -> UnitOutline {
-    UnitOutline { name: unit.name.clone(), life: unit.life, workload_status: shown::with_hook_error(unit) }
+    UnitOutline {
+        name: unit.name.clone(),
+        life: unit.life,
+        workload_status: status::shown::with_hook_error(unit),
+    }
 }
 
 pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membership>) -> RelationView {

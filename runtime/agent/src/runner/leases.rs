@@ -41,8 +41,11 @@ impl LeaseBook {
 
     /// Claims or renews one unit's leadership, and tells what is held after that.
     pub(crate) async fn renew(&self, link: &Link, unit: &UnitName) -> LeaseState {
-        let claim =
-            LeaseClaim { unit: unit.clone(), application: unit.application().clone(), seconds: LEASE_SECONDS };
+        let claim = LeaseClaim {
+            unit: unit.clone(),
+            application: unit.application().clone(),
+            seconds: LEASE_SECONDS,
+        };
         // Before the keeper's own time of sending, so on the safe side of it.
         let asked_at = BootTime::now();
         let call = link.call(Call::Command(Box::new(RunnerCommand::Claim(claim))));

@@ -213,8 +213,10 @@ fn leadership(trace: &[Traced]) -> Vec<Breach> {
         .collect();
     let mut breaches = Vec::new();
     for (index, (_, unit, at)) in told.iter().enumerate() {
-        let within =
-            told.iter().skip(index + 1).take_while(|(_, _, then)| *then < at.saturating_add(LEADERSHIP_GUARANTEE_MS));
+        let within = told
+            .iter()
+            .skip(index + 1)
+            .take_while(|(_, _, then)| *then < at.saturating_add(LEADERSHIP_GUARANTEE_MS));
         let mut others =
             within.filter(|(_, other, _)| other != unit && other.application() == unit.application());
         if let Some((place, other, then)) = others.next() {

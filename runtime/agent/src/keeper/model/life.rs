@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
-    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, timing::RUNNER_SILENCE,
-    view::FrameLine,
+    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition,
+    timing::RUNNER_SILENCE, view::FrameLine,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},

@@ -1,0 +1,6 @@
+//! Actions: asked for, begun, ended, and kept for a while (`hook-model.md` 1.13, 6.3).
+
+pub(crate) mod command;
+pub(crate) mod commit;
+pub(crate) mod due;
+pub(crate) mod entity;

@@ -1,0 +1,73 @@
+//! Agents: they register, come and go.
+
+use periapt_host_api::{AgentName, Refusal, agent::Register, constraints::MAX_TAGS, network::HostInterface};
+
+use crate::{
+    entity::{Agent, EntityKey},
+    input::Environment,
+    root::{
+        Root,
+        changes::{Changes, VolatileChange},
+    },
+};
+
+/// The most addresses that an agent may report, and the longest text: they go into every unit's bags.
+const MAX_ADDRESSES: usize = 32;
+const MAX_TEXT: usize = 256;
+
+/// The most interfaces that an agent may report: they are part of the view of each of its machines.
+const MAX_INTERFACES: usize = 32;
+
+pub(crate) fn presence(agent: &AgentName, connected: bool, env: &Environment) -> Changes {
+    let change = VolatileChange::Presence { agent: agent.clone(), connected, at: env.now };
+    Changes { volatile: vec![change], ..Changes::default() }
+}
+
+pub(crate) fn register(
+    root: &Root,
+    name: &AgentName,
+    register: &Register,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let texts = [
+        &register.boot_id,
+        &register.hostname,
+        &register.availability_zone,
+        &register.version,
+        &register.engine,
+    ];
+    if register.addresses.len() > MAX_ADDRESSES {
+        return Err(Refusal::bad_request(format!("more than {MAX_ADDRESSES} addresses")));
+    }
+    if texts.into_iter().chain(&register.addresses).any(|text| text.len() > MAX_TEXT) {
+        return Err(Refusal::bad_request(format!("a text is longer than {MAX_TEXT} bytes")));
+    }
+    if register.addresses.iter().any(|address| address.is_empty() || address.contains(char::is_whitespace)) {
+        return Err(Refusal::bad_request("an address is empty or holds blanks"));
+    }
+    if register.tags.len() > MAX_TAGS {
+        return Err(Refusal::bad_request(format!("more than {MAX_TAGS} tags")));
+    }
+    check_interfaces(&register.interfaces)?;
+    let mut changes = presence(name, true, env);
+    let created_at = root.agent(name).map_or(env.now, |agent| agent.created_at);
+    let agent = Agent { name: name.clone(), host: register.clone(), created_at };
+    if root.agent(name) != Some(&agent) {
+        changes.puts.insert(EntityKey::Agent(name.clone()), Some(agent.into()));
+    }
+    Ok(changes)
+}
+
+fn check_interfaces(interfaces: &[HostInterface]) -> Result<(), Refusal> {
+    let too_many = |what: &str, most: usize| Err(Refusal::bad_request(format!("more than {most} {what}")));
+    if interfaces.len() > MAX_INTERFACES {
+        return too_many("interfaces", MAX_INTERFACES);
+    }
+    if interfaces.iter().any(|interface| interface.addresses.len() > MAX_ADDRESSES) {
+        return too_many("addresses of one interface", MAX_ADDRESSES);
+    }
+    if interfaces.iter().any(|interface| interface.name.len().max(interface.mac.len()) > MAX_TEXT) {
+        return Err(Refusal::bad_request(format!("a text is longer than {MAX_TEXT} bytes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Settings of applications: reading values by their types, hashes (`hook-model.md` 6.2).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ErrorCode, Refusal,
+    budget::{BudgetKey, BudgetSettings},
+    charm::{CharmMeta, OptionType},
+    hash,
+    record::CharmRef,
+    settings::{ModelSettings, OptionValue, OptionValues, SettingError, SettingKey},
+};
+
+use crate::{entity::Application, model::config::change_key};
+
+/// The most that an application's settings may take: they are part of every view of it.
+const MAX_CONFIG_BYTES: usize = 256 << 10;
+
+/// Settings after some were set, given as text, and others went back to their defaults: all or none.
+pub(crate) fn change(
+    meta: &CharmMeta,
+    present: &OptionValues,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<OptionValues, Refusal> {
+    let wrong = |error: SettingError| Refusal::bad_request(error.to_string());
+    let mut next = present.clone();
+    for name in reset {
+        meta.option(name).map_err(wrong)?;
+        if set.contains_key(name) {
+            return Err(Refusal::bad_request(format!("cannot set and reset key {name:?} simultaneously")));
+        }
+        next.remove(name);
+    }
+    for (name, text) in set {
+        match meta.setting(name, text).map_err(wrong)? {
+            Some(value) => next.insert(name.clone(), value),
+            None => next.remove(name),
+        };
+    }
+    let bytes: usize = next.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
+    if bytes > MAX_CONFIG_BYTES {
+        return Err(Refusal::new(
+            ErrorCode::QuotaExceeded,
+            format!("the settings would take {bytes} bytes, at most {MAX_CONFIG_BYTES} are allowed"),
+        ));
+    }
+    Ok(next)
+}
+
+/// Application-level keys, which are no options of the charm (M-9): changes them, and answers what is left for the
+/// charm's own options. An option of the same name hides the key.
+pub(crate) fn change_application(
+    application: &mut Application,
+    meta: &CharmMeta,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<(BTreeMap<String, String>, Vec<String>), Refusal> {
+    let (mut set, mut reset) = (set.clone(), reset.to_vec());
+    let key = |key: &'static str| Some(key).filter(|key| !meta.options.contains_key(*key));
+    for key in [key(UPDATE_STATUS), key(TRUST)].into_iter().flatten() {
+        let (value, back) = (set.remove(key), reset.iter().any(|name| name == key));
+        reset.retain(|name| name != key);
+        let change = match (value, back) {
+            (Some(_), true) => {
+                return Err(Refusal::bad_request(format!("cannot set and reset key {key:?} simultaneously")));
+            }
+            (None, false) => continue,
+            (value, _) => value,
+        };
+        if key == UPDATE_STATUS {
+            application.update_status_interval = interval(change.as_deref())?;
+        } else {
+            application.trust = change.as_deref().map(|text| truth(key, text)).transpose()?.unwrap_or(false);
+            application.trust_hash = trust_hash(application.trust);
+        }
+    }
+    application.budgets = change_budgets(meta, &application.budgets, &mut set, &mut reset)?;
+    Ok((set, reset))
+}
+
+fn truth(key: &str, text: &str) -> Result<bool, Refusal> {
+    match OptionType::Boolean.parse(text) {
+        Some(OptionValue::Boolean(truth)) => Ok(truth),
+        _ => Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}"))),
+    }
+}
+
+/// Differs when a hook would see other settings, or another charm (M-8, U-35).
+pub(crate) fn config_hash(meta: &CharmMeta, settings: &OptionValues, charm: CharmRef) -> String {
+    let effective: BTreeMap<&str, Option<&OptionValue>> =
+        meta.options.keys().map(|name| (name.as_str(), meta.effective(settings, name))).collect();
+    hash::of_value(&(effective, charm))
+}
+
+/// Differs when an application-level key does (M-9).
+pub(crate) fn trust_hash(trust: bool) -> String {
+    hash::of_value(&BTreeMap::from([("trust", trust)]))
+}
+
+const TRUST: &str = "trust";
+const UPDATE_STATUS: &str = "update-status-hook-interval";
+
+fn set_budget(budgets: &mut BudgetSettings, key: BudgetKey, text: &str) -> Result<(), Refusal> {
+    budgets.set(key, text).map_err(|error| Refusal::bad_request(error.to_string()))
+}
+
+/// Takes out of changes to an application's settings those that are about its budgets, and makes them. A charm's own
+/// option of such a name is the charm's.
+pub(crate) fn change_budgets(
+    meta: &CharmMeta,
+    present: &BudgetSettings,
+    set: &mut BTreeMap<String, String>,
+    reset: &mut Vec<String>,
+) -> Result<BudgetSettings, Refusal> {
+    let mut next = present.clone();
+    for key in BudgetKey::ALL.into_iter().filter(|key| !meta.options.contains_key(key.as_str())) {
+        let text = set.remove(key.as_str());
+        let before = reset.len();
+        reset.retain(|name| name != key.as_str());
+        match (text, reset.len() < before) {
+            (Some(_), true) => {
+                let name = key.as_str();
+                return Err(Refusal::bad_request(format!(
+                    "cannot set and reset key {name:?} simultaneously"
+                )));
+            }
+            (Some(text), false) => set_budget(&mut next, key, &text)?,
+            (None, true) => next.reset(key),
+            (None, false) => {}
+        }
+    }
+    Ok(next)
+}
+
+/// An interval as a model's setting gives it.
+fn interval(text: Option<&str>) -> Result<Option<u32>, Refusal> {
+    let mut read = ModelSettings::default();
+    change_key(&mut read, SettingKey::UpdateStatusHookInterval, text)?;
+    Ok(read.update_status_hook_interval)
+}

@@ -1,0 +1,194 @@
+//! Deploying: an application, its peer relations and its first units (`hook-model.md` 7.2).
+
+use periapt_host_api::{
+    ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
+    budget::{BudgetKey, BudgetSettings},
+    charm::CharmMeta,
+    command::{Answer, Caller, Deploy},
+    record::CharmRef,
+    relation::{Endpoint, Role},
+    settings::{ModelConfig, OptionValues},
+    status::Life,
+    storage::StorageDirectives,
+    usage::Usage,
+};
+
+use super::{config, constraints};
+use crate::{
+    entity::{Application, ModelCharm, Relation, RelationProgress, SequenceKey},
+    network, offer, resource, secret,
+    storage::{self, takeover::TakenOver},
+    transaction::Transaction,
+    unit,
+};
+
+pub(crate) fn deploy(tx: &mut Transaction<'_>, caller: &Caller, deploy: &Deploy) -> Result<Answer, Refusal> {
+    tx.require_alive()?;
+    let meta = uploaded(tx, &deploy.charm)?;
+    let name = match &deploy.application {
+        Some(name) => name.clone(),
+        None => ApplicationName::new(&meta.name).map_err(|error| Refusal::bad_request(error.to_string()))?,
+    };
+    let cannot = |code, reason: &str| {
+        let text = format!("cannot add application {:?}: {reason}", name.as_str());
+        Refusal::new(code, text).about(format!("application {name}"))
+    };
+    if tx.state.application(&name).is_some() {
+        return Err(cannot(ErrorCode::AlreadyExists, "application already exists"));
+    }
+    if secret::life::remain(&tx.state, &name) {
+        let reason = "secrets of the application that had this name are still being removed; try again";
+        return Err(cannot(ErrorCode::TryAgain, reason));
+    }
+    if offer::is_consumer_name(&name) {
+        return Err(cannot(ErrorCode::BadRequest, "consumers of offers are called so"));
+    }
+    if tx.state.remote_application(&name).is_some() {
+        return Err(cannot(ErrorCode::AlreadyExists, "saas application with same name already exists"));
+    }
+    if meta.subordinate && (deploy.units > 0 || !deploy.placement.is_empty()) {
+        return Err(cannot(ErrorCode::BadRequest, "subordinate application must be deployed without units"));
+    }
+    check_assumed(meta, deploy.force).map_err(|text| cannot(ErrorCode::NotSupported, &text))?;
+    unit::command::check_request(tx, deploy.units, &deploy.placement)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    let mut options = deploy.config.clone();
+    let mut budgets =
+        config::change_budgets(meta, &BudgetSettings::default(), &mut options, &mut Vec::new())?;
+    constraints::check(&deploy.constraints, meta.subordinate)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    if let Some(bytes) = deploy.constraints.mem {
+        if budgets.get(BudgetKey::HookMemoryLimit).is_some_and(|set| set != bytes) {
+            let text = "the constraint mem and the setting hook-memory-limit are the same thing, and differ";
+            return Err(cannot(ErrorCode::BadRequest, text));
+        }
+        constraints::set_memory(&mut budgets, Some(bytes));
+    }
+    let mut settings = config::change(meta, &OptionValues::new(), &options, &[])?;
+    check_storage(tx.state.config(), meta, &deploy.storage)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    let arrival = TakenOver::check(tx, meta, &deploy.storage, &deploy.attach_storage)
+        .and_then(|taken| taken.place(tx, deploy.units, &deploy.placement))
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+    crate::secret::command::check_options(&tx.state, &mut settings, deploy.config.keys())?;
+
+    network::command::check_bindings(tx, meta, &deploy.bindings)?;
+    let resources = resource::command::first(tx, caller, meta, &deploy.resources)
+        .map_err(|refusal| cannot(refusal.code, &refusal.message))?;
+
+    use_charm(tx, &deploy.charm, meta)?;
+    let charm = CharmRef { digest: deploy.charm, modified_version: 0 };
+    tx.put(Application {
+        name: name.clone(),
+        life: Life::Alive,
+        charm,
+        force_charm: false,
+        subordinate: meta.subordinate,
+        config_hash: config::config_hash(meta, &settings, charm),
+        settings_version: 0,
+        config: settings,
+        constraints: deploy.constraints.agents.clone(),
+        kept_constraints: deploy.constraints.kept.clone(),
+        storage: deploy.storage.clone(),
+        resources,
+        budgets,
+        removed_usage: Usage::default(),
+        trust: deploy.trust,
+        trust_hash: config::trust_hash(deploy.trust),
+        update_status_interval: None,
+        exposed: false,
+        exposures: Default::default(),
+        bindings: deploy.bindings.clone(),
+        leader: None,
+        last_term: LeaderTerm(0),
+        leader_settings: Default::default(),
+        leader_settings_version: 0,
+        status: None,
+        status_refreshed: None,
+        workload_version: String::new(),
+        created_at: tx.now(),
+    });
+    add_peers(tx, &name, meta)?;
+    let units = unit::command::create(tx, &name, deploy.units, &arrival)?;
+    Ok(Answer::Application { name, units })
+}
+
+/// The model must have what the charm assumes, unless that is passed over.
+pub(crate) fn check_assumed(meta: &CharmMeta, force: bool) -> Result<(), String> {
+    match meta.assumes.check() {
+        Err(unmet) if !force => Err(unmet.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// The storage that each unit would get must be what the charm takes.
+fn check_storage(
+    model: &ModelConfig,
+    meta: &CharmMeta,
+    directives: &StorageDirectives,
+) -> Result<(), Refusal> {
+    storage::life::check(meta, directives, |_| 0)?;
+    let each = storage::life::of_new_unit(meta, directives);
+    let made = |name: &StorageName| each.iter().any(|wanted| wanted.name == *name);
+    let own = storage::life::unsized_by(meta, directives).filter(|(name, _)| made(name));
+    storage::life::check_sizes(model, meta, own)?;
+    storage::life::check_total(each.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.count)))
+}
+
+/// What an uploaded charm declares.
+pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &CharmDigest) -> Result<&'a CharmMeta, Refusal> {
+    match tx.root.charm(digest) {
+        Some(charm) => Ok(&charm.meta),
+        None => Err(Refusal::not_found(format!("charm {} not found: upload it first", digest.short()))
+            .about(format!("charm {digest}"))),
+    }
+}
+
+/// Notes that the model uses a charm, under the next free revision of its name if it is new here (M-13).
+pub(crate) fn use_charm(
+    tx: &mut Transaction<'_>,
+    digest: &CharmDigest,
+    meta: &CharmMeta,
+) -> Result<(), Refusal> {
+    if tx.state.charm(digest).is_none() {
+        let revision = tx.take_numbers(SequenceKey::CharmRevision(meta.name.clone()), 1)?;
+        tx.put(ModelCharm { digest: *digest, revision: u64::from(revision) });
+    }
+    Ok(())
+}
+
+/// Makes the peer relations that an application's charm declares and that are not there yet.
+pub(crate) fn add_peers(
+    tx: &mut Transaction<'_>,
+    application: &ApplicationName,
+    meta: &CharmMeta,
+) -> Result<(), Refusal> {
+    for (name, endpoint) in meta.endpoints_of(Role::Peer) {
+        let has_it = |relation: &Relation| {
+            relation.is_peer() && relation.endpoints.iter().any(|end| end.name == *name)
+        };
+        if tx.state.relations_of(application).any(|relation| has_it(relation)) {
+            continue;
+        }
+        let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
+        tx.put(Relation {
+            id,
+            endpoints: vec![Endpoint {
+                application: application.clone(),
+                name: name.clone(),
+                role: Role::Peer,
+                interface: endpoint.interface.clone(),
+            }],
+            scope: endpoint.scope,
+            life: Life::Alive,
+            suspended: false,
+            suspended_reason: String::new(),
+            cross: None,
+            egress: Vec::new(),
+            progress: RelationProgress::Joining,
+            state_since: None,
+            created_at: tx.now(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Charms: known once they were uploaded, forgotten when no model uses them.
+
+use std::sync::Arc;
+
+use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
+
+use crate::{
+    entity::{Charm, Entity, EntityKey},
+    input::{Environment, UploadedCharm},
+    root::{Root, changes::Changes},
+    transaction::check_size,
+};
+
+pub(crate) fn upload_charm(
+    root: &Root,
+    charm: &UploadedCharm,
+    env: &Environment,
+) -> Result<Changes, Refusal> {
+    let UploadedCharm { digest, component, meta, size } = charm;
+    let mut changes = Changes::default();
+    match root.charm(digest) {
+        // The digest is over all of the archive.
+        Some(known) if known.component == *component && known.meta == *meta => {}
+        Some(_) => return Err(Refusal::new(ErrorCode::Internal, "one archive was read in two ways")),
+        None => {
+            let charm = Arc::new(Charm {
+                digest: *digest,
+                component: *component,
+                meta: meta.clone(),
+                size: *size,
+                uploaded_at: env.now,
+            });
+            changes.puts.insert(EntityKey::Charm(*digest), Some(Entity::Charm(charm)));
+        }
+    }
+    check_size(&changes)?;
+    Ok(changes)
+}
+
+pub(crate) fn forget_charm(root: &Root, digest: &CharmDigest) -> Changes {
+    let mut changes = Changes::default();
+    if root.charm(digest).is_some() && !root.uses_charm(digest) {
+        changes.puts.insert(EntityKey::Charm(*digest), None);
+    }
+    changes
+}

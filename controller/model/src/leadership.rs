@@ -1,0 +1,4 @@
+//! Who leads an application: claimed, renewed, lapsed (`hook-model.md` 7.4).
+
+pub(crate) mod claim;
+pub(crate) mod expire;

@@ -1,0 +1,76 @@
+//! Claiming and renewing leadership (`hook-model.md` 7.4, `design.md` section 7).
+
+use periapt_host_api::{
+    LeaderTerm, Refusal, RelationId,
+    agent::{LeaseClaim, RunnerAnswer},
+    status::Life,
+    timing::{LONGEST_LEASE_SECONDS, SHORTEST_LEASE_SECONDS},
+    view::Leader,
+};
+
+use crate::{
+    entity::{Application, Unit},
+    input::access::denied,
+    relation,
+    transaction::Transaction,
+};
+
+pub(crate) fn claim(
+    tx: &mut Transaction<'_>,
+    unit: &Unit,
+    claim: &LeaseClaim,
+) -> Result<RunnerAnswer, Refusal> {
+    let name = unit.name.application();
+    if claim.application != *name {
+        // D-2
+        return Err(denied());
+    }
+    if !(SHORTEST_LEASE_SECONDS..=LONGEST_LEASE_SECONDS).contains(&claim.seconds) {
+        return Err(Refusal::bad_request(format!(
+            "a lease of {} s was asked for, {SHORTEST_LEASE_SECONDS} s to {LONGEST_LEASE_SECONDS} s are allowed",
+            claim.seconds
+        ))
+        .about(format!("unit {}", unit.name)));
+    }
+    let application = tx.application(name)?;
+    if let Some(leader) = application.leader.as_ref().filter(|leader| leader.unit == unit.name) {
+        // A dying holder may renew: it leads until it is done (L-4).
+        renew(tx, &application, claim.seconds);
+        return Ok(RunnerAnswer::Granted { term: leader.term, seconds: claim.seconds });
+    }
+    if let Some(leader) = &application.leader
+        && tx.root.lease_holds(&tx.uuid, name, tx.env.lease_now_ms)
+    {
+        return Ok(RunnerAnswer::Held { holder: leader.unit.clone() });
+    }
+    if unit.life != Life::Alive {
+        // U-41
+        let text = format!("unit {:?} is not alive and takes no leadership", unit.name);
+        return Err(Refusal::not_alive(text).about(format!("unit {}", unit.name)));
+    }
+    let term = LeaderTerm(application.last_term.0.saturating_add(1));
+    let leader = Some(Leader { unit: unit.name.clone(), term });
+    tx.put(Application { leader, last_term: term, ..Application::clone(&application) });
+    renew(tx, &application, claim.seconds);
+    note_scopes(tx, unit);
+    Ok(RunnerAnswer::Granted { term, seconds: claim.seconds })
+}
+
+/// A renewal is neither stored nor watched; a shorter one takes nothing away.
+fn renew(tx: &mut Transaction<'_>, application: &Application, seconds: u32) {
+    let asked = tx.env.lease_now_ms.saturating_add(u64::from(seconds).saturating_mul(1000));
+    let present = application.leader.as_ref().and_then(|_| tx.root.lease(&tx.uuid, &application.name));
+    // A lapsed lease of another holder lies in the past, so the later of both is always this claim's.
+    let expires = present.map_or(asked, |present| present.max(asked));
+    tx.set_lease(&application.name, Some(expires));
+}
+
+/// Relations that the new leader is in are joined now, as far as the commit has room.
+fn note_scopes(tx: &mut Transaction<'_>, unit: &Unit) {
+    let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).take(60).copied().collect();
+    for id in scopes {
+        if let Some(relation) = tx.state.relation(&id).cloned() {
+            relation::scope::note_leader(tx, unit, &relation);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Machines: made for units, removed, shown.
+
+pub(crate) mod assign;
+pub(crate) mod command;
+pub(crate) mod entity;
+pub(crate) mod life;
+pub(crate) mod status;

@@ -1,0 +1,24 @@
+//! How the units of a machine go that is removed by force (L-5).
+
+use periapt_host_api::{MachineId, UnitName, command::Force, storage::UnitStorage};
+
+use crate::{entity::Work, root::ModelState, transaction::Transaction, unit};
+
+/// Destroys the units on a machine that are behind one of them, as far as the commit has room; the worker goes on with
+/// the rest.
+pub(crate) fn destroy_units_on(
+    tx: &mut Transaction<'_>,
+    machine: MachineId,
+    force: Force,
+    after: Option<UnitName>,
+) {
+    let next = |state: &ModelState, after: Option<&UnitName>| {
+        let behind = |name: &UnitName| after.is_none_or(|after| name > after);
+        state.units_on(&machine).find(|unit| behind(&unit.name)).cloned()
+    };
+    if let Some(unit::life::Behind(after)) =
+        unit::life::destroy_each(tx, after, Some(force), UnitStorage::Detach, next)
+    {
+        tx.add_work(Work::DestroyUnitsOn { machine, force, after }, None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Machines in status.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    JUJU_VERSION, Timestamp,
+    agent::Register,
+    status::{MachineStatus, NetworkInterface, StatusHistoryEntry, StatusKind, StatusText},
+};
+
+use crate::{
+    entity::Machine,
+    network::firewall::ingress_rules,
+    root::{ModelState, Root},
+    status::shown::{NOT_COMMUNICATING, life_text},
+};
+
+pub(crate) fn status(root: &Root, state: &ModelState, machine: &Machine, now: Timestamp) -> MachineStatus {
+    let host = root.agent(&machine.agent).map(|agent| &agent.host);
+    let addresses = host.map(|host| host.addresses.clone()).unwrap_or_default();
+    let (current, message, since) = if root.is_alive(&machine.agent, now) {
+        ("started", "", machine.created_at)
+    } else {
+        let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
+        ("down", NOT_COMMUNICATING, since.unwrap_or(machine.created_at))
+    };
+    MachineStatus {
+        juju_status: StatusText {
+            current: current.to_owned(),
+            message: message.to_owned(),
+            since: Some(since),
+            version: host.map(|_| JUJU_VERSION.to_owned()).unwrap_or_default(),
+        },
+        hostname: host.map(|host| host.hostname.clone()).unwrap_or_default(),
+        dns_name: addresses.first().cloned().unwrap_or_default(),
+        ip_addresses: addresses,
+        instance_id: machine.agent.to_string(),
+        machine_status: StatusText {
+            current: "running".to_owned(),
+            since: Some(machine.created_at),
+            ..StatusText::default()
+        },
+        modification_status: StatusText {
+            current: "idle".to_owned(),
+            since: Some(machine.created_at),
+            ..StatusText::default()
+        },
+        base: Default::default(),
+        network_interfaces: host.map(|host| network_interfaces(state, host)).unwrap_or_default(),
+        life: life_text(machine.life),
+        hardware: host.map(hardware).unwrap_or_default(),
+        ingress_rules: ingress_rules(state, &machine.id),
+    }
+}
+
+/// The interfaces of a host, each with the space that its first address is in.
+fn network_interfaces(state: &ModelState, host: &Register) -> BTreeMap<String, NetworkInterface> {
+    let spaces = &state.model().spaces;
+    let shown = host.interfaces.iter().map(|interface| {
+        let space = interface.addresses.first().map(|first| spaces.of(first.address).to_owned());
+        let shown = NetworkInterface {
+            ip_addresses: interface.addresses.iter().map(|at| at.address.to_string()).collect(),
+            mac_address: interface.mac.clone(),
+            space: space.unwrap_or_default(),
+            is_up: true,
+        };
+        (interface.name.clone(), shown)
+    });
+    shown.collect()
+}
+
+/// `cores=4 availability-zone=z1`, as far as the agent knows.
+fn hardware(host: &Register) -> String {
+    let cores = (host.cores > 0).then(|| format!("cores={}", host.cores));
+    let zone = Some(&host.availability_zone).filter(|zone| !zone.is_empty());
+    let zone = zone.map(|zone| format!("availability-zone={zone}"));
+    cores.into_iter().chain(zone).collect::<Vec<_>>().join(" ")
+}
+/// What is known of a machine's past, the oldest first: it is there from when it was made, for an agent hosts it, and
+/// down while that is away.
+pub fn machine_history(root: &Root, machine: &Machine, now: Timestamp) -> Vec<StatusHistoryEntry> {
+    let entry = |status: &str, message: &str, since| StatusHistoryEntry {
+        status: status.to_owned(),
+        message: message.to_owned(),
+        data: serde_json::Map::new(),
+        since,
+        kind: StatusKind::Machine,
+    };
+    let mut entries = vec![entry("started", "", machine.created_at)];
+    if !root.is_alive(&machine.agent, now) {
+        let since = root.presence(&machine.agent).map(|presence| presence.last_seen);
+        entries.push(entry("down", NOT_COMMUNICATING, since.unwrap_or(machine.created_at)));
+    }
+    entries
+}

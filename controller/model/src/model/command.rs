@@ -1,0 +1,127 @@
+//! Models: made, configured, destroyed.
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ErrorCode, ModelName, ModelUuid, Refusal,
+    command::{Answer, Caller, Force},
+    constraints::{AgentConstraints, KeptConstraints},
+    network::Spaces,
+    settings::ModelSettings,
+    status::Life,
+    storage::StorageEnd,
+    usage::Usage,
+};
+
+use super::{config, windup};
+use crate::{
+    entity::{EntityKey, Model, ModelKey, Work},
+    input::{self, Environment},
+    root::{Root, changes::Changes},
+    transaction::Transaction,
+};
+
+pub(crate) fn add(
+    root: &Root,
+    caller: &Caller,
+    name: &ModelName,
+    settings: &BTreeMap<String, String>,
+    env: &Environment,
+) -> Result<(Changes, Answer), Refusal> {
+    let Caller::User(owner) = caller else { return Err(input::access::denied()) };
+    if root.model_named(owner, name).is_some() {
+        return Err(Refusal::already_exists(format!("model {:?} already exists", name.as_str()))
+            .about(format!("model {name}")));
+    }
+    let uuid = ModelUuid(env.uuid());
+    if root.model(&uuid).is_some() {
+        return Err(Refusal::new(ErrorCode::TryAgain, "the drawn model id is taken"));
+    }
+    let model = Model {
+        uuid,
+        name: name.clone(),
+        owner: owner.clone(),
+        life: Life::Alive,
+        settings: config::change_model(&ModelSettings::default(), settings, &[])?,
+        constraints: AgentConstraints::default(),
+        kept_constraints: KeptConstraints::default(),
+        storage_end: None,
+        removed_usage: Usage::default(),
+        spaces: Spaces::default(),
+        ssh_keys: Vec::new(),
+        created_at: env.now,
+        life_since: env.now,
+    };
+    let mut changes = Changes::default();
+    changes.puts.insert(EntityKey::InModel(uuid, ModelKey::Model), Some(model.into()));
+    Ok((changes, Answer::Model { uuid }))
+}
+
+pub(crate) fn destroy(
+    tx: &mut Transaction<'_>,
+    force: Option<Force>,
+    storage: Option<StorageEnd>,
+) -> Result<Answer, Refusal> {
+    let mut model = tx.state.model().clone();
+    model.storage_end = storage.or(model.storage_end);
+    let count = tx.state.storages().count();
+    if count > 0 && model.storage_end.is_none() {
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!(
+            "cannot destroy model {:?}: it has {count} instance{plural} of storage; say what becomes of them, by \
+             --destroy-storage or --release-storage",
+            model.name.as_str()
+        );
+        return Err(Refusal::conflict(text).about(format!("model {}", model.name)));
+    }
+    let connected = tx.state.offers().filter(|offer| tx.state.connections(offer).next().is_some()).count();
+    if connected > 0 && force.is_none() && model.life == Life::Alive {
+        let plural = if connected == 1 { "" } else { "s" };
+        let text = format!(
+            "cannot destroy model {:?}: it hosts {connected} application offer{plural} that other models consume; \
+             remove their relations first, or use --force",
+            model.name.as_str()
+        );
+        return Err(Refusal::conflict(text).about(format!("model {}", model.name)));
+    }
+    if model.life == Life::Alive {
+        model.life = Life::Dying;
+        model.life_since = tx.now();
+    }
+    tx.put(model);
+    if let Some(force) = force {
+        // Force may come later than the first request.
+        let due = tx.force_due(force);
+        tx.add_work(Work::ForceModel, Some(due));
+    }
+    let waits_for = windup::waits_for(&tx.state);
+    Ok(Answer::Removal { gone: false, waits_for })
+}
+
+pub(crate) fn set_config(
+    tx: &mut Transaction<'_>,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<Answer, Refusal> {
+    let mut model = tx.state.model().clone();
+    model.settings = config::change_model(&model.settings, set, reset)?;
+    tx.put(model);
+    Ok(Answer::Done)
+}
+
+/// Changes what holds in all models that do not set it themselves; they see it at once, and nothing is written in them.
+pub(crate) fn set_defaults(
+    root: &Root,
+    set: &BTreeMap<String, String>,
+    reset: &[String],
+) -> Result<(Changes, Answer), Refusal> {
+    let not_started = || Refusal::new(ErrorCode::TryAgain, "the controller has not started yet");
+    let mut controller = root.controller().ok_or_else(not_started)?.clone();
+    let before = controller.model_defaults.clone();
+    controller.model_defaults = config::change_model(&before, set, reset)?;
+    let mut changes = Changes::default();
+    if controller.model_defaults != before {
+        changes.puts.insert(EntityKey::Controller, Some(controller.into()));
+    }
+    Ok((changes, Answer::Done))
+}

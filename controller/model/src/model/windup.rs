@@ -1,0 +1,174 @@
+//! Destroyed models: all in them goes, then they.
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    AgentName,
+    status::Life,
+    storage::{StorageEnd, UnitStorage},
+};
+
+use crate::{
+    application,
+    entity::{Model, ModelKey, RemoteApplication, RemoteSource, Runner, Storage},
+    offer,
+    root::ModelState,
+    storage,
+    transaction::Transaction,
+    unit,
+};
+
+/// How many entities are left for what the commit writes beside the deletions.
+const RESERVE: usize = 20;
+
+/// Whether the next step would change something.
+pub(crate) fn has_step(state: &ModelState) -> bool {
+    let model = state.model();
+    if model.life == Life::Dead {
+        return state.forgotten_storages().next().is_none();
+    }
+    model.life != Life::Alive
+        && (is_empty(state)
+            || state.applications().any(|application| application.life == Life::Alive)
+            || state.remote_applications().any(|remote| is_consumed(remote))
+            || leftovers(state).next().is_some())
+}
+
+/// Whether nothing is left that has a life of its own.
+fn is_empty(state: &ModelState) -> bool {
+    state.applications().next().is_none()
+        && state.unit_count() == 0
+        && state.machines().next().is_none()
+        && state.relations().next().is_none()
+        && state.storages().next().is_none()
+        && state.remote_applications().next().is_none()
+}
+
+/// An alive one; consumers of this model's offers go with their relations.
+fn is_consumed(remote: &RemoteApplication) -> bool {
+    remote.life == Life::Alive && matches!(remote.source, RemoteSource::Offer { .. })
+}
+
+/// Storage that no unit has, and that nobody has sent on its way yet.
+fn leftovers(state: &ModelState) -> impl Iterator<Item = &Arc<Storage>> {
+    state.storages().filter(|storage| storage.end.is_none() && storage.attachment.is_none())
+}
+
+/// Sends applications on their way, then deletes what is left, the model itself last.
+pub(crate) fn wind_up(tx: &mut Transaction<'_>) {
+    if tx.state.model().life == Life::Alive {
+        return;
+    }
+    let alive = tx.state.applications().filter(|application| application.life == Life::Alive);
+    let alive: Vec<_> = alive.take(tx.room()).cloned().collect();
+    for application in alive {
+        if !tx.has_room(50) {
+            return;
+        }
+        // The end of another may have been the end of this one.
+        if let Some(application) = tx.state.application(&application.name).cloned() {
+            application::life::destroy(tx, &application, None, UnitStorage::Detach);
+        }
+    }
+    let consumed: Vec<Arc<RemoteApplication>> =
+        tx.state.remote_applications().filter(|remote| is_consumed(remote)).cloned().collect();
+    for remote in consumed {
+        if !tx.has_room(50) {
+            return;
+        }
+        offer::life::destroy(tx, &remote, None);
+    }
+    let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
+    let leftovers: Vec<Arc<Storage>> = leftovers(&tx.state).take(tx.room()).cloned().collect();
+    for storage in leftovers {
+        if !tx.has_room(RESERVE) {
+            return;
+        }
+        storage::life::remove(tx, &storage, end);
+    }
+    if is_empty(&tx.state) {
+        delete_rest(tx);
+    }
+}
+
+/// One step of a forced destruction: removes units and storage as far as the commit has room; true when none is left.
+pub(crate) fn force_step(tx: &mut Transaction<'_>) -> bool {
+    while tx.state.model().life != Life::Alive && tx.has_room(unit::life::REMOVE_ROOM) {
+        let unit = tx.state.units().next().map(|unit| unit.name.clone());
+        let storage = tx.state.storages().next().cloned();
+        match (unit, storage) {
+            (Some(unit), _) => {
+                unit::life::force_step(tx, &unit);
+            }
+            (None, Some(storage)) => {
+                let end = tx.state.model().storage_end.unwrap_or(StorageEnd::Destroy);
+                storage::life::forget(tx, &storage, end);
+            }
+            (None, None) => return true,
+        }
+    }
+    let nothing = tx.state.unit_count() == 0 && tx.state.storages().next().is_none();
+    tx.state.model().life == Life::Alive || nothing
+}
+
+/// Deletes as much of what is left as the commit has room for, and the model itself with the last of it. Where agents
+/// have files to delete, the model is dead until they have: then it goes.
+fn delete_rest(tx: &mut Transaction<'_>) {
+    let room = tx.room().saturating_sub(RESERVE);
+    let keys: Vec<ModelKey> = rest(&tx.state).take(room).collect();
+    let last = keys.len() < room;
+    for key in keys {
+        tx.delete(key);
+    }
+    if last && tx.state.forgotten_storages().next().is_none() {
+        tx.delete(ModelKey::Model);
+    } else if last {
+        let life_since = tx.now();
+        tx.put(Model { life: Life::Dead, life_since, ..tx.state.model().clone() });
+    }
+}
+
+/// What has no life of its own. A step looks at no more of it than it takes: there may be a great deal.
+fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
+    let bags = state.relations_with_bags().flat_map(|relation| state.bags(relation));
+    let contents = state.secret_ids_with_contents().flat_map(|id| state.secret_contents(id));
+    let expiries = state.secret_ids_with_expiries().flat_map(|id| state.secret_expiries(id));
+    let consumers = state.secret_ids_with_consumers().flat_map(|id| state.secret_consumers(id));
+    let work = state.work().map(|item| ModelKey::Work(item.id));
+    work.chain(bags.map(|bag| ModelKey::Bag(bag.key.clone())))
+        .chain(contents.map(|content| ModelKey::SecretContent(content.id, content.revision)))
+        .chain(expiries.map(|expiry| ModelKey::SecretExpiry(expiry.id, expiry.revision)))
+        .chain(consumers.map(|consumer| ModelKey::SecretConsumer(consumer.id, consumer.unit.clone())))
+        .chain(state.secrets().map(|secret| ModelKey::Secret(secret.id)))
+        .chain(state.charms().map(|charm| ModelKey::Charm(charm.digest)))
+        .chain(state.tasks().map(|task| ModelKey::Task(task.id)))
+        .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
+        .chain(state.offers().map(|offer| ModelKey::Offer(offer.name.clone())))
+        .chain(done_runners(state).map(|runner| ModelKey::Runner(runner.agent.clone())))
+        .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
+}
+
+/// Runners of agents that have nothing to delete.
+fn done_runners(state: &ModelState) -> impl Iterator<Item = &Runner> {
+    let has_files = |agent: &AgentName| state.storages_at(agent).next().is_some();
+    state.runners().filter(move |runner| !has_files(&runner.agent))
+}
+
+/// What a dying model waits for before it can go.
+pub(crate) fn waits_for(state: &ModelState) -> Vec<String> {
+    if state.model().life == Life::Alive {
+        return Vec::new();
+    }
+    let counts = [
+        (state.applications().count(), "application"),
+        (state.unit_count(), "unit"),
+        (state.machines().count(), "machine"),
+        (state.storages().count(), "storage instance"),
+        (state.remote_applications().count(), "saas application"),
+    ];
+    counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}{} to be gone", if count == 1 { "" } else { "s" }))
+        .collect()
+}

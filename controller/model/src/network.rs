@@ -1,0 +1,6 @@
+//! Spaces, open ports, and the firewalls that follow from them.
+
+pub(crate) mod command;
+pub(crate) mod commit;
+pub(crate) mod firewall;
+pub(crate) mod spaces;

@@ -1,0 +1,338 @@
+//! What a model copies of another's part in their relation: members with their bags, the application's bag, its end,
+//! its suspension. Each step looks at what both models are now, so that it does not matter what was missed, nor how
+//! often it is done.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use periapt_host_api::{
+    ApplicationName, ModelUuid, Refusal, RelationId, UnitName,
+    network::{HostNetwork, Subnet, egress_of, network_info},
+    offer::RemoteEndpoint,
+    relation::{BagKey, BagOwner, Endpoint, Role, Scope},
+    size,
+    status::Life,
+    view::Membership,
+};
+
+use super::{check_connection, consumer_name};
+use crate::{
+    entity::{
+        Bag, Cross, CrossId, CrossSide, Member, ModelKey, Relation, RelationProgress, RemoteApplication,
+        RemoteSource, SequenceKey,
+    },
+    relation,
+    root::{ModelState, changes::CrossNews},
+    transaction::Transaction,
+};
+
+/// The most units of another model that one relation has here, and the most bytes of their bags: what a stranger has
+/// this model store. Units beyond are not seen, the first ones by number are.
+const MAX_UNITS: usize = 1_000;
+const MAX_BYTES: usize = 8 << 20;
+
+/// How many entities one unit takes: its membership and its bag.
+const ROOM_OF_UNIT: usize = 2;
+
+/// How many entities the beginning or the end of a relation takes.
+const ROOM_OF_RELATION: usize = 40;
+
+/// Whether all of a relation was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Done,
+    More,
+}
+
+/// Copies what other models did, as far as the commit has room.
+pub(crate) fn run(tx: &mut Transaction<'_>) {
+    let behind: Vec<CrossId> = tx.root.behind(tx.uuid).collect();
+    for id in behind {
+        if !tx.has_room(ROOM_OF_RELATION) || copy(tx, id) == Progress::More {
+            return;
+        }
+        tx.crossing_news(tx.uuid, id, CrossNews::None);
+    }
+}
+
+fn copy(tx: &mut Transaction<'_>, id: CrossId) -> Progress {
+    let own = match tx.state.crossing(&id).cloned() {
+        Some(own) => own,
+        None => match meet(tx, id) {
+            Some(made) => made,
+            None => return Progress::Done,
+        },
+    };
+    let Some(other) = own.cross.as_ref().map(Cross::other_model) else { return Progress::Done };
+    let state = tx.root.model(&other);
+    let Some((state, theirs)) = state.and_then(|state| Some((state, state.crossing(&id)?))) else {
+        missing(tx, &own, other, id);
+        return Progress::Done;
+    };
+    let Some(own) = copy_relation(tx, &own, theirs, state) else { return Progress::Done };
+    copy_units(tx, &own, state, theirs)
+}
+
+/// The offering model learns of a relation with one of its offers, and makes its own part of it.
+fn meet(tx: &mut Transaction<'_>, id: CrossId) -> Option<Arc<Relation>> {
+    let consumer = tx.root.model(&id.consumer)?;
+    let theirs = consumer.crossing(&id).filter(|theirs| theirs.life == Life::Alive)?;
+    let cross = theirs.cross.as_ref()?;
+    match &cross.side {
+        CrossSide::Consumer { model, met: false, .. } if *model == tx.uuid => {}
+        CrossSide::Consumer { .. } | CrossSide::Offerer { .. } => return None,
+    }
+    match connectable(tx.root, &tx.state, theirs, cross) {
+        // Refused only when all numbers are used up.
+        Ok(end) => connect(tx, theirs, cross, end).ok(),
+        Err(_) => {
+            // It is the consumer's to find that it cannot be.
+            tx.crossing_news(id.consumer, id, CrossNews::Some);
+            None
+        }
+    }
+}
+
+/// Makes this model's part of a relation.
+fn connect(
+    tx: &mut Transaction<'_>,
+    theirs: &Relation,
+    cross: &Cross,
+    own: Endpoint,
+) -> Result<Arc<Relation>, Refusal> {
+    let Some(their_end) = theirs.own_end() else { return Err(crate::input::access::denied()) };
+    let name = consumer_name(&cross.id, &tx.state, &their_end.application)?;
+    let end = Endpoint { application: name.clone(), ..their_end.clone() };
+    let known = tx.state.remote_application(&name).cloned();
+    let mut remote = known.map_or_else(
+        || RemoteApplication {
+            name: name.clone(),
+            life: Life::Alive,
+            source: RemoteSource::Consumer {
+                model: cross.id.consumer,
+                application: their_end.application.clone(),
+            },
+            endpoints: Default::default(),
+            created_at: tx.now(),
+        },
+        |known| RemoteApplication::clone(&known),
+    );
+    remote
+        .endpoints
+        .insert(end.name.clone(), RemoteEndpoint { interface: end.interface.clone(), role: end.role });
+    tx.put(remote);
+    let mut endpoints = vec![own, end];
+    endpoints.sort_by_key(|end| end.role != Role::Provider);
+    let id = RelationId(tx.take_numbers(SequenceKey::Relation, 1)?);
+    tx.put(Relation {
+        id,
+        endpoints,
+        scope: Scope::Global,
+        life: Life::Alive,
+        suspended: false,
+        suspended_reason: String::new(),
+        cross: Some(Cross {
+            id: cross.id,
+            offer: cross.offer,
+            remote: name,
+            side: CrossSide::Offerer { ingress: BTreeSet::new() },
+        }),
+        egress: Vec::new(),
+        progress: RelationProgress::Joining,
+        state_since: None,
+        created_at: tx.now(),
+    });
+    tx.relation(&id)
+}
+
+/// The offered end of a relation that the consumer has, if it can still be.
+fn connectable(
+    root: &crate::root::Root,
+    offering: &ModelState,
+    theirs: &Relation,
+    cross: &Cross,
+) -> Result<Endpoint, Refusal> {
+    let ends = (theirs.own_end(), theirs.endpoints.iter().find(|end| end.application == cross.remote));
+    let (Some(consuming), Some(offered)) = ends else { return Err(crate::input::access::denied()) };
+    check_connection(root, offering, offering.offer_with(&cross.offer), consuming, &offered.name)
+        .map_err(|(code, reason)| Refusal::new(code, reason))
+}
+
+/// The other model has no such relation: not yet, or no longer.
+fn missing(tx: &mut Transaction<'_>, own: &Arc<Relation>, other: ModelUuid, id: CrossId) {
+    let cross = own.cross.as_ref();
+    let waits = cross.is_some_and(|cross| {
+        matches!(cross.side, CrossSide::Consumer { met: false, .. })
+            && own.life == Life::Alive
+            && tx.root.model(&other).is_some_and(|state| connectable(tx.root, state, own, cross).is_ok())
+    });
+    if waits {
+        tx.crossing_news(other, id, CrossNews::Some);
+    } else {
+        relation::life::destroy(tx, own, None);
+    }
+}
+
+/// Life, suspension and progress. Answers the relation as it is then, if units are still to be copied.
+fn copy_relation(
+    tx: &mut Transaction<'_>,
+    own: &Arc<Relation>,
+    theirs: &Relation,
+    state: &ModelState,
+) -> Option<Arc<Relation>> {
+    if theirs.life != Life::Alive || own.life != Life::Alive {
+        relation::life::destroy(tx, own, None);
+        return None;
+    }
+    let mut next = Relation::clone(own);
+    if let Some(cross) = &mut next.cross {
+        match &mut cross.side {
+            CrossSide::Consumer { met, .. } => {
+                *met = true;
+                next.suspended = theirs.suspended;
+                next.suspended_reason.clone_from(&theirs.suspended_reason);
+            }
+            CrossSide::Offerer { ingress } => *ingress = ingress_of(tx, state, theirs),
+        }
+    }
+    let joined = theirs.progress == RelationProgress::Joined && !theirs.suspended && !next.suspended;
+    if joined {
+        next.progress = RelationProgress::Joined;
+    }
+    if next.state() != own.state() {
+        next.state_since = Some(tx.now());
+    }
+    tx.put(next);
+    if own.suspended != theirs.suspended {
+        // Nobody may be there to leave.
+        relation::life::remove_if_done(tx, &own.id);
+    }
+    tx.state.relation(&own.id).cloned()
+}
+
+/// Where the units of the other model come from, as their agents' hosts have it: what a charm writes into its bag opens
+/// no firewall.
+fn ingress_of(tx: &Transaction<'_>, state: &ModelState, theirs: &Relation) -> BTreeSet<Subnet> {
+    let Some(end) = theirs.own_end() else { return BTreeSet::new() };
+    let Some(application) = state.application(&end.application) else { return BTreeSet::new() };
+    let space = application.bindings.space_of(end.name.as_str());
+    let egress = egress_of(&theirs.egress, state.config());
+    let mut subnets = BTreeSet::new();
+    for (unit, _) in visible(state, theirs, end) {
+        let agent = state.unit(unit).and_then(|unit| state.agent_of(unit));
+        let Some(host) = agent.and_then(|agent| tx.root.agent(agent)).map(|agent| &agent.host) else {
+            continue;
+        };
+        let network = HostNetwork { addresses: &host.addresses, interfaces: &host.interfaces };
+        subnets.extend(network_info(network, &state.model().spaces, egress, space).egress_subnets);
+    }
+    subnets
+}
+
+/// The units of another model that are seen here, by number, within the bounds.
+fn visible<'a>(
+    state: &'a ModelState,
+    theirs: &'a Relation,
+    end: &'a Endpoint,
+) -> impl Iterator<Item = (&'a UnitName, Membership)> {
+    let mut bytes = 0_usize;
+    let members = state.members(&theirs.id).filter(|(unit, _)| *unit.application() == end.application);
+    members.take(MAX_UNITS).map(|(unit, membership)| (unit, *membership)).take_while(move |(unit, _)| {
+        let bag = bag_of(state, theirs.id, BagOwner::Unit((*unit).clone()));
+        bytes = bytes.saturating_add(bag.map_or(0, |bag| weight(bag)));
+        bytes <= MAX_BYTES
+    })
+}
+
+fn bag_of(state: &ModelState, relation: RelationId, owner: BagOwner) -> Option<&Arc<Bag>> {
+    state.bag(&BagKey { relation, owner })
+}
+
+fn weight(bag: &Bag) -> usize {
+    bag.settings.iter().map(|(key, value)| key.len() + value.len()).sum()
+}
+
+/// The application's bag, then each unit's bag with its membership, then the departures.
+fn copy_units(tx: &mut Transaction<'_>, own: &Relation, state: &ModelState, theirs: &Relation) -> Progress {
+    let (Some(cross), Some(end)) = (&own.cross, theirs.own_end()) else { return Progress::Done };
+    let remote = &cross.remote;
+    let from = BagOwner::Application(end.application.clone());
+    let owner = BagOwner::Application(remote.clone());
+    if let Some(bag) = bag_of(state, theirs.id, from)
+        && !copy_bag(tx, BagKey { relation: own.id, owner }, bag)
+    {
+        return Progress::More;
+    }
+    let mut seen = BTreeSet::new();
+    for (unit, membership) in visible(state, theirs, end) {
+        let name = UnitName::new(remote.clone(), unit.number());
+        let key = BagKey { relation: own.id, owner: BagOwner::Unit(name.clone()) };
+        let bag = bag_of(state, theirs.id, BagOwner::Unit(unit.clone()));
+        if !tx.has_room(ROOM_OF_UNIT) || !bag.is_none_or(|bag| copy_bag(tx, key, bag)) {
+            return Progress::More;
+        }
+        tx.put(Member { relation: own.id, unit: name.clone(), membership });
+        seen.insert(name);
+    }
+    let members = tx.state.members(&own.id).map(|(unit, _)| unit);
+    let gone: Vec<UnitName> =
+        members.filter(|unit| unit.application() == remote && !seen.contains(*unit)).cloned().collect();
+    for unit in gone {
+        if !tx.has_room(1) {
+            return Progress::More;
+        }
+        tx.delete(ModelKey::Member(own.id, unit));
+    }
+    forget_bags(tx, own, remote)
+}
+
+/// Copies one bag; equal content makes no new version. False: the commit is full.
+fn copy_bag(tx: &mut Transaction<'_>, key: BagKey, bag: &Bag) -> bool {
+    let present = tx.state.bag(&key);
+    if present.is_some_and(|present| present.settings == bag.settings) {
+        return true;
+    }
+    let version = present.map_or(0, |present| present.version).saturating_add(1);
+    // It may fill most of a commit.
+    let bag = Bag { key, settings: bag.settings.clone(), version, container: None };
+    let fits = tx.has_room_for(size::of_json(&bag));
+    if fits {
+        tx.put(bag);
+    }
+    fits
+}
+
+/// Bags of former members stay, but not without bound: of those that no unit here was told of, the oldest go
+/// once there are as many as there may be members.
+fn forget_bags(tx: &mut Transaction<'_>, own: &Relation, remote: &ApplicationName) -> Progress {
+    let Some(end) = own.own_end() else { return Progress::Done };
+    let told = |unit: &UnitName| {
+        tx.state.units_of(&end.application).any(|own_unit| {
+            let record = own_unit.record.relations.get(&own.id);
+            record.is_some_and(|record| record.members.contains_key(unit))
+        })
+    };
+    let (mut count, mut bytes, mut former) = (0_usize, 0_usize, Vec::new());
+    for bag in tx.state.bags(&own.id) {
+        let BagOwner::Unit(unit) = &bag.key.owner else { continue };
+        if unit.application() == remote && tx.state.membership(&own.id, unit).is_none() {
+            count += 1;
+            bytes = bytes.saturating_add(weight(bag));
+            former.push((bag.key.clone(), weight(bag)));
+        }
+    }
+    if count <= MAX_UNITS && bytes <= MAX_BYTES {
+        return Progress::Done;
+    }
+    former.retain(|(key, _)| !matches!(&key.owner, BagOwner::Unit(unit) if told(unit)));
+    for (key, weight) in former {
+        if count <= MAX_UNITS && bytes <= MAX_BYTES {
+            break;
+        }
+        if !tx.has_room(1) {
+            return Progress::More;
+        }
+        tx.delete(ModelKey::Bag(key));
+        (count, bytes) = (count - 1, bytes - weight);
+    }
+    Progress::Done
+}

@@ -1,0 +1,76 @@
+//! Offers as they are shown.
+
+use periapt_host_api::{
+    Refusal,
+    command::Caller,
+    offer::{OfferAccess, OfferConnection, OfferConnectionStatus, OfferDetails, OfferUrl},
+};
+
+use super::{endpoints_of, find_offer, url_of};
+use crate::{
+    entity::{CrossSide, Offer, Relation, RemoteSource},
+    input,
+    root::{ModelState, Root},
+    status::shown::charm_url,
+};
+
+/// One offer, as its URL names it.
+///
+/// # Errors
+/// There is none that the caller may know of.
+pub fn offer_details(root: &Root, caller: &Caller, url: &OfferUrl) -> Result<OfferDetails, Refusal> {
+    let (state, offer) = find_offer(root, caller, url, OfferAccess::Read)?;
+    details(root, state, offer, caller).ok_or_else(input::access::denied)
+}
+
+/// The offers of a model that a caller may know of, by name; with relations to who administers them.
+pub fn offers_of_model(root: &Root, state: &ModelState, caller: &Caller) -> Vec<OfferDetails> {
+    state.offers().filter_map(|offer| details(root, state, offer, caller)).collect()
+}
+
+fn details(root: &Root, state: &ModelState, offer: &Offer, caller: &Caller) -> Option<OfferDetails> {
+    let access = input::access::offer_access(state, offer, caller)?;
+    let application = state.application(&offer.application)?;
+    let connections = match access {
+        OfferAccess::Admin => {
+            state.connections(offer).filter_map(|relation| connection(root, state, relation)).collect()
+        }
+        OfferAccess::Read | OfferAccess::Consume => Vec::new(),
+    };
+    Some(OfferDetails {
+        name: offer.name.clone(),
+        uuid: offer.uuid,
+        url: url_of(state, &offer.name),
+        application: offer.application.clone(),
+        charm: charm_url(root, state, &application.charm.digest),
+        description: offer.description.clone(),
+        endpoints: endpoints_of(root, state, offer).into_iter().collect(),
+        access,
+        connections,
+    })
+}
+
+fn connection(root: &Root, state: &ModelState, relation: &Relation) -> Option<OfferConnection> {
+    let cross = relation.cross.as_ref()?;
+    let RemoteSource::Consumer { model, .. } = &state.remote_application(&cross.remote)?.source else {
+        return None;
+    };
+    let ingress_subnets = match &cross.side {
+        CrossSide::Offerer { ingress } => ingress.clone(),
+        CrossSide::Consumer { .. } => return None,
+    };
+    // A model that is gone has its relations for a moment longer.
+    let owner = root.model(model).map_or_else(|| state.model().owner.clone(), |it| it.model().owner.clone());
+    Some(OfferConnection {
+        source_model_uuid: *model,
+        username: owner,
+        relation_id: relation.id,
+        endpoint: relation.own_end()?.name.clone(),
+        status: OfferConnectionStatus {
+            current: relation.state(),
+            message: relation.suspended_reason.clone(),
+            since: relation.state_since.unwrap_or(relation.created_at),
+        },
+        ingress_subnets,
+    })
+}

@@ -1,0 +1,9 @@
+//! Relations: made, entered, left, ended (`hook-model.md` section 2).
+
+pub(crate) mod command;
+pub(crate) mod commit;
+pub(crate) mod endpoints;
+pub(crate) mod entity;
+pub(crate) mod life;
+pub(crate) mod scope;
+pub(crate) mod status;

@@ -1,0 +1,195 @@
+//! How relations go (`hook-model.md` 2.2).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    ApplicationName, RelationId, UnitName,
+    command::Force,
+    relation::{BagKey, Scope},
+    status::Life,
+};
+
+use crate::{
+    application,
+    entity::{CrossSide, ModelKey, Relation, RelationProgress, Work},
+    offer,
+    root::ModelState,
+    transaction::Transaction,
+};
+
+/// How many bags are removed at once.
+const BAGS_PER_STEP: usize = 50;
+
+/// How many units of another model go in the commit that ends their relation.
+const REMOTE_MEMBERS_AT_ONCE: usize = 10;
+
+/// How many units a forced removal takes out of a scope in one commit.
+const MEMBERS_PER_STEP: usize = 50;
+
+/// Makes a relation dying; with nobody in scope it goes at once.
+pub(crate) fn destroy(tx: &mut Transaction<'_>, relation: &Arc<Relation>, force: Option<Force>) {
+    if relation.life == Life::Alive {
+        let state_since = Some(tx.now());
+        tx.put(Relation { life: Life::Dying, state_since, ..Relation::clone(relation) });
+        if relation.scope == Scope::Container {
+            orphan_subordinates(tx, relation);
+        }
+    }
+    if relation.life != Life::Dead && tx.state.own_member_count(relation) == 0 {
+        remove(tx, &relation.id);
+    } else if let Some(force) = force {
+        let due = tx.force_due(force);
+        tx.add_work(Work::ForceRelation { relation: relation.id }, Some(due));
+    }
+}
+
+/// the worker looks for subordinate units that nothing ties to their principal any more.
+fn orphan_subordinates(tx: &mut Transaction<'_>, relation: &Relation) {
+    for end in &relation.endpoints {
+        let subordinate = tx.state.application(&end.application).is_some_and(|found| found.subordinate);
+        if subordinate && tx.state.units_of(&end.application).next().is_some() {
+            tx.add_work(Work::DestroySubordinates { application: end.application.clone() }, None);
+        }
+    }
+}
+
+/// After somebody left its scope: a dying relation goes with the last unit of this model, and one that is suspended
+/// is so from then on. Units of another model hold nothing up: they have a copy of their own to leave.
+pub(crate) fn remove_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
+    let Some(relation) = tx.state.relation(id).cloned() else { return };
+    if tx.state.own_member_count(&relation) > 0 {
+        return;
+    }
+    match relation.life {
+        Life::Dying => remove(tx, id),
+        Life::Alive if relation.suspended && relation.progress == RelationProgress::Joined => {
+            let state_since = Some(tx.now());
+            let progress = RelationProgress::Joining;
+            tx.put(Relation { progress, state_since, ..Relation::clone(&relation) });
+        }
+        Life::Alive | Life::Dead => {}
+    }
+}
+
+/// Whether the consumer has yet to learn of a relation with an offer: it is not forgotten before, for it would be made
+/// again.
+fn is_unmet(tx: &Transaction<'_>, relation: &Relation) -> bool {
+    let Some(cross) = relation.cross.as_ref().filter(|cross| matches!(cross.side, CrossSide::Offerer { .. }))
+    else {
+        return false;
+    };
+    let theirs = tx.root.model(&cross.id.consumer).and_then(|state| state.crossing(&cross.id));
+    theirs.is_some_and(|theirs| {
+        let unmet =
+            |cross: &crate::entity::Cross| matches!(cross.side, CrossSide::Consumer { met: false, .. });
+        theirs.life == Life::Alive && theirs.cross.as_ref().is_some_and(unmet)
+    })
+}
+
+/// Takes a relation away. Units that were in it and have not run their last hooks of it keep it, dead, for
+/// themselves (`hook-model.md` section 0).
+fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
+    let Some(relation) = tx.state.relation(id).cloned() else { return };
+    if is_unmet(tx, &relation) || !forget_remote_members(tx, &relation) {
+        return;
+    }
+    if is_remembered(&tx.state, &relation) {
+        tx.put(Relation { life: Life::Dead, ..Relation::clone(&relation) });
+    } else {
+        forget(tx, &relation);
+    }
+    for application in applications(&relation) {
+        application::end::remove_if_done(tx, &application);
+        offer::end::remove_if_done(tx, &application);
+    }
+}
+
+/// Takes the copies of another model's units out of a scope: true if none is left. Many are left to the worker.
+fn forget_remote_members(tx: &mut Transaction<'_>, relation: &Relation) -> bool {
+    let members: Vec<UnitName> =
+        tx.state.members(&relation.id).take(REMOTE_MEMBERS_AT_ONCE).map(|(unit, _)| unit.clone()).collect();
+    for unit in members {
+        tx.delete(ModelKey::Member(relation.id, unit));
+    }
+    let work = Work::ForceRelation { relation: relation.id };
+    let none_left = tx.state.member_count(&relation.id) == 0;
+    let at_once = |item: &Arc<crate::entity::WorkItem>| item.due.is_none() && item.work == work;
+    if !none_left && !tx.state.work().any(at_once) {
+        tx.add_work(work, None);
+    }
+    none_left
+}
+
+/// After a unit forgot relations or went: a dead relation goes with the last unit that remembers it.
+pub(crate) fn forget_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
+    let Some(relation) = tx.state.relation(id).cloned() else { return };
+    if relation.life == Life::Dead && !is_remembered(&tx.state, &relation) {
+        forget(tx, &relation);
+    }
+}
+
+fn forget(tx: &mut Transaction<'_>, relation: &Relation) {
+    tx.delete(ModelKey::Relation(relation.id));
+    if !remove_bags(tx, &relation.id) {
+        tx.add_work(Work::RemoveBags { relation: relation.id }, None);
+    }
+}
+
+/// Whether some unit has still hooks to run for a relation.
+fn is_remembered(state: &ModelState, relation: &Relation) -> bool {
+    relation.endpoints.iter().any(|end| {
+        state.units_of(&end.application).any(|unit| unit.record.relations.contains_key(&relation.id))
+    })
+}
+
+fn applications(relation: &Relation) -> Vec<ApplicationName> {
+    let mut names: Vec<_> = relation.endpoints.iter().map(|end| end.application.clone()).collect();
+    names.dedup();
+    names
+}
+
+/// Removes bags as far as the commit has room: true if none is left.
+pub(crate) fn remove_bags(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
+    let keys: Vec<BagKey> = tx.state.bags(id).take(BAGS_PER_STEP).map(|bag| bag.key.clone()).collect();
+    for key in keys {
+        // What else the commit writes needs some room, too.
+        if !tx.has_room(30) {
+            return false;
+        }
+        tx.delete(ModelKey::Bag(key));
+    }
+    tx.state.bag_count(id) == 0
+}
+
+/// One step of a forced removal: takes units out of scope; true when the relation is gone (G19).
+pub(crate) fn force_step(tx: &mut Transaction<'_>, id: &RelationId) -> bool {
+    if tx.state.relation(id).is_none_or(|relation| relation.life != Life::Dying) {
+        return true;
+    }
+    let members: Vec<UnitName> =
+        tx.state.members(id).take(MEMBERS_PER_STEP).map(|(unit, _)| unit.clone()).collect();
+    for unit in members {
+        tx.delete(ModelKey::Member(*id, unit));
+    }
+    if tx.state.member_count(id) > 0 {
+        return false;
+    }
+    remove(tx, id);
+    true
+}
+
+/// What a dying relation waits for before it can go.
+pub(crate) fn waits_for(state: &ModelState, relation: &Relation) -> Vec<String> {
+    if relation.life == Life::Alive {
+        return Vec::new();
+    }
+    let members = state.members(&relation.id).map(|(unit, _)| unit);
+    let mut members = members.filter(|unit| !relation.is_remote(unit.application()));
+    let mut waits: Vec<String> =
+        members.by_ref().take(5).map(|unit| format!("unit {unit} to leave its scope")).collect();
+    match members.count() {
+        0 => {}
+        more => waits.push(format!("{more} more units to leave its scope")),
+    }
+    waits
+}

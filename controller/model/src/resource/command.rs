@@ -1,0 +1,132 @@
+//! Resources: an application's files, given with its deployment or attached later (`hook-model.md` 1.10).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ApplicationName, ErrorCode, Refusal, ResourceName,
+    charm::CharmMeta,
+    command::{Answer, Caller},
+    resource::{ResourceRevision, ResourceUpload},
+    status::Life,
+};
+
+use crate::{
+    application,
+    entity::{Application, AttachedResource, FormerContent},
+    input::access::denied,
+    transaction::Transaction,
+};
+
+/// How many former contents of a resource are remembered: a hook that is under way while more than these come finds
+/// its own no more, fails, and runs again on a newer snapshot.
+const FORMER: usize = 4;
+
+/// Gives a resource new content. The same again changes nothing; other content is a new version of the charm for the
+/// application's units.
+pub(crate) fn attach(
+    tx: &mut Transaction<'_>,
+    caller: &Caller,
+    name: &ApplicationName,
+    resource: &ResourceName,
+    upload: &ResourceUpload,
+) -> Result<Answer, Refusal> {
+    let mut application = Application::clone(&*tx.application(name)?);
+    let about = |refusal: Refusal| refusal.about(format!("application {name}"));
+    if application.life != Life::Alive {
+        let text =
+            format!("cannot attach resource {resource:?}: application {:?} is not alive", name.as_str());
+        return Err(about(Refusal::not_alive(text)));
+    }
+    let meta = tx.charm_meta(&application)?;
+    let (revision, fresh) = give(tx, caller, &mut application, meta, resource, upload).map_err(about)?;
+    if fresh {
+        application.config_hash =
+            application::config::config_hash(meta, &application.config, application.charm);
+        tx.put(application);
+    }
+    Ok(Answer::Resource { revision, fresh })
+}
+
+/// Gives a resource of an application content, and answers its revision and whether that is a new one. The caller
+/// stores the application, with the hash of what its units see.
+pub(crate) fn give(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    application: &mut Application,
+    meta: &CharmMeta,
+    resource: &ResourceName,
+    upload: &ResourceUpload,
+) -> Result<(u64, bool), Refusal> {
+    let next = match application.resources.get(resource) {
+        Some(attached) if attached.current.digest == upload.digest => {
+            return Ok((attached.current.revision, false));
+        }
+        Some(attached) => attached.current.revision.saturating_add(1),
+        None => 1,
+    };
+    let content = content(tx, caller, meta, resource, upload, next)?;
+    application.charm.modified_version = application.charm.modified_version.saturating_add(1);
+    let version = application.charm.modified_version;
+    let attached = match application.resources.remove(resource) {
+        None => AttachedResource::first(content, version),
+        Some(AttachedResource { current, version: before, mut former }) => {
+            former.push(FormerContent { content: current, version: before });
+            former.drain(..former.len().saturating_sub(FORMER));
+            AttachedResource { current: content, version, former }
+        }
+    };
+    application.resources.insert(resource.clone(), attached);
+    Ok((next, true))
+}
+
+/// What an application begins with.
+pub(crate) fn first(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    meta: &CharmMeta,
+    uploads: &BTreeMap<ResourceName, ResourceUpload>,
+) -> Result<BTreeMap<ResourceName, AttachedResource>, Refusal> {
+    let attached = uploads.iter().map(|(name, upload)| {
+        Ok((name.clone(), AttachedResource::first(content(tx, caller, meta, name, upload, 1)?, 0)))
+    });
+    attached.collect()
+}
+
+/// Content that was uploaded, as a revision of a resource that the charm declares.
+fn content(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    meta: &CharmMeta,
+    name: &ResourceName,
+    upload: &ResourceUpload,
+    revision: u64,
+) -> Result<ResourceRevision, Refusal> {
+    let Caller::User(user) = caller else { return Err(denied()) };
+    let declared = meta.resources.get(name).ok_or_else(|| {
+        let known: Vec<_> = meta.resources.keys().map(ResourceName::as_str).collect();
+        let known = match known.is_empty() {
+            true => "no resources".to_owned(),
+            false => known.join(", "),
+        };
+        Refusal::not_found(format!("unrecognized resource {name:?}; charm {:?} declares {known}", meta.name))
+    })?;
+    let code = match declared.filename() {
+        Some(_) => ErrorCode::BadRequest,
+        None => ErrorCode::NotSupported,
+    };
+    declared.admits(name, upload.filename.as_deref()).map_err(|text| Refusal::new(code, text))?;
+    let uploaded = tx.root.resource_content(&upload.digest).ok_or_else(|| {
+        let text = format!(
+            "the content {} of resource {name:?} is not here: upload it first",
+            upload.digest.short()
+        );
+        Refusal::not_found(text)
+    })?;
+    Ok(ResourceRevision {
+        revision,
+        digest: upload.digest,
+        size: uploaded.size,
+        attached_at: tx.now(),
+        attached_by: user.clone(),
+    })
+}

@@ -1,0 +1,71 @@
+//! Content of resources: known once it was uploaded, handed out to units that have it, forgotten when nobody does.
+
+use periapt_host_api::{
+    CharmDigest, Refusal, UnitName, api::ResourceDetails, command::Caller, resource::ResourceKey,
+};
+
+use crate::{
+    entity::{Application, EntityKey, ResourceContent},
+    input::{Environment, UploadedResource, access::denied},
+    root::{ModelState, Root, changes::Changes},
+};
+
+/// Makes uploaded content known, which applications may then have.
+pub(crate) fn upload(root: &Root, uploaded: &UploadedResource, env: &Environment) -> Changes {
+    let UploadedResource { digest, size } = *uploaded;
+    let mut changes = Changes::default();
+    if root.resource_content(&digest).is_none() {
+        let content = ResourceContent { digest, size, uploaded_at: env.now };
+        changes.puts.insert(EntityKey::ResourceContent(digest), Some(content.into()));
+    }
+    changes
+}
+
+pub(crate) fn forget(root: &Root, digest: &CharmDigest) -> Changes {
+    let mut changes = Changes::default();
+    if root.resource_content(digest).is_some() && !root.attached_contents().contains(digest) {
+        changes.puts.insert(EntityKey::ResourceContent(*digest), None);
+    }
+    changes
+}
+
+/// Whether a runner may have content for one of its units. Decided here and now, whatever the runner's snapshot said:
+/// the resource of the unit's application has it, or had it when a hook began that is still under way.
+///
+/// # Errors
+/// `permission denied` for whatever the unit does not have, whether it exists or not.
+pub fn resource_for_unit(
+    root: &Root,
+    caller: &Caller,
+    unit: &UnitName,
+    key: &ResourceKey,
+) -> Result<(), Refusal> {
+    let Caller::Runner { agent, model } = caller else { return Err(denied()) };
+    let state = root.model(model).ok_or_else(denied)?;
+    let found = state.unit(unit).filter(|unit| state.agent_of(unit) == Some(agent)).ok_or_else(denied)?;
+    let application = state.application(found.name.application()).ok_or_else(denied)?;
+    let attached = application.resources.get(&key.name).filter(|attached| attached.knows(&key.digest));
+    attached.map(drop).ok_or_else(denied)
+}
+
+/// An application's resources, as its charm declares them, with what its units were told of each.
+pub fn resource_details(root: &Root, state: &ModelState, application: &Application) -> Vec<ResourceDetails> {
+    let Some(charm) = root.charm(&application.charm.digest) else { return Vec::new() };
+    let declared = charm.meta.resources.iter();
+    declared
+        .map(|(name, meta)| {
+            let attached = application.resources.get(name);
+            let told = |version| attached.and_then(|attached| attached.as_of(version)).cloned();
+            let units = state.units_of(&application.name).map(|unit| {
+                let charm = unit.record.charm;
+                (unit.name.clone(), charm.and_then(|charm| told(charm.modified_version)))
+            });
+            ResourceDetails {
+                name: name.clone(),
+                meta: meta.clone(),
+                attached: attached.map(|attached| attached.current.clone()),
+                units: units.collect(),
+            }
+        })
+        .collect()
+}

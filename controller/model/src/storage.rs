@@ -1,0 +1,8 @@
+//! Storage: made, attached, detached, removed (`hook-model.md` 5.8).
+
+pub(crate) mod command;
+pub(crate) mod commit;
+pub(crate) mod entity;
+pub(crate) mod life;
+pub(crate) mod status;
+pub(crate) mod takeover;

@@ -1,0 +1,83 @@
+//! Events that charms asked to be told later (decision 0017).
+
+use std::collections::BTreeMap;
+
+use periapt_host_api::{
+    ErrorCode, EventId, Refusal,
+    commit::UnitCommit,
+    pending::{
+        MAX_AFTER_MS, MAX_CONDITIONS, MAX_DATA_BYTES, MAX_PENDING, MAX_PENDING_BYTES, MIN_AFTER_MS,
+        PendingEvent, check_name,
+    },
+};
+
+use crate::{
+    entity::{PendingEvents, Unit},
+    transaction::{Transaction, json_size},
+};
+
+/// Takes away the one that was told and those that are not wanted, and adds the new ones: all, or a refusal that says
+/// which bound is in the way. One that an operator cancelled meanwhile is gone already.
+pub(crate) fn apply(tx: &mut Transaction<'_>, unit: &Unit, commit: &UnitCommit) -> Result<(), Refusal> {
+    let (changes, told) = (&commit.effects.events, commit.transitions.told_event);
+    if changes.is_empty() && told.is_none() {
+        return Ok(());
+    }
+    let refused = |code, text: String| Refusal::new(code, text).about(format!("unit {}", unit.name));
+    let mut pending = match tx.state.events_of(&unit.name) {
+        Some(pending) => PendingEvents::clone(pending),
+        None => PendingEvents { unit: unit.name.clone(), next: EventId::default(), events: BTreeMap::new() },
+    };
+    for gone in changes.cancel.iter().chain(&told) {
+        pending.events.remove(gone);
+    }
+    for (id, event) in &changes.emit {
+        // What a hook asked for and took back left its number unused.
+        if *id < pending.next {
+            let text = format!("the unit's next event has number {}, not {id}", pending.next);
+            return Err(refused(ErrorCode::BadRequest, text));
+        }
+        check(event).map_err(|text| refused(ErrorCode::BadRequest, text))?;
+        pending.next = EventId(id.0.saturating_add(1));
+        pending.events.insert(*id, event.clone());
+    }
+    if pending.events.len() > MAX_PENDING {
+        let text = format!(
+            "the unit would wait for {} events, at most {MAX_PENDING} are allowed",
+            pending.events.len()
+        );
+        return Err(refused(ErrorCode::QuotaExceeded, text));
+    }
+    let bytes = json_size(&pending.events);
+    if !changes.emit.is_empty() && bytes > MAX_PENDING_BYTES {
+        let text =
+            format!("the unit's events would take {bytes} bytes, at most {MAX_PENDING_BYTES} are allowed");
+        return Err(refused(ErrorCode::QuotaExceeded, text));
+    }
+    tx.put(pending);
+    Ok(())
+}
+
+/// What the hook was told already; here for whoever is no hook.
+fn check(event: &PendingEvent) -> Result<(), String> {
+    check_name(&event.name).map_err(|error| error.to_string())?;
+    if event.data.len() > MAX_DATA_BYTES {
+        return Err(format!(
+            "an event's data takes {} bytes, at most {MAX_DATA_BYTES} are allowed",
+            event.data.len()
+        ));
+    }
+    if event.conditions.len() > MAX_CONDITIONS {
+        return Err(format!(
+            "an event has {} conditions, at most {MAX_CONDITIONS} are allowed",
+            event.conditions.len()
+        ));
+    }
+    if event.after_ms.is_some_and(|after| !(MIN_AFTER_MS..=MAX_AFTER_MS).contains(&after)) {
+        return Err(format!("an event is put off by {MIN_AFTER_MS} to {MAX_AFTER_MS} milliseconds"));
+    }
+    if event.after_ms.is_none() && event.conditions.is_empty() {
+        return Err("an event needs a time or a condition".to_owned());
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! How units go (L-1, L-4, L-5, L-8, R-11, R-18).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    RelationId, UnitName,
+    command::Force,
+    secret::{SecretOwner, SecretReader},
+    status::{AgentStatus, Life},
+    storage::{MAX_PER_UNIT, UnitStorage},
+};
+
+use crate::{
+    application, charm,
+    entity::{Application, ModelKey, Unit, Work},
+    relation,
+    root::ModelState,
+    secret, storage,
+    transaction::Transaction,
+};
+
+/// How many scopes of a unit are touched in one commit: each may end a relation, and with it an application.
+/// Keys of its state go within the same number.
+const SCOPES_PER_STEP: usize = 20;
+
+/// How many entities one step of a unit's end takes, at most: scopes that it leaves, relations that end with
+/// that, itself, its machine, charm, application and storage.
+pub(crate) const REMOVE_ROOM: usize = 50 + MAX_PER_UNIT as usize;
+
+/// Destroys the units that `next` finds, each by the name of the one before it, as far as the commit has room. Nobody
+/// lists them: the names of all units of an application may be more than an entity holds. Answers behind which unit the
+/// worker goes on; none: all are on their way.
+pub(crate) fn destroy_each(
+    tx: &mut Transaction<'_>,
+    mut after: Option<UnitName>,
+    force: Option<Force>,
+    storage: UnitStorage,
+    next: impl Fn(&ModelState, Option<&UnitName>) -> Option<Arc<Unit>>,
+) -> Option<Behind> {
+    while let Some(unit) = next(&tx.state, after.as_ref()) {
+        if !tx.has_room(REMOVE_ROOM) {
+            return Some(Behind(after));
+        }
+        destroy(tx, &unit, force, storage);
+        after = Some(unit.name.clone());
+    }
+    None
+}
+
+/// Behind which unit work goes on; none: at the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Behind(pub(crate) Option<UnitName>);
+
+/// Destroys units as far as the commit has room; the worker goes on with the rest. They are the subordinates of one
+/// unit, whose record names a relation for each and so bounds them.
+pub(crate) fn destroy_all(
+    tx: &mut Transaction<'_>,
+    units: Vec<UnitName>,
+    force: Option<Force>,
+    storage: UnitStorage,
+) {
+    let mut rest = units.into_iter();
+    while tx.has_room(REMOVE_ROOM) {
+        let Some(name) = rest.next() else { return };
+        if let Some(unit) = tx.state.unit(&name).cloned() {
+            destroy(tx, &unit, force, storage);
+        }
+    }
+    let units: Vec<UnitName> = rest.collect();
+    if !units.is_empty() {
+        tx.add_work(Work::DestroyUnits { units, force, storage }, None);
+    }
+}
+
+/// Makes a unit dying; one that no agent ever looked after goes at once (L-1).
+pub(crate) fn destroy(
+    tx: &mut Transaction<'_>,
+    unit: &Arc<Unit>,
+    force: Option<Force>,
+    storage: UnitStorage,
+) {
+    let subordinates: Vec<UnitName> =
+        tx.state.subordinates_of(&unit.name).map(|unit| unit.name.clone()).collect();
+    if storage == UnitStorage::Destroy {
+        storage::life::destroy_all(tx, &unit.name);
+    }
+    if unit.life == Life::Alive {
+        if never_looked_after(unit) && subordinates.is_empty() && !has_provisioned(&tx.state, &unit.name) {
+            remove(tx, unit);
+            return;
+        }
+        tx.put(Unit { life: Life::Dying, ..Unit::clone(unit) });
+        if !mark_scopes(tx, &unit.name) {
+            tx.add_work(Work::UnitScopes { unit: unit.name.clone() }, None);
+        }
+    }
+    if let Some(force) = force {
+        let due = tx.force_due(force);
+        tx.add_work(Work::ForceUnit { unit: unit.name.clone() }, Some(due));
+    }
+    // subordinates go with their principal, which waits for them.
+    if !subordinates.is_empty() {
+        destroy_all(tx, subordinates, force, storage);
+    }
+}
+
+/// Storage that is not there yet goes with its unit; what is there, the unit's agent has to be asked for.
+fn has_provisioned(state: &ModelState, unit: &UnitName) -> bool {
+    state.storages_of(unit).any(|storage| storage.agent.is_some())
+}
+
+fn never_looked_after(unit: &Unit) -> bool {
+    match unit.agent_status.status {
+        AgentStatus::Allocating => true,
+        AgentStatus::Error => unit.machine.is_none(),
+        // Its charm has not arrived, so that nothing of it ever ran.
+        AgentStatus::Failed => unit.record.charm.is_none() && !unit.record.installed,
+        AgentStatus::Executing | AgentStatus::Idle | AgentStatus::Lost => false,
+    }
+}
+
+/// Marks a dying unit's scopes as far as the commit has room: true if all are marked.
+fn mark_scopes(tx: &mut Transaction<'_>, unit: &UnitName) -> bool {
+    let scopes: Vec<RelationId> = tx
+        .state
+        .scopes_of(unit)
+        .filter(|id| tx.state.membership(id, unit) == Some(periapt_host_api::view::Membership::Joined))
+        .copied()
+        .collect();
+    for (index, id) in scopes.iter().enumerate() {
+        if index >= SCOPES_PER_STEP {
+            return false;
+        }
+        relation::scope::mark_departing(tx, unit, id);
+    }
+    true
+}
+
+/// The unit's agent is done with it, or nobody waits for it any more: it loses leadership at once (L-4), and
+/// goes with all that is its own (L-8) as far as the commit has room; the worker goes on with the rest.
+pub(crate) fn remove(tx: &mut Transaction<'_>, unit: &Arc<Unit>) {
+    release_leadership(tx, &unit.name);
+    let scopes: Vec<RelationId> = tx.state.scopes_of(&unit.name).take(SCOPES_PER_STEP).copied().collect();
+    for id in &scopes {
+        relation::scope::leave(tx, &unit.name, id);
+    }
+    let stored = tx.state.state_of(&unit.name).take(SCOPES_PER_STEP - scopes.len());
+    for key in stored.map(|entry| entry.key.clone()).collect::<Vec<_>>() {
+        tx.delete(ModelKey::State(key));
+    }
+    if tx.state.scope_count(&unit.name) > 0 || tx.state.state_of(&unit.name).next().is_some() {
+        if unit.life != Life::Dead {
+            tx.put(Unit { life: Life::Dead, ports: Vec::new(), ..Unit::clone(unit) });
+            tx.add_work(Work::UnitScopes { unit: unit.name.clone() }, None);
+        }
+        return;
+    }
+    storage::life::detach_all(tx, &unit.name);
+    if tx.state.events_of(&unit.name).is_some() {
+        tx.delete(ModelKey::Events(unit.name.clone()));
+    }
+    tx.delete(ModelKey::Unit(unit.name.clone()));
+    if tx.state.open_task_count(&unit.name) > 0 {
+        tx.add_work(Work::CancelTasks { unit: unit.name.clone() }, None);
+    }
+    application::end::keep_usage(tx, unit);
+    secret::life::forget_owner(tx, &SecretOwner::Unit(unit.name.clone()));
+    secret::life::forget_reader(tx, SecretReader::Unit(unit.name.clone()));
+    for id in unit.record.relations.keys() {
+        relation::life::forget_if_done(tx, id);
+    }
+    if let Some(machine) = unit.machine
+        && tx.state.unit_count_on(&machine) == 0
+    {
+        // L-5: machines are made for units.
+        tx.delete(ModelKey::Machine(machine));
+    }
+    if let Some(charm) = unit.record.charm {
+        charm::life::release(tx, &charm.digest);
+    }
+    application::end::remove_if_done(tx, unit.name.application());
+}
+
+/// One step of the worker for a unit with many scopes: true when nothing is left to do.
+pub(crate) fn scopes_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
+    match tx.state.unit(name).cloned() {
+        Some(unit) if unit.life == Life::Dying => mark_scopes(tx, name),
+        Some(unit) if unit.life == Life::Dead => {
+            remove(tx, &unit);
+            tx.state.unit(name).is_none()
+        }
+        _ => true,
+    }
+}
+
+/// Frees what a unit leads, so that another may claim it at once (D-5).
+pub(crate) fn release_leadership(tx: &mut Transaction<'_>, unit: &UnitName) {
+    let Some(application) = tx.state.application(unit.application()).cloned() else { return };
+    if application.leader.as_ref().is_some_and(|leader| leader.unit == *unit) {
+        tx.put(Application { leader: None, ..Application::clone(&application) });
+        tx.set_lease(unit.application(), None);
+    }
+}
+
+/// One step of a forced removal: subordinates first, then the unit itself; true when it is gone.
+pub(crate) fn force_step(tx: &mut Transaction<'_>, name: &UnitName) -> bool {
+    let Some(unit) = tx.state.unit(name).cloned() else { return true };
+    let subordinate = tx.state.subordinates_of(name).next().cloned();
+    match subordinate {
+        Some(subordinate) => remove(tx, &subordinate),
+        None => remove(tx, &unit),
+    }
+    tx.state.unit(name).is_none()
+}
+
+/// What a dying unit waits for before it can go.
+pub(crate) fn waits_for(state: &ModelState, unit: &Unit) -> Vec<String> {
+    if unit.life == Life::Alive {
+        return Vec::new();
+    }
+    let mut waits: Vec<String> = state
+        .subordinates_of(&unit.name)
+        .map(|unit| format!("subordinate {} to be gone", unit.name))
+        .collect();
+    waits.extend(
+        state.storages_of(&unit.name).map(|storage| format!("storage {} to be detached", storage.id)),
+    );
+    if unit.is_in_error() {
+        waits.push("its failed hook to be resolved".to_owned());
+    } else if unit.life == Life::Dying {
+        waits.push("its agent to run its last hooks".to_owned());
+    }
+    waits
+}

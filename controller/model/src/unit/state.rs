@@ -1,0 +1,4 @@
+//! What charms store for their units (`hook-model.md` 5.11).
+
+pub(crate) mod commit;
+pub(crate) mod entity;

@@ -1,0 +1,151 @@
+//! What the controller does by itself, a bounded step at a time: placing units, finishing what was too much for
+//! one commit, forced removals, lapsed leases, destroyed models.
+
+pub(crate) mod agenda;
+pub(crate) mod entity;
+pub(crate) mod run;
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use periapt_host_api::{ModelUuid, Timestamp, timing::AGENT_GRACE};
+
+use crate::{
+    action,
+    input::WorkerCommand,
+    leadership, machine, model,
+    root::{ModelState, Root},
+    secret,
+};
+
+use agenda::Agenda;
+
+/// How many steps are named at once: the rest is asked for again after these.
+const MAX_COMMANDS: usize = 64;
+
+/// How many of them are one model's: so a model with much to do leaves room for the others.
+const MAX_OF_MODEL: usize = 8;
+
+/// What the controller's workers should submit now, each of which changes something, and when to ask again (and
+/// to look at status again) if nothing changes before. Cheap when nothing is due: models without work are not
+/// looked at.
+pub fn due_work(
+    root: &Root,
+    now: Timestamp,
+    lease_now_ms: u64,
+    agenda: &Agenda,
+) -> (Vec<WorkerCommand>, Option<Timestamp>) {
+    let of_model = BTreeMap::new();
+    let mut due = Due { now, lease_now_ms, agenda, of_model, commands: Vec::new(), wake: None };
+    due.add_leases(root);
+    due.add_presence(root);
+    due.add_models(root);
+    (due.commands, due.wake)
+}
+
+struct Due<'a> {
+    now: Timestamp,
+    lease_now_ms: u64,
+    agenda: &'a Agenda,
+    of_model: BTreeMap<ModelUuid, usize>,
+    commands: Vec<WorkerCommand>,
+    wake: Option<Timestamp>,
+}
+
+impl Due<'_> {
+    fn add(&mut self, model: &ModelUuid, command: WorkerCommand) {
+        if self.is_full() || self.has_its_share(model) {
+            return;
+        }
+        if let Some(left) = self.agenda.held_for(&command, self.lease_now_ms) {
+            self.wake_in(left);
+            return;
+        }
+        *self.of_model.entry(*model).or_default() += 1;
+        self.commands.push(command);
+    }
+
+    fn is_full(&self) -> bool {
+        self.commands.len() >= MAX_COMMANDS
+    }
+
+    fn has_its_share(&self, model: &ModelUuid) -> bool {
+        self.of_model.get(model).is_some_and(|count| *count >= MAX_OF_MODEL)
+    }
+
+    /// Two clocks: the monotonic one says how long, the other one when that will be.
+    fn wake_in(&mut self, left_ms: u64) {
+        let left = SignedDuration::from_millis(i64::try_from(left_ms).unwrap_or(i64::MAX));
+        self.wake_at(self.now.checked_add(left).unwrap_or(Timestamp::MAX));
+    }
+
+    fn wake_at(&mut self, at: Timestamp) {
+        self.wake = Some(self.wake.map_or(at, |other| other.min(at)));
+    }
+
+    fn add_leases(&mut self, root: &Root) {
+        for (expires, model, application) in root.lapses() {
+            if *expires > self.lease_now_ms {
+                self.wake_in(expires - self.lease_now_ms);
+                break;
+            }
+            let anybody_else = root.model(model).is_some_and(|state| {
+                leadership::expire::somebody_else_could_lead(root, state, application, self.now)
+            });
+            if anybody_else {
+                self.add(model, WorkerCommand::ExpireLease(*model, application.clone()));
+            }
+        }
+    }
+
+    /// When an agent comes to be taken for gone, what status shows changes without a commit.
+    fn add_presence(&mut self, root: &Root) {
+        for presence in root.agents().filter_map(|agent| root.presence(&agent.name)) {
+            let gone_at = presence.last_seen.checked_add(AGENT_GRACE);
+            if let Ok(gone_at) = gone_at
+                && !presence.connected
+                && gone_at > self.now
+            {
+                self.wake_at(gone_at);
+            }
+        }
+    }
+
+    /// Begins after the model that was served last, so that each comes to its turn.
+    fn add_models(&mut self, root: &Root) {
+        for (uuid, state) in root.busy_models_after(self.agenda.last()) {
+            if self.is_full() {
+                break;
+            }
+            self.add_model(root, uuid, state);
+        }
+    }
+
+    fn add_model(&mut self, root: &Root, uuid: &ModelUuid, state: &ModelState) {
+        // What units did in other models that those of this one are to see.
+        if root.behind(*uuid).next().is_some() {
+            self.add(uuid, WorkerCommand::CopyFromOthers(*uuid));
+        }
+        if machine::assign::has_news(root, state, self.now) {
+            self.add(uuid, WorkerCommand::AssignUnits(*uuid));
+        }
+        match action::due::prune_at(state) {
+            Some(at) if at > self.now => self.wake_at(at),
+            Some(_) => self.add(uuid, WorkerCommand::PruneTasks(*uuid)),
+            None => {}
+        }
+        match secret::due::next_bell(state) {
+            Some(at) if at > self.now => self.wake_at(at),
+            Some(_) => self.add(uuid, WorkerCommand::RingSecrets(*uuid)),
+            None => {}
+        }
+        for item in state.work() {
+            match item.due {
+                Some(at) if at > self.now => self.wake_at(at),
+                _ => self.add(uuid, WorkerCommand::RunWork(*uuid, item.id)),
+            }
+        }
+        if model::windup::has_step(state) {
+            self.add(uuid, WorkerCommand::WindUpModel(*uuid));
+        }
+    }
+}
