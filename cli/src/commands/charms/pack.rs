@@ -43,9 +43,9 @@ pub(crate) struct Pack {
     /// The archive, if it is not to be NAME.charm here
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Take a package of a charm in Python in the newest version that its pyproject.toml allows, and not in the one that its lock
-    /// names; with a bound of yours (`'NAME<2'`) in the newest within that. Can be given several times. What the package needs
-    /// follows as far as it must, all else stays as locked
+    /// Take a package of a charm in Python in the newest version that its own requirements allow, and not in the one that its lock
+    /// names. A bound of yours narrows that (`'NAME<2'`); one from below stands in the place of the charm's own range
+    /// (`'NAME>=2'`). Can be given several times. What the package needs follows as far as it must, all else stays
     #[arg(long, value_name = "NAME")]
     upgrade: Vec<String>,
     /// Fetch the sources of a charm in Python from repositories that it names with a full commit, by git; nothing of them is built

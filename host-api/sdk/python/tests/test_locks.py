@@ -27,6 +27,11 @@ class Locked:
         listed = self._files.get((name, version), [("", "")])
         return ", ".join(f'{{ {key} = "{prefix}{file}", hash = "{digest}" }}' for file, digest in listed if file)
 
+    def digest(self, name, version):
+        """The digest of a release that has one file."""
+        ((_, digest),) = self._files[name, version]
+        return digest
+
     def uv(self, packages, extra="", version=1):
         """Write uv.lock with packages: (name, version, more lines)."""
         text = f'version = {version}\nrevision = 3\nrequires-python = ">=3.10"\n{extra}\n'
@@ -437,10 +442,11 @@ class TestUpgrade:
         assert said.startswith("uv.lock:12: pydantic 2.10.6 cannot run in the sandbox: "), said
         assert said.endswith("; it runs from 2.12 on, which pyproject.toml:3 allows: periapt pack --upgrade pydantic takes it")
         pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic~=2.10.0"]\n')
-        assert pydantic.refused().endswith(" on: change pyproject.toml:3")
+        other = "change pyproject.toml:3, or take one all the same: periapt pack --upgrade 'pydantic>=2.12,<3'"
+        assert pydantic.refused().endswith(f" on: {other}")
         said = pydantic.refused("pydantic")
         assert said.startswith("--upgrade pydantic: none that the project allows can run in the sandbox: "), said
-        assert said.endswith(" on: change pyproject.toml:3")
+        assert said.endswith(f" on: {other}")
 
     def test_it_takes_another_one_and_what_that_needs_and_all_else_stays(self, pydantic):
         there, told = pydantic.pack("pydantic")
@@ -466,7 +472,59 @@ class TestUpgrade:
     def test_only_what_is_locked_can_be_upgraded(self, pydantic):
         assert pydantic.refused("nothing") == "--upgrade nothing: the charm takes no nothing from uv.lock"
         (pydantic.charm / "uv.lock").unlink()
-        assert pydantic.refused("pydantic").startswith("--upgrade pydantic: there is no uv.lock or poetry.lock")
+        assert pydantic.refused("nothing") == "--upgrade nothing: no line of the charm's own requires nothing"
+        # What leaves pip the choice needs no other.
+        assert "pydantic-2.12.5" in pydantic.pack("pydantic")[0]
+
+    def test_a_lower_bound_stands_in_the_place_of_the_projects_own_range(self, pydantic):
+        pydantic.project('[project]\nname = "c"\ndependencies = ["ops", "pydantic~=2.10.0"]\n')
+        there, told = pydantic.pack("pydantic>=2.12,<3")
+        assert there == ["ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
+        assert told[0] == "uv.lock:12: pydantic 2.12.5 is packed and not 2.10.6, which is locked: --upgrade pydantic"
+        assert "--upgrade pydantic: " in pydantic.refused("pydantic>=3")
+
+    def test_pinned_lines_are_left_on_request_and_those_of_what_it_needs_as_far_as_they_must(self, pydantic):
+        (pydantic.charm / "uv.lock").unlink()
+        pydantic.release("typing", "4.9")
+        pins = {"ops": "2.0", "pydantic": "2.10.6", "pydantic_core": "2.27", "typing": "4.12"}
+        listed = pydantic.charm / "requirements.txt"
+        listed.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
+        assert pydantic.refused().endswith("change requirements.txt:2, or take one all the same: periapt pack --upgrade 'pydantic>=2.12,<3'")
+        said = pydantic.refused("pydantic")
+        assert said == (
+            "--upgrade pydantic: requirements.txt:2 allows no other version; --upgrade 'pydantic>=2.12,<3' takes one all the same"
+        )
+        there, told = pydantic.pack("pydantic>=2.12,<3")
+        assert there == ["ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
+        assert told == [
+            "requirements.txt:2: pydantic 2.12.5 is packed and not 2.10.6, by --upgrade",
+            "requirements.txt:3: pydantic-core 2.41 is packed and not 2.27, by --upgrade",
+        ]
+        # What does not go with it any more follows.
+        listed.write_text(listed.read_text().replace("4.12", "3.0"))
+        pydantic.release("typing", "3.0")
+        assert "typing-4.15" in pydantic.pack("pydantic>=2.12,<3")[0]
+
+    def test_a_file_with_digests_is_left_on_request_for_one_package(self, pydantic):
+        (pydantic.charm / "uv.lock").unlink()
+        lines = [("ops", "2.0"), ("pydantic", "2.10.6"), ("pydantic_core", "2.27"), ("typing", "4.12")]
+        text = "".join(f"{name}=={version} --hash={pydantic.digest(name, version)}\n" for name, version in lines)
+        (pydantic.charm / "requirements.txt").write_text(text)
+        there, told = pydantic.pack("pydantic>=2.12,<3")
+        assert there == ["ops-2.0", "pydantic-2.12.5", "pydantic_core-2.41", "typing-4.12"]
+        assert [line.split(": ")[0] for line in told] == ["requirements.txt:2", "requirements.txt:3"]
+
+    def test_all_that_cannot_run_is_refused_at_once(self, locked):
+        (locked.charm / "requirements.txt").write_text("pydantic==2.10.6\nhttpcore==1.0.4\n")
+        with pytest.raises(vendor.VendorError) as raised:
+            locked.pack()
+        first, *causes = str(raised.value).splitlines()
+        assert first == "2 releases cannot run in the sandbox:"
+        assert [cause.split(" cannot run")[0] for cause in causes] == [
+            "  requirements.txt:1: pydantic==2.10.6",
+            "  requirements.txt:2: httpcore==1.0.4",
+        ]
+        assert "--upgrade 'pydantic>=2.12,<3'" in causes[0] and "--upgrade 'httpcore>=1.0.8,<2'" in causes[1]
 
     def test_without_a_lock_a_version_that_cannot_run_is_refused_before_anything_is_fetched(self, locked, monkeypatch):
         from periapt_ops.packing import fetching

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from . import markers, native, runnable
 from .lines import RequirementError, name_of, place_of
@@ -13,25 +13,38 @@ from .wanted import Wanted
 
 def before(wanted: Wanted) -> None:
     """Refuse what lines and locks leave no choice about: nothing was fetched yet."""
-    for pin in wanted.pins.values():
-        why = runnable.reason(pin.name, pin.version) if pin.version else None
-        if why:
-            raise RequirementError(
-                f"{pin.place}: {pin.name} {pin.version} cannot run in the sandbox: {why}; {_instead(wanted, pin.name)}"
-            )
+    _see(_of_pins(wanted))
     for name in wanted.upgraded:
         if runnable.first_that_runs(name, wanted.ranges_of(name)) is None:
             raise RequirementError(
                 f"--upgrade {name}: none that the project allows can run in the sandbox: {runnable.why(name)};"
                 f" {_instead(wanted, name)}"
             )
-    for name in {name_of(line) for line in wanted.required}:
+    _see(_of_lines(wanted))
+
+
+def _see(refused: Iterable[str]) -> None:
+    """Refuse for all causes at once."""
+    causes = list(refused)
+    if len(causes) == 1:
+        raise RequirementError(causes[0])
+    if causes:
+        raise RequirementError("\n  ".join([f"{len(causes)} releases cannot run in the sandbox:", *causes]))
+
+
+def _of_pins(wanted: Wanted) -> Iterator[str]:
+    for pin in wanted.pins.values():
+        why = runnable.reason(pin.name, pin.version) if pin.version else None
+        if why:
+            yield f"{pin.place}: {pin.name} {pin.version} cannot run in the sandbox: {why}; {_instead(wanted, pin.name)}"
+
+
+def _of_lines(wanted: Wanted) -> Iterator[str]:
+    for name in dict.fromkeys(name_of(line) for line in wanted.required):
         if runnable.is_known(name) and runnable.first_that_runs(name, wanted.ranges_of(name)) is None:
             line = next(line for line in wanted.required if name_of(line) == name)
             said = str(line).split(";")[0].strip()
-            raise RequirementError(
-                f"{place_of(line)}: {said} cannot run in the sandbox: {runnable.why(name)}; {_instead(wanted, name)}"
-            )
+            yield f"{place_of(line)}: {said} cannot run in the sandbox: {runnable.why(name)}; {_instead(wanted, name)}"
 
 
 def after(wanted: Wanted, fetched: Iterable[Wheel], target: pathlib.Path) -> None:
@@ -51,7 +64,9 @@ def _instead(wanted: Wanted, name: str) -> str:
     ranges, places = wanted.ranges_of(name), wanted.places_of(name)
     found = runnable.first_that_runs(name, ranges)
     if found is None:
-        return f"{runnable.said(name)}: change {' and '.join(places)}"
+        other = runnable.beyond(name, ranges)
+        taken = f", or take one all the same: periapt pack --upgrade '{name}{other}'" if other else ""
+        return f"{runnable.said(name)}: change {' and '.join(places)}{taken}"
     pinned = name in wanted.pins and wanted.lock is not None
     if not pinned:
         return f"{runnable.said(name)}: change what requires it"

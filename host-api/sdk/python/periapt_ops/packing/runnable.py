@@ -6,6 +6,7 @@ This is the one place that says so: `reason` for a version, `first_that_runs` fo
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 
 from . import markers
@@ -62,6 +63,20 @@ def first_that_runs(name: str, specifiers: Iterable[str] = ()) -> str | None:
             return f">={series.first},<{series.end}.dev0"
     # One that is newer than all that is known here.
     return "" if markers.fits("9999", said) else None
+
+
+def beyond(name: str, specifiers: Iterable[str]) -> str:
+    """The range that runs in the series of releases that some specifiers name, as a specifier; empty if they name none."""
+    named = [found for specifier in specifiers for found in re.findall(r"\d[0-9.]*", specifier)]
+    for series in _KNOWN.get(normalised(name), ()):
+        if series.first and any(markers.fits(version.rstrip("."), f">={series.begin},<{series.end}.dev0") for version in named):
+            return f">={series.first},<{series.end}"
+    return ""
+
+
+def known() -> Iterable[str]:
+    """The packages of which something is known."""
+    return _KNOWN.keys()
 
 
 def why(name: str) -> str:

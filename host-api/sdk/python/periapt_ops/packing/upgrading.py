@@ -1,23 +1,19 @@
-"""`--upgrade NAME`: a package in another version than the lock has, within the project's own range, and all else as locked."""
+"""`--upgrade NAME`: a package in another version than the lock has, within the project's own range or the one that is given, and
+all else as locked."""
 
 from __future__ import annotations
 
-import email.parser
 import pathlib
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterable, Sequence
 
-from . import fetching, locked, markers, pinned, preferring, runnable
+from . import beyond, fetching, locked, markers, metadata, pinned, preferring, runnable
 from .built import Built
 from .fetching import PYTHON_VERSIONS, Unresolved, VendorError
 from .lines import RequirementError, name_of
 from .unpacked import Wheel, normalised
 from .wanted import Wanted
-
-#: The most bytes of a wheel's METADATA that are read.
-_MOST_METADATA = 4 << 20
 
 #: For which interpreter a directory of wheels is, and what is in it.
 Fetched = tuple[str, pathlib.Path, list[Wheel]]
@@ -34,20 +30,40 @@ def release(wanted: Wanted, names: Sequence[str]) -> None:
         name = normalised(asked.name)
         if asked.url or asked.marker or asked.extras:
             raise RequirementError(f"--upgrade {said}: it takes a name, and versions if need be: --upgrade '{name}<2'")
-        bounds[name] = str(asked.specifier)
-        if wanted.lock is None:
-            raise RequirementError(
-                f"--upgrade {name}: there is no uv.lock or poetry.lock that the charm's dependencies are taken from; change what"
-                f" requires {name}"
-            )
-        if name not in wanted.pins:
+        if beyond.is_beyond(asked):
+            beyond.let(wanted, name, str(asked.specifier))
+        elif wanted.lock is None:
+            _see_that_pip_may_choose(wanted, name)
+        if wanted.lock is None or name in wanted.let:
+            wanted.constraints += [f"{name}{asked.specifier}"] if asked.specifier else []
+        elif name not in wanted.pins:
             raise RequirementError(f"--upgrade {name}: the charm takes no {name} from {wanted.lock.name}")
+        else:
+            bounds[name] = str(asked.specifier)
     names = list(bounds)
     if names and wanted.lock is not None:
         needed = locked.closure(wanted.lock, names)
         wanted.upgraded = tuple(names)
         wanted.constraints += [f"{name}{bound}" for name, bound in bounds.items() if bound]
         wanted.released = {name: wanted.pins.pop(name) for name in [*wanted.upgraded, *sorted(needed)] if name in wanted.pins}
+
+
+def _see_that_pip_may_choose(wanted: Wanted, name: str) -> None:
+    """See that the charm's own lines leave a choice: without a lock pip takes the newest version that they allow."""
+    places = wanted.places_of(name)
+    if not places:
+        raise RequirementError(f"--upgrade {name}: no line of the charm's own requires {name}")
+    ranges = wanted.ranges_of(name)
+    if name in wanted.pins or any(map(_is_exact, ranges)) or runnable.first_that_runs(name, ranges) is None:
+        other = runnable.beyond(name, ranges) or ">=VERSION"
+        raise RequirementError(
+            f"--upgrade {name}: {' and '.join(places)} allows no other version; --upgrade '{name}{other}' takes one all the same"
+        )
+
+
+def _is_exact(range_: str) -> bool:
+    """Whether a range is one version."""
+    return markers.exact_version(f"x{range_}") is not None
 
 
 def fetch(wanted: Wanted, place: pathlib.Path, built: Built) -> list[Fetched]:
@@ -73,14 +89,14 @@ def _chosen(wanted: Wanted, place: pathlib.Path, built: Built) -> Fetched:
     bounds = {name: pin.version for name, pin in wanted.pins.items() if not pin.url}
     version, directory, wheels = _resolved(wanted, bounds, place / "upgraded", built)
     # Of what they drag along, that stays which still fits.
-    required = [line for wheel in wheels for line in _requires(directory / wheel.file)]
+    required = [line for wheel in wheels for line in metadata.requires(directory / wheel.file)]
     stay = {
         name: pin.version
         for name, pin in wanted.released.items()
         if name not in wanted.upgraded
         and not pin.url
         and (not built.versions(name) or built.has(name, pin.version))
-        and all(_fits(line, pin.version) for line in required if name_of(line) == name)
+        and all(metadata.fits(line, pin.version) for line in required if name_of(line) == name)
     }
     moved = [wheel for wheel in wheels if stay.get(normalised(wheel.name), wheel.version) != wheel.version]
     if moved:
@@ -144,9 +160,9 @@ def _see_that_it_fits(chosen: Fetched, fetched: Iterable[Fetched], wanted: Wante
     versions = {normalised(wheel.name): wheel.version for wheel in chosen[2]}
     for _, directory, wheels in fetched:
         for wheel in wheels:
-            for line in _requires(directory / wheel.file):
+            for line in metadata.requires(directory / wheel.file):
                 name = name_of(line)
-                if name in versions and not _fits(line, versions[name]):
+                if name in versions and not metadata.fits(line, versions[name]):
                     raise VendorError(
                         f"--upgrade {' '.join(wanted.upgraded)}: {wheel.name} {wheel.version} stays as locked and requires"
                         f" {line.split(';')[0].strip()}, which {name} {versions[name]} is not: add --upgrade"
@@ -160,30 +176,3 @@ def _tell(chosen: Fetched, wanted: Wanted) -> None:
         if pin is not None and pin.version != wheel.version:
             message = f"{pin.name} {wheel.version} is packed and not {pin.version}, which is locked: --upgrade {' '.join(wanted.upgraded)}"
             wanted.tell(pin.place, message)
-
-
-def _requires(wheel: pathlib.Path) -> list[str]:
-    """What a wheel requires in the sandbox, without extras."""
-    with zipfile.ZipFile(wheel) as opened:
-        name = next((name for name in opened.namelist() if name.endswith(".dist-info/METADATA") and name.count("/") == 1), None)
-        if name is None:
-            return []
-        with opened.open(name) as metadata:
-            text = metadata.read(_MOST_METADATA).decode("utf-8", errors="replace")
-    lines = email.parser.HeaderParser().parsestr(text).get_all("Requires-Dist") or []
-    return [line for line in lines if _counts(line)]
-
-
-def _counts(line: str) -> bool:
-    try:
-        marker = markers.requirement_of(line).marker
-        return marker is None or markers.applies(str(marker))
-    except markers.UnreadableError:
-        return False
-
-
-def _fits(line: str, version: str) -> bool:
-    try:
-        return markers.fits(version, str(markers.requirement_of(line).specifier))
-    except markers.UnreadableError:
-        return True

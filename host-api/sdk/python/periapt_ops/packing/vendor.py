@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import tempfile
 
-from . import fetching, markers, native, pinned, preferring, refusing, requirements, trees, upgrading
+from . import beyond, fetching, markers, native, pinned, preferring, refusing, requirements, trees, upgrading
 from .built import Built
 from .fetching import PYTHON_VERSIONS, NoWheel, Unresolved, VendorError
 from .git import Checkouts
@@ -38,6 +38,7 @@ def vendor(
             target.mkdir(parents=True, exist_ok=True)
             version, fetched, findings = _bring(wanted, target, pathlib.Path(place), built)
             refusing.after(wanted, fetched, target)
+            beyond.tell(wanted, fetched)
         except (RequirementError, markers.UnreadableError) as error:
             raise VendorError(str(error)) from None
     shutil.rmtree(target / "bin", ignore_errors=True)
@@ -61,6 +62,7 @@ def vendor(
 
 def _bring(wanted: Wanted, target: pathlib.Path, place: pathlib.Path, built: Built) -> tuple[str, list[Wheel], list[dict]]:
     """Fetch and unpack all that is wanted; answers for which interpreter pip has chosen, and what was brought in."""
+    beyond.follow(wanted, place, built)
     fetched = upgrading.fetch(wanted, place, built)
     for version, directory, _ in fetched:
         beside = place / f"unpacked-{directory.name}"
@@ -96,10 +98,24 @@ def _missing(wheel: Wheel, files: list[str], asked: list[str], lacking: str) -> 
 def _lacking(wheel: Wheel, wanted: Wanted, built: Built, fetched: list[Wheel], target: pathlib.Path) -> str:
     """What is to be told of a package that was not built for the sandbox in this version."""
     lacking = built.lacking(wheel)
-    if not lacking or normalised(wheel.name) not in wanted.pins or wanted.lock is None:
+    there = built.versions(wheel.name)
+    if not lacking or not there:
         return lacking
     name = native.decided_by(wheel, fetched, target)
-    return f"{lacking}, and `periapt pack --upgrade {name}` takes another version than the one in {wanted.lock.name}"
+    if name != normalised(wheel.name):
+        # Which versions of it go with one that was built, an index knows.
+        return f"{lacking}, and `periapt pack --upgrade {name}` takes another version{_than_locked(wheel, wanted)}"
+    ranges = wanted.ranges_of(name)
+    if any(all(markers.fits(version, said) for said in ranges) for version in there):
+        if wanted.lock is None or name not in wanted.pins:
+            return lacking
+        return f"{lacking}, and `periapt pack --upgrade {name}` takes another version{_than_locked(wheel, wanted)}"
+    return f"{lacking}, and `periapt pack --upgrade '{name}=={there[0]}'` takes one that {' and '.join(wanted.places_of(name))} does not allow"
+
+
+def _than_locked(wheel: Wheel, wanted: Wanted) -> str:
+    locked = wanted.lock is not None and normalised(wheel.name) in wanted.pins
+    return f" than the one in {wanted.lock.name}" if locked else ""
 
 
 def _place_of(wheel: Wheel, wanted: Wanted, wheels: list[Wheel], target: pathlib.Path) -> str:

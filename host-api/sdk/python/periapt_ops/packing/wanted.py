@@ -62,6 +62,8 @@ class Wanted:
     #: What of the lock is chosen anew, by `--upgrade`: the names that were given, and all that they need.
     upgraded: tuple[str, ...] = ()
     released: dict[str, Pin] = dataclasses.field(default_factory=dict)
+    #: What is taken beyond the charm's own lines without a lock, with the version that these named.
+    let: dict[str, str] = dataclasses.field(default_factory=dict)
     #: All lines of the charm's own, whatever became of them.
     own: list[str] = dataclasses.field(default_factory=list)
 
