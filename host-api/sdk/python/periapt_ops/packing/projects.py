@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import pathlib
 import re
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from .unpacked import normalised
 
 #: What brings in no repository by a name that moves.
 _COMMIT = re.compile("[0-9a-f]{40}")
+
+#: Strings and keys, as most are written.
+_SAID = re.compile(r'"([^"\n]*)"|\'([^\'\n]*)\'|^[ \t]*([A-Za-z0-9_.-]+)[ \t]*=', re.MULTILINE)
 
 
 class Project:
@@ -30,6 +34,11 @@ class Project:
             self.document = toml().loads(self._text)
         except (ValueError, RecursionError) as error:
             raise RequirementError(f"{self._name}: {error}") from None
+        # Where lines begin, and what stands in them first: each is looked for once, however many ask.
+        self._begins = [0, *(found.end() for found in re.finditer("\n", self._text))]
+        self._places: dict[str, int] = {}
+        for found in _SAID.finditer(self._text):
+            self._places.setdefault(next(filter(None, found.groups()), ""), found.start())
         self._project = _table(self.document, "project")
         tool = _table(self.document, "tool")
         self._poetry, self._uv = _table(tool, "poetry"), _table(tool, "uv")
@@ -230,11 +239,12 @@ class Project:
 
     def _line(self, *said: str) -> str:
         """The line in which something is said: the first of several texts that is found."""
-        lines = self._text.splitlines()
         for text in said:
-            for number, written in enumerate(lines, 1):
-                if text in written:
-                    return f"{self._name}:{number}"
+            # As a whole, or else within something longer.
+            place = self._places.get(text, -1)
+            place = place if place >= 0 else self._text.find(text)
+            if place >= 0:
+                return f"{self._name}:{bisect.bisect_right(self._begins, place)}"
         return f"{self._name}:1"
 
 
