@@ -48,6 +48,7 @@ impl Parts {
             return Ok(parts);
         }
         let whole: BTreeMap<String, Value> = yaml::parse(text)?;
+        parts.findings.extend(unexpanded(text, whole.get("extensions")));
         let mut plugins = BTreeSet::new();
         for (name, part) in whole.get("parts").and_then(Value::as_object).into_iter().flatten() {
             let empty = Map::new();
@@ -201,6 +202,18 @@ impl Reader<'_> {
         let message = format!("part {}, {key}: {message}", self.name);
         Finding { file: FILE.to_owned(), line: line_of(self.text, self.name, key), severity, message }
     }
+}
+
+/// That extensions are charmcraft's own: what they add is in no file of the charm's.
+fn unexpanded(text: &str, extensions: Option<&Value>) -> Option<Finding> {
+    let named: Vec<_> = extensions?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let line =
+        (1..).zip(text.lines()).find(|(_, line)| line.starts_with("extensions")).map_or(1, |(line, _)| line);
+    let message = format!(
+        "extensions ({}) are charmcraft's to expand: put what `charmcraft expand-extensions` prints in the place of this file",
+        named.join(", ")
+    );
+    (!named.is_empty()).then(|| Finding { file: FILE.to_owned(), line, severity: Severity::Error, message })
 }
 
 /// Whether a path leads to something in the charm's directory.
