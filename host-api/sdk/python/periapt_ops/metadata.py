@@ -11,6 +11,8 @@ import copy
 import functools
 import os
 
+from .stand_ins import files
+
 #: The files that `ops` reads.
 FILES = ("metadata.yaml", "config.yaml", "actions.yaml")
 
@@ -26,6 +28,8 @@ def remember(directory: str) -> None:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             known[text] = yaml.safe_load(text)
+            if name == FILES[0]:
+                files.know(known[text])
     yaml.safe_load = _remembering(yaml.safe_load, known)
     try:
         from ops._private import yaml as private

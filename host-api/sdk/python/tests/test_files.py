@@ -71,6 +71,27 @@ def test_where_something_is_all_is_as_it_was(bare):
         os.mkdir(bare / "a")
 
 
+def test_directories_above_storage_exist_and_nothing_is_made_in_them(bare, monkeypatch):
+    monkeypatch.setattr(files, "_above", {"/"})
+    files.know({"storage": {"data": {"type": "filesystem", "location": "/srv/app/data"}, "more": {"type": "filesystem"}, "odd": None}})
+    files.know(["nothing"])
+    assert files._above == {"/", "/srv", "/srv/app", "/var", "/var/lib", "/var/lib/juju", "/var/lib/juju/storage", "/var/lib/juju/storage/more", "/var/lib/juju/storage/odd"}
+    real = os.stat
+    monkeypatch.setattr(os, "stat", files.seeing(lambda path, **options: real(bare if path == "/charm" else path, **options)))
+    monkeypatch.setattr(os, "lstat", os.stat)
+    monkeypatch.setattr(os, "mkdir", files.keeping(os.mkdir))
+    for path in ("/srv", "/srv/app", b"/srv/app/", pathlib.Path("/srv/app")):
+        os.makedirs(path, exist_ok=True)
+        assert os.path.isdir(path)
+        with pytest.raises(FileExistsError):
+            os.mkdir(path)
+        with pytest.raises(FileExistsError):
+            os.makedirs(path)
+    with pytest.raises(OSError, match="Read-only file system: '/srv/other/deep'"):
+        os.makedirs("/srv/other/deep")
+    assert not os.path.exists("/srv/other")
+
+
 def test_a_file_is_refused_where_it_would_be_made_and_not_found_where_it_would_be_read(bare):
     def real(file, *arguments, **options):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)

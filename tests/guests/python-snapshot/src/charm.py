@@ -184,6 +184,13 @@ def make_directories() -> None:
         assert number_of(open, path) == ("FileNotFoundError", errno.ENOENT)
     for make in (os.mkdir, os.makedirs, lambda path: open(path, "w")):
         assert number_of(make, "/charm/new") == ("OSError", errno.EROFS)
+    # What is above storage exists, as on a machine; beside the storage nothing can be made in it.
+    for path in ("/srv", "/srv/scratch"):
+        os.makedirs(path, exist_ok=True)
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+        assert number_of(os.mkdir, path) == number_of(os.makedirs, path) == ("FileExistsError", errno.EEXIST)
+        assert os.path.isdir(path) and pathlib.Path(path).is_dir()
+    assert number_of(os.makedirs, "/srv/beside") == ("OSError", errno.EROFS)
     for place in ("/tmp", "/srv/scratch"):
         os.makedirs(f"{place}/a/b", exist_ok=True)
         os.makedirs(f"{place}/a/b", exist_ok=True)

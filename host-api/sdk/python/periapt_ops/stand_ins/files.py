@@ -7,7 +7,8 @@ file opens it for writing as well.
 A hook has `/charm`, `/tmp` and its storage, and nothing beside them: no root directory, no `/etc`. Whatever would make
 something there finds no directory, and `os.makedirs` says so of `/`. Here it is an OSError of the path that was given,
 with EROFS, as `/charm` answers: the whole world but `/tmp` and storage is read-only. What is only read there is not
-found, as it is.
+found, as it is. The directories above those places are there, as on a machine, though nothing can be made in them: making one
+says that it exists, and so does `os.stat`.
 
 `os.chmod` of a file that is not there does nothing in WASI; here it is not found.
 """
@@ -26,6 +27,12 @@ from typing import Any
 #: The flags of `os.open` by which a file is written: in WASI reading has a bit of its own, and O_RDWR has both.
 WRITING = (os.O_WRONLY | os.O_RDWR) & ~os.O_RDONLY
 
+#: Where storage lies by default.
+STORAGE = "/var/lib/juju/storage"
+
+#: The directories above what a hook has.
+_above = {"/"}
+
 #: What a call was given: by position, and by name.
 _Arguments = tuple[Any, ...]
 _Options = dict[str, Any]
@@ -35,12 +42,57 @@ def install() -> None:
     """Put it in the place of the real one."""
     os.open = refusing(creating(os.open), "path", when=_creates)
     builtins.open = io.open = refusing(io.open, "file", when=_writes)
-    os.mkdir = refusing(os.mkdir, "path")
+    os.stat, os.lstat = seeing(os.stat), seeing(os.lstat)
+    os.mkdir = keeping(refusing(os.mkdir, "path"))
     os.makedirs = refusing(os.makedirs, "name")
     os.symlink = refusing(os.symlink, "src", "dst")
     for name in ("link", "rename", "replace"):
         setattr(os, name, refusing(getattr(os, name), "src", "dst", when=_has_source))
     os.chmod = finding(os.chmod)
+
+
+def know(metadata: object) -> None:
+    """Learn from a charm's metadata where its storage lies."""
+    declared = metadata.get("storage") if isinstance(metadata, dict) else None
+    for name, storage in (declared if isinstance(declared, dict) else {}).items():
+        said = storage.get("location") if isinstance(storage, dict) else None
+        place = posixpath.normpath(said if isinstance(said, str) else f"{STORAGE}/{name}/0")
+        while place.startswith("/") and place.strip("/"):
+            place = posixpath.dirname(place)
+            _above.add(place)
+
+
+def is_above(path: Any) -> bool:
+    """Whether a path is that of a directory above storage, or of the root."""
+    return isinstance(path, (str, bytes, os.PathLike)) and posixpath.abspath(os.fsdecode(path)) in _above
+
+
+def seeing(real: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+    """`os.stat` that finds the directories above storage."""
+
+    @functools.wraps(real)
+    def stat(path, *arguments, **options):
+        try:
+            return real(path, *arguments, **options)
+        except FileNotFoundError:
+            if not is_above(path) or options.get("dir_fd") is not None:
+                raise
+        # Like the one directory that is always there and cannot be changed either.
+        return real("/charm")
+
+    return stat
+
+
+def keeping(real: Callable[..., None]) -> Callable[..., None]:
+    """`os.mkdir` that says of the directories above storage that they exist."""
+
+    @functools.wraps(real)
+    def mkdir(path, *arguments, **options):
+        if is_above(path) and options.get("dir_fd") is None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        return real(path, *arguments, **options)
+
+    return mkdir
 
 
 def creating(real: Callable[..., int]) -> Callable[..., int]:
@@ -87,7 +139,7 @@ def is_outside(path: Any) -> bool:
         return False
     place = posixpath.abspath(os.fsdecode(path))
     while place not in ("/", "//"):
-        if os.path.lexists(place):
+        if place not in _above and os.path.lexists(place):
             return False
         place = posixpath.dirname(place)
     return True
