@@ -5,7 +5,6 @@
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod archives;
-mod held;
 
 use std::{
     env,
@@ -15,10 +14,8 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_tests::Installation;
+use periapt_tests::{Held, Installation, on_disk};
 use serde_json::Value;
-
-use held::Held;
 
 const CHARMS: usize = 12;
 const UNITS: usize = 20;
@@ -40,22 +37,22 @@ fn main() -> anyhow::Result<()> {
     settle(&periapt, 1)?;
     let disk = |periapt: &Installation| Disk::of(&periapt.path().join("data"));
     let (before, disk_before) = (Held::by(&periapt)?, disk(&periapt)?);
-    before.print("one charm, settled");
+    println!("{before}: one charm, settled");
 
     for charm in 0..charms {
         deploy(&periapt, &archives.next()?, &format!("charm{charm}"))?;
     }
     settle(&periapt, charms + 1)?;
     let settled = Held::by(&periapt)?;
-    settled.print(&format!("{charms} charms more, settled"));
+    println!("{settled}: {charms} charms more, settled");
     let rested = rest(&periapt)?;
-    rested.print("the same, of which one had a hook every 5 s and the others none for 45 s");
+    println!("{rested}: the same, of which one had a hook every 5 s and the others none for 45 s");
     let disk_after = disk(&periapt)?;
 
     periapt.ok(["add-unit", "charm0", "-n", &units.to_string()])?;
     settle(&periapt, charms + 1 + units)?;
     let more = rest(&periapt)?;
-    more.print(&format!("the same with {units} units more of one charm"));
+    println!("{more}: the same with {units} units more of one charm");
 
     println!();
     let each = |after: u64, before: u64, of: usize| {
@@ -131,7 +128,7 @@ impl Disk {
             .map(|entry| Ok(entry?.path()))
             .collect::<anyhow::Result<_>>()?;
         let [controller] = controllers.as_slice() else { anyhow::bail!("one controller: {controllers:?}") };
-        let agent = held::on_disk(&controller.join("agent"))?;
-        Ok(Self { agent, controller: held::on_disk(controller)?.saturating_sub(agent) })
+        let agent = on_disk(&controller.join("agent"))?;
+        Ok(Self { agent, controller: on_disk(controller)?.saturating_sub(agent) })
     }
 }

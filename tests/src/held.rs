@@ -1,9 +1,38 @@
 //! What processes hold in memory, and directories on the disk.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{collections::BTreeSet, fmt, fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use anyhow::Context as _;
-use periapt_tests::Installation;
+
+use crate::Installation;
+
+/// What a process of an installation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The controller.
+    Controller,
+    /// The agent's keeper.
+    Keeper,
+    /// The runner of one model.
+    Runner,
+}
+
+/// The processes of an installation, with their numbers. Helpers come and go, and are not among them.
+pub fn parts(periapt: &Installation) -> anyhow::Result<Vec<(u32, Part)>> {
+    let mut parts = Vec::new();
+    for pid in periapt.processes()? {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words);
+        let part = match () {
+            () if words.contains("\0agent\0runner\0") => Part::Runner,
+            () if words.contains("\0agent\0run\0") => Part::Keeper,
+            () if words.contains("\0controller\0run\0") => Part::Controller,
+            () => continue,
+        };
+        parts.push((pid, part));
+    }
+    Ok(parts)
+}
 
 /// The memory of one kind of process, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
@@ -16,7 +45,7 @@ struct Process {
 
 /// What an installation holds.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub struct Held {
     controller: Process,
     keeper: Process,
     runners: Process,
@@ -25,17 +54,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Of all processes of an installation. Helpers come and go, and are not counted.
-    pub(crate) fn by(periapt: &Installation) -> anyhow::Result<Self> {
+    /// Of all processes of an installation but helpers.
+    pub fn by(periapt: &Installation) -> anyhow::Result<Self> {
         let (mut held, mut seen) = (Self::default(), BTreeSet::new());
-        for pid in periapt.processes()? {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words);
-            let kind = match () {
-                () if words.contains("\0agent\0runner\0") => &mut held.runners,
-                () if words.contains("\0agent\0run\0") => &mut held.keeper,
-                () if words.contains("\0controller\0run\0") => &mut held.controller,
-                () => continue,
+        for (pid, part) in parts(periapt)? {
+            let kind = match part {
+                Part::Controller => &mut held.controller,
+                Part::Keeper => &mut held.keeper,
+                Part::Runner => &mut held.runners,
             };
             // One that ended meanwhile holds nothing.
             let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
@@ -47,22 +73,34 @@ impl Held {
     }
 
     /// All of it but pages of files, which the system takes back when it needs them.
-    pub(crate) fn all(&self) -> u64 {
+    pub fn all(&self) -> u64 {
         self.controller.anonymous + self.keeper.anonymous + self.runners.anonymous + self.sealed
     }
 
-    #[expect(clippy::print_stdout, reason = "the figures are its output")]
-    pub(crate) fn print(&self, when: &str) {
+    /// The controller's own memory, in bytes.
+    pub fn controller(&self) -> u64 {
+        self.controller.anonymous
+    }
+
+    /// The runners' own memory, in bytes.
+    pub fn runners(&self) -> u64 {
+        self.runners.anonymous
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        println!(
-            "{:7.1} MiB: controller {:.1}, keeper {:.1}, runner {:.1}, code and images {:.1}; of files {:.1}: {when}",
+        write!(
+            f,
+            "{:7.1} MiB: controller {:.1}, keeper {:.1}, runner {:.1}, code and images {:.1}; of files {:.1}",
             mib(self.all()),
             mib(self.controller.anonymous),
             mib(self.keeper.anonymous),
             mib(self.runners.anonymous),
             mib(self.sealed),
             mib(self.controller.file + self.keeper.file + self.runners.file),
-        );
+        )
     }
 }
 
@@ -89,7 +127,7 @@ fn sealed(pid: u32, seen: &mut BTreeSet<u64>) -> u64 {
 }
 
 /// What lies below a directory, in bytes of the disk; what has several names counts once.
-pub(crate) fn on_disk(directory: &Path) -> anyhow::Result<u64> {
+pub fn on_disk(directory: &Path) -> anyhow::Result<u64> {
     let (mut seen, mut waiting, mut bytes) = (BTreeSet::new(), vec![directory.to_owned()], 0);
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {

@@ -1,0 +1,152 @@
+//! What a hook costs in models of different sizes: its CPU time in controller, keeper and runner, and what a unit holds.
+//!
+//! Run by `tools/bench scale`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_SIZES` is how many units a model has,
+//! one size after the other; `PERIAPT_BENCH_MODELS` how many models of one unit stand beside one model of as many.
+#![expect(clippy::print_stdout, reason = "the figures are its output")]
+
+mod cpu;
+mod site;
+mod table;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use periapt_tests::{Held, on_disk};
+use serde_json::Value;
+
+use cpu::Cpu;
+use site::{Site, Taken, is_idle};
+use table::{Row, Size};
+
+/// How many hooks a phase has at least: a small model is measured as often as that takes.
+const LEAST: usize = 500;
+
+/// How long freed memory may take to be given back: the controller looks every five seconds.
+const GIVEN_BACK: Duration = Duration::from_secs(12);
+
+/// How long is looked at what units at rest cost.
+const AT_REST: Duration = Duration::from_secs(20);
+
+/// The phases, in their order.
+const PHASES: [&str; 4] = ["start-up", "configuration", "relation", "removal"];
+
+fn main() -> anyhow::Result<()> {
+    let sizes = numbers("PERIAPT_BENCH_SIZES", "100 1000 10000")?;
+    let models = numbers("PERIAPT_BENCH_MODELS", "1000")?;
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    Site::pack(parent)?;
+    let mut rows = Vec::new();
+    for size in sizes {
+        rows.push(one_model(parent, size)?);
+    }
+    table::sizes(&PHASES, &rows);
+    for count in models {
+        let (one, many) = (start_up(parent, 1, count)?, start_up(parent, count, 1)?);
+        table::models(count, &one, &many);
+    }
+    Ok(())
+}
+
+/// Numbers with spaces between them.
+fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
+    let text = env::var(variable).unwrap_or_else(|_| usual.to_owned());
+    let numbers = text.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+    numbers.with_context(|| format!("{variable} must be numbers with spaces between them, not {text:?}"))
+}
+
+/// The four phases in a model of a size, and what its units hold.
+fn one_model(parent: &Path, units: usize) -> anyhow::Result<Size> {
+    let site = Site::below(parent)?;
+    let mut size = Size { units, phases: [Taken::default(); 4], ..Size::default() };
+    for round in 0..LEAST.div_ceil(units) {
+        let model = format!("m{round}");
+        site.ok(&["add-model", &model])?;
+        // What a runner and a charm cost once is there before anything is measured.
+        site.deploy(&model, "hub", 1)?;
+        let models = [model.clone()];
+        site.settle(&models, |status| is_idle(status, "hub", 1, "says Hello"))?;
+        let before = (round == 0).then(|| Held::by(site.periapt())).transpose()?;
+        let disk = (round == 0).then(|| Disk::of(&site)).transpose()?;
+        let mut phase = |number: usize, taken: Taken| {
+            eprintln!("{units} units: {}: {taken:?}", PHASES.get(number).unwrap_or(&""));
+            if let Some(sum) = size.phases.get_mut(number) {
+                sum.hooks += taken.hooks;
+                sum.cpu += taken.cpu;
+            }
+        };
+
+        let idle = |message: &'static str| {
+            move |status: &Value| {
+                is_idle(status, "app", units, message) && is_idle(status, "hub", 1, "says Hello")
+            }
+        };
+        phase(0, site.measure(&models, |site| site.deploy(&model, "app", units), idle("says Hello"))?);
+        let hold = match (&before, &disk) {
+            (Some(before), Some(disk)) => {
+                sleep(GIVEN_BACK);
+                let began = Cpu::of(site.periapt())?;
+                sleep(AT_REST);
+                let rest = Cpu::of(site.periapt())? - began;
+                let (held, after) = (Held::by(site.periapt())?, Disk::of(&site)?);
+                eprintln!("{held}: {units} units at rest");
+                let each = |after: u64, before: u64| (after as f64 - before as f64) / units as f64;
+                Some(Row {
+                    controller: each(held.controller(), before.controller()),
+                    runner: each(held.runners(), before.runners()),
+                    disk: each(after.0, disk.0),
+                    rest: rest.all() / AT_REST.as_secs_f64() / units as f64,
+                    removed: 0.0,
+                })
+            }
+            _ => None,
+        };
+        let change = |site: &Site| site.ok(&["config", "-m", &model, "app", "greeting=Ahoy"]);
+        phase(1, site.measure(&models, change, idle("says Ahoy"))?);
+        let relate = |site: &Site| site.ok(&["integrate", "-m", &model, "app:out", "hub:in"]);
+        phase(2, site.measure(&models, relate, idle("says Ahoy"))?);
+        let remove = |site: &Site| site.ok(&["remove-application", "-m", &model, "app", "--no-prompt"]);
+        let gone = |status: &Value| {
+            status.pointer("/applications/app").is_none() && is_idle(status, "hub", 1, "says Hello")
+        };
+        phase(3, site.measure(&models, remove, gone)?);
+        if let (Some(mut hold), Some(before)) = (hold, before) {
+            sleep(GIVEN_BACK);
+            let held = Held::by(site.periapt())?;
+            eprintln!("{held}: {units} units removed");
+            hold.removed = (held.controller() as f64 - before.controller() as f64) / units as f64;
+            size.hold = hold;
+        }
+    }
+    Ok(size)
+}
+
+/// The bytes that a controller has on the disk.
+struct Disk(u64);
+
+impl Disk {
+    fn of(site: &Site) -> anyhow::Result<Self> {
+        let data: PathBuf = site.periapt().path().join("data/controllers");
+        Ok(Self(on_disk(&data)?))
+    }
+}
+
+/// Starts some models with some units each.
+fn start_up(parent: &Path, models: usize, units: usize) -> anyhow::Result<(Taken, Held)> {
+    let site = Site::below(parent)?;
+    site.ok(&["add-model", "first"])?;
+    site.deploy("first", "hub", 1)?;
+    site.settle(&["first".to_owned()], |status| is_idle(status, "hub", 1, "says Hello"))?;
+    let names: Vec<String> = (0..models).map(|number| format!("m{number}")).collect();
+    for name in &names {
+        site.ok(&["add-model", name])?;
+    }
+    let act = |site: &Site| names.iter().try_for_each(|name| site.deploy(name, "app", units));
+    let taken = site.measure(&names, act, |status| is_idle(status, "app", units, "says Hello"))?;
+    sleep(GIVEN_BACK);
+    Ok((taken, Held::by(site.periapt())?))
+}

@@ -1,0 +1,161 @@
+//! An installation that is measured: what is asked of it, and when it has nothing left to do.
+
+use std::{
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+use periapt_tests::Installation;
+use serde_json::Value;
+
+use crate::cpu::Cpu;
+
+/// How long one phase may take to settle.
+const SETTLED: Duration = Duration::from_secs(1_800);
+
+/// What is looked at to see whether processes rest.
+const WINDOW: Duration = Duration::from_millis(500);
+
+/// The most CPU time that processes at rest take in a window, in seconds: that of heartbeats.
+const REST: f64 = 0.05;
+
+/// A controller and an agent, and an archive to deploy.
+pub(crate) struct Site {
+    periapt: Installation,
+    archive: PathBuf,
+}
+
+/// What a phase took.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Taken {
+    /// Hooks that ran.
+    pub(crate) hooks: u64,
+    /// CPU time, without what looking at the model took.
+    pub(crate) cpu: Cpu,
+}
+
+impl Site {
+    /// Bootstraps in a new directory below another.
+    pub(crate) fn below(parent: &Path) -> anyhow::Result<Self> {
+        let periapt = Installation::below(parent)?;
+        periapt.ok(["bootstrap", "local", "--agent-name", "first"])?;
+        Ok(Self { archive: parent.join("bench-scale.charm"), periapt })
+    }
+
+    /// Makes the charm of `init --language rust`, with two endpoints, and packs it where sites find it.
+    pub(crate) fn pack(parent: &Path) -> anyhow::Result<()> {
+        let periapt = Installation::below(parent)?;
+        periapt.ok(["init", "greeter", "--language", "rust"])?;
+        let metadata = periapt.path().join("greeter/charmcraft.yaml");
+        let endpoints =
+            "provides:\n  out:\n    interface: greeting\nrequires:\n  in:\n    interface: greeting\n";
+        let text = std::fs::read_to_string(&metadata)?;
+        std::fs::write(&metadata, format!("{text}{endpoints}"))?;
+        let archive = parent.join("bench-scale.charm");
+        let archive = archive.to_str().context("the archive's path")?;
+        let mut pack = periapt.command(["pack", "greeter", "-o", archive]);
+        // What holds the build of this benchmark is not waited for, and nothing is built twice.
+        pack.env("CARGO_TARGET_DIR", parent.join("bench-scale-charm"));
+        let done = Installation::finished(pack)?;
+        ensure!(done.code == Some(0), "the charm cannot be packed: {done:?}");
+        Ok(())
+    }
+
+    pub(crate) fn periapt(&self) -> &Installation {
+        &self.periapt
+    }
+
+    /// Runs a verb of the command line.
+    pub(crate) fn ok(&self, words: &[&str]) -> anyhow::Result<()> {
+        self.periapt.ok(words).map(drop)
+    }
+
+    /// Deploys the charm in a model.
+    pub(crate) fn deploy(&self, model: &str, application: &str, units: usize) -> anyhow::Result<()> {
+        let archive = self.archive.to_str().context("the archive's path")?;
+        let first = units.min(MOST_AT_ONCE);
+        self.ok(&["deploy", "-m", model, archive, application, "-n", &first.to_string()])?;
+        let mut made = first;
+        while made < units {
+            let more = (units - made).min(MOST_AT_ONCE);
+            self.ok(&["add-unit", "-m", model, application, "-n", &more.to_string()])?;
+            made += more;
+        }
+        Ok(())
+    }
+
+    /// Does something, waits until all processes rest and some models are as wanted, and answers what that took.
+    pub(crate) fn measure(
+        &self,
+        models: &[String],
+        act: impl FnOnce(&Self) -> anyhow::Result<()>,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<Taken> {
+        let hooks = self.hooks(models)?;
+        let began = Cpu::of(&self.periapt)?;
+        act(self)?;
+        let cpu = self.settle(models, wanted)?;
+        Ok(Taken { hooks: self.hooks(models)? - hooks, cpu: cpu - began })
+    }
+
+    /// Waits until all processes rest and some models are as wanted. Answers the CPU time that was taken by then, but for
+    /// looking at the models.
+    pub(crate) fn settle(&self, models: &[String], wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Cpu> {
+        let began = Instant::now();
+        let mut looking = Cpu::default();
+        loop {
+            let rested = self.rest(began)?;
+            let mut all = true;
+            for model in models {
+                all = all && wanted(&self.periapt.json(["status", "-m", model])?);
+            }
+            if all {
+                return Ok(rested - looking);
+            }
+            looking += Cpu::of(&self.periapt)? - rested;
+            ensure!(began.elapsed() < SETTLED, "not settled: {models:?}");
+        }
+    }
+
+    /// Waits until all processes rest.
+    fn rest(&self, began: Instant) -> anyhow::Result<Cpu> {
+        let mut before = Cpu::of(&self.periapt)?;
+        loop {
+            sleep(WINDOW);
+            let now = Cpu::of(&self.periapt)?;
+            if (now - before).all() <= REST {
+                return Ok(now);
+            }
+            ensure!(began.elapsed() < SETTLED, "the processes do not rest");
+            before = now;
+        }
+    }
+
+    /// How many hooks ran in some models, those of units that are gone included.
+    fn hooks(&self, models: &[String]) -> anyhow::Result<u64> {
+        let mut hooks = 0;
+        for model in models {
+            let usage = self.periapt.json(["usage", "-m", model])?;
+            let total = usage.pointer("/total/hooks").and_then(Value::as_u64);
+            hooks += total.with_context(|| format!("no hooks in {usage}"))?;
+        }
+        Ok(hooks)
+    }
+}
+
+/// The most units that one command makes.
+const MOST_AT_ONCE: usize = 10_000;
+
+/// Whether an application has so many units, all idle, and all with a message.
+pub(crate) fn is_idle(status: &Value, application: &str, units: usize, message: &str) -> bool {
+    let found = status.pointer(&format!("/applications/{application}/units")).and_then(Value::as_object);
+    let says = |unit: &Value, at: &str, wanted: &str| {
+        unit.pointer(at).and_then(Value::as_str).is_some_and(|text| text == wanted)
+    };
+    let is = |unit: &Value| {
+        says(unit, "/juju-status/current", "idle") && says(unit, "/workload-status/message", message)
+    };
+    found.map_or(0, |found| found.values().filter(|unit| is(unit)).count()) == units
+}
