@@ -3,16 +3,27 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use imbl::OrdMap;
+use imbl::{OrdMap, ordmap::DiffItem};
 use periapt_host_api::{ModelUuid, Revision, StoreId};
 use periapt_model::Root;
-use tokio::sync::watch;
+use periapt_store::Batch;
+use tokio::{sync::watch, time::Instant};
 
-/// How many durable states are kept for watchers that come back. They share all that did not change between
-/// them, so one costs little more than its commit.
+/// How many durable states are kept for watchers that come back.
 const HISTORY: usize = 256;
+
+/// How much they may hold together, in bytes. They share all that did not change between them, so one holds what its batch
+/// replaced; of a model's end that is the whole model.
+const HISTORY_BYTES: usize = 8 << 20;
+
+/// How long a state is kept. Who reconnects later than that is sent the whole view.
+const HISTORY_AGE: Duration = Duration::from_secs(60);
+
+/// What an entity takes in memory beside its stored form: the nodes of the maps that lead to it, which are copied.
+const ENTITY_BYTES: usize = 4 << 10;
 
 /// The durable state at one moment.
 #[derive(Debug, Clone)]
@@ -57,6 +68,17 @@ impl Changed {
         self.models.insert(model, revision);
     }
 
+    /// The models that were written since then; none: it may be any of them.
+    pub(crate) fn models_since(&self, then: &Self) -> Option<Vec<ModelUuid>> {
+        let written = || then.models.diff(&self.models);
+        let model = |item| match item {
+            DiffItem::Add(model, _)
+            | DiffItem::Remove(model, _)
+            | DiffItem::Update { new: (model, _), .. } => *model,
+        };
+        (self.outside == then.outside).then(|| written().map(model).collect())
+    }
+
     /// The revision from which on a model looks as it does now.
     pub(crate) fn model(&self, model: &ModelUuid) -> Revision {
         self.models.get(model).copied().unwrap_or_default().max(self.outside)
@@ -80,12 +102,35 @@ pub(crate) struct Subscription {
 #[derive(Debug)]
 struct History {
     store: StoreId,
-    roots: VecDeque<Root>,
+    states: VecDeque<Former>,
+}
+
+/// A durable state, and what came with it.
+#[derive(Debug)]
+struct Former {
+    root: Root,
+    /// What its batch replaced: the states before it hold that alone.
+    replaced: Weight,
+    since: Instant,
+}
+
+/// What a batch writes, in bytes of memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Weight(usize);
+
+impl Weight {
+    /// Of a batch.
+    pub(crate) fn of(batch: &Batch) -> Self {
+        let bytes =
+            |(_, value): &(Vec<u8>, Option<Vec<u8>>)| value.as_ref().map_or(0, Vec::len) + ENTITY_BYTES;
+        Self(batch.entities.iter().map(bytes).sum())
+    }
 }
 
 impl Publisher {
     pub(crate) fn new(first: Published) -> Self {
-        let history = History { store: first.store, roots: VecDeque::from([first.root.clone()]) };
+        let mut history = History::new(first.store);
+        history.push(first.store, &first.root, Weight::default());
         Self { sender: watch::Sender::new(Arc::new(first)), history: Arc::new(Mutex::new(history)) }
     }
 
@@ -97,9 +142,9 @@ impl Publisher {
         Arc::clone(&self.sender.borrow())
     }
 
-    /// Makes a state the one that everybody sees.
-    pub(crate) fn publish(&self, next: Published) {
-        lock(&self.history).push(next.store, &next.root);
+    /// Makes a state the one that everybody sees. `replaced` is what was written for it.
+    pub(crate) fn publish(&self, next: Published, replaced: Weight) {
+        lock(&self.history).push(next.store, &next.root, replaced);
         self.sender.send_replace(Arc::new(next));
     }
 }
@@ -124,22 +169,50 @@ impl Subscription {
     pub(crate) fn at(&self, store: StoreId, revision: Revision) -> Option<Root> {
         lock(&self.history).at(store, revision)
     }
+
+    /// Lets go of states that are too old. Without a commit nobody else does.
+    pub(crate) fn forget_old(&self) {
+        lock(&self.history).forget_old(Instant::now());
+    }
 }
 
 impl History {
-    fn push(&mut self, store: StoreId, root: &Root) {
+    fn new(store: StoreId) -> Self {
+        Self { store, states: VecDeque::new() }
+    }
+
+    fn push(&mut self, store: StoreId, root: &Root, replaced: Weight) {
+        let now = Instant::now();
         // A store that was opened again may have lost what was never durable: start over.
-        let rises = self.roots.back().is_none_or(|last| last.revision() <= root.revision());
+        let rises = self.states.back().is_none_or(|last| last.root.revision() <= root.revision());
         if self.store != store || !rises {
-            self.store = store;
-            self.roots.clear();
+            *self = Self::new(store);
         }
-        if self.roots.back().is_some_and(|last| last.revision() == root.revision()) {
-            self.roots.pop_back();
+        let mut next = Former { root: root.clone(), replaced, since: now };
+        if let Some(last) = self.states.pop_back_if(|last| last.root.revision() == root.revision()) {
+            next.replaced.0 = next.replaced.0.saturating_add(last.replaced.0);
         }
-        self.roots.push_back(root.clone());
-        if self.roots.len() > HISTORY {
-            self.roots.pop_front();
+        self.states.push_back(next);
+        let mut weight = self.weight();
+        while self.states.len() > HISTORY || weight > HISTORY_BYTES {
+            self.states.pop_front();
+            let first = self.states.front().map_or(0, |first| first.replaced.0);
+            weight = weight.saturating_sub(first);
+        }
+        self.forget_old(now);
+    }
+
+    /// What the states hold that the newest does not: what batches after the first of them replaced.
+    fn weight(&self) -> usize {
+        self.states.iter().skip(1).fold(0, |sum, state| sum.saturating_add(state.replaced.0))
+    }
+
+    /// The newest stays: it is what everybody sees.
+    fn forget_old(&mut self, now: Instant) {
+        let is_old = |next: &Former| now.duration_since(next.since) >= HISTORY_AGE;
+        // A state was the newest until the next one came.
+        while self.states.get(1).is_some_and(is_old) {
+            self.states.pop_front();
         }
     }
 
@@ -147,8 +220,8 @@ impl History {
         if store != self.store {
             return None;
         }
-        let index = self.roots.binary_search_by_key(&revision, Root::revision).ok()?;
-        self.roots.get(index).cloned()
+        let index = self.states.binary_search_by_key(&revision, |state| state.root.revision()).ok()?;
+        self.states.get(index).map(|state| state.root.clone())
     }
 }
 
@@ -171,29 +244,76 @@ mod tests {
         Root::default().apply(&Changes::default(), Revision(revision))
     }
 
+    fn published(revision: u64) -> Published {
+        let changed = Changed::at_start(Revision(revision));
+        Published { root: root(revision), store: store(1), changed, problem: None }
+    }
+
     #[test]
     fn the_history_forgets_the_oldest_and_all_of_another_store() {
-        let mut history = History { store: store(1), roots: VecDeque::new() };
+        let mut history = History::new(store(1));
         for revision in 1..=HISTORY as u64 + 2 {
-            history.push(store(1), &root(revision));
+            history.push(store(1), &root(revision), Weight(1));
         }
         assert!(history.at(store(1), Revision(2)).is_none());
         assert_eq!(history.at(store(1), Revision(3)).unwrap().revision(), Revision(3));
         assert!(history.at(store(2), Revision(3)).is_none());
         assert!(history.at(store(1), Revision(9_999)).is_none());
-        history.push(store(1), &root(5));
+        history.push(store(1), &root(5), Weight(1));
         assert!(history.at(store(1), Revision(6)).is_none(), "revisions after a fall are another history");
-        history.push(store(2), &root(6));
+        history.push(store(2), &root(6), Weight(1));
         assert!(history.at(store(1), Revision(5)).is_none());
+    }
+
+    #[test]
+    fn the_history_holds_no_more_than_its_bytes_and_always_the_newest() {
+        let mut history = History::new(store(1));
+        for revision in 1..=100 {
+            history.push(store(1), &root(revision), Weight(HISTORY_BYTES / 10));
+            assert!(history.weight() <= HISTORY_BYTES);
+        }
+        assert_eq!(history.states.len(), 11);
+        history.push(store(1), &root(101), Weight(3 * HISTORY_BYTES));
+        assert_eq!(history.states.len(), 1, "the end of a large model is held by nobody");
+        assert!(history.at(store(1), Revision(101)).is_some());
+        // A state that differs in memory alone takes the place of the one before, and what that replaced counts on.
+        history.push(store(1), &root(102), Weight(HISTORY_BYTES));
+        history.push(store(1), &root(102), Weight::default());
+        assert_eq!((history.states.len(), history.weight()), (2, HISTORY_BYTES));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_history_is_forgotten_after_a_while_without_commits_too() {
+        let publisher = Publisher::new(published(1));
+        let seen = publisher.subscribe();
+        for revision in 2..5 {
+            publisher.publish(published(revision), Weight(1));
+        }
+        tokio::time::advance(HISTORY_AGE / 2).await;
+        publisher.publish(published(5), Weight(1));
+        seen.forget_old();
+        assert!(seen.at(store(1), Revision(1)).is_some());
+        tokio::time::advance(HISTORY_AGE / 2).await;
+        seen.forget_old();
+        assert!(seen.at(store(1), Revision(3)).is_none());
+        assert!(seen.at(store(1), Revision(4)).is_some(), "it was the newest not long ago");
+        tokio::time::advance(HISTORY_AGE).await;
+        seen.forget_old();
+        assert!(seen.at(store(1), Revision(4)).is_none());
+        assert!(seen.at(store(1), Revision(5)).is_some(), "it is the newest");
     }
 
     #[test]
     fn a_model_changed_when_it_or_the_outside_was_written() {
         let (one, two) = (ModelUuid(uuid::Uuid::from_u128(1)), ModelUuid(uuid::Uuid::from_u128(2)));
         let mut changed = Changed::at_start(Revision(5));
+        let before = changed.clone();
         changed.note_model(one, Revision(7));
+        assert_eq!(changed.models_since(&before), Some(vec![one]));
+        assert_eq!(changed.models_since(&changed.clone()), Some(vec![]));
         assert_eq!((changed.model(&one), changed.model(&two)), (Revision(7), Revision(5)));
         changed.note_outside(Revision(8));
+        assert_eq!(changed.models_since(&before), None);
         assert_eq!((changed.model(&one), changed.model(&two)), (Revision(8), Revision(8)));
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     use periapt_model::{Changes, Root};
 
     use super::*;
-    use crate::published::{Changed, Published, Publisher};
+    use crate::published::{Changed, Published, Publisher, Weight};
 
     const STORE: StoreId = StoreId(uuid::Uuid::from_u128(1));
     const OWN: ModelUuid = ModelUuid(uuid::Uuid::from_u128(2));
@@ -147,6 +147,10 @@ mod tests {
             Self { publisher, watches, stop }
         }
 
+        fn publish(&self, next: Published) {
+            self.publisher.publish(next, Weight::default());
+        }
+
         fn watch(&self, position: Option<u64>) -> Watch {
             let of = ViewOf { agent: AgentName::new("one").unwrap(), model: OWN };
             let position =
@@ -169,10 +173,10 @@ mod tests {
         let mut watch = watched.watch(None);
         let start = tokio::time::Instant::now();
         assert_eq!(next(&mut watch).await, (None, 5));
-        watched.publisher.publish(wrote(6, OWN));
+        watched.publish(wrote(6, OWN));
         assert_eq!(next(&mut watch).await, (Some(5), 6));
         assert!(start.elapsed() < HEARTBEAT);
-        watched.publisher.publish(wrote(7, OTHER));
+        watched.publish(wrote(7, OTHER));
         assert_eq!(next(&mut watch).await, (Some(6), 7));
         assert!(start.elapsed() >= HEARTBEAT);
         assert_eq!(next(&mut watch).await, (Some(7), 7));
@@ -182,11 +186,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_known_position_is_continued_from_and_a_fallen_store_starts_over() {
         let watched = Watched::new();
-        watched.publisher.publish(wrote(6, OWN));
+        watched.publish(wrote(6, OWN));
         let mut known = watched.watch(Some(5));
         assert_eq!(next(&mut known).await, (Some(5), 6));
         assert_eq!(next(&mut watched.watch(Some(4))).await, (None, 6));
-        watched.publisher.publish(at(5));
+        watched.publish(at(5));
         assert_eq!(next(&mut known).await, (None, 5));
     }
 
@@ -209,7 +213,7 @@ mod tests {
         }
         assert_eq!(watched.watches.encoder.encoded(), 1);
         for revision in 6..10 {
-            watched.publisher.publish(wrote(revision, OWN));
+            watched.publish(wrote(revision, OWN));
             for watch in &mut watches {
                 assert_eq!(next(watch).await, (Some(revision - 1), revision));
             }
@@ -234,7 +238,7 @@ mod tests {
         let (mut prompt, mut late) = (watched.watch(None), watched.watch(None));
         assert_eq!((next(&mut prompt).await, next(&mut late).await), ((None, 5), (None, 5)));
         for revision in 6..60 {
-            watched.publisher.publish(wrote(revision, OWN));
+            watched.publish(wrote(revision, OWN));
             assert_eq!(next(&mut prompt).await, (Some(revision - 1), revision));
         }
         let before = watched.watches.encoder.encoded();

@@ -19,7 +19,7 @@ pub(crate) use reopen::load;
 use crate::{
     clock::{Chance, Clock},
     options::OpenStore,
-    published::{Published, Publisher},
+    published::{Published, Publisher, Weight},
     store_slot::StoreSlot,
     upkeep::Growth,
 };
@@ -121,10 +121,12 @@ impl Writer {
     ) -> Result<Arc<Published>, StoreError> {
         let speculated = speculation.finish();
         let mut changed = before.changed.clone();
+        let mut replaced = Weight::default();
         let root = match speculated.batch {
             None => speculated.root,
             Some(mut batch) => {
                 self.growth.admit(&mut batch.records);
+                replaced = Weight::of(&batch);
                 let store = self.store.get().ok_or_else(|| StoreError::Failed("it is closed".into()))?;
                 let revision = store.commit(batch).await?;
                 for model in speculated.models {
@@ -138,7 +140,8 @@ impl Writer {
         };
         if speculated.differs {
             let problem = before.problem.clone();
-            self.publisher.publish(Published { root, store: before.store, changed, problem });
+            let next = Published { root, store: before.store, changed, problem };
+            self.publisher.publish(next, replaced);
         }
         Ok(self.publisher.current())
     }

@@ -9,7 +9,7 @@ use periapt_store::{Store, StoreError, codec};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answered, BATCH_BYTES, BATCH_COUNT, Job, Writer};
-use crate::published::{Changed, Published};
+use crate::published::{Changed, Published, Weight};
 
 /// The pauses between attempts grow from this...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ impl Writer {
             match load(&*self.opener, &*self.clock).await {
                 Ok((store, published)) => {
                     self.store.open(store);
-                    self.publisher.publish(published);
+                    self.publisher.publish(published, Weight::default());
                     tracing::info!("the store was opened again");
                     return true;
                 }
@@ -63,7 +63,7 @@ impl Writer {
     pub(super) fn say(&self, failure: &StoreError) {
         let problem = Some(format!("the store cannot be written: {failure}"));
         let current = self.publisher.current();
-        self.publisher.publish(Published { problem, ..Published::clone(&current) });
+        self.publisher.publish(Published { problem, ..Published::clone(&current) }, Weight::default());
     }
 }
 
