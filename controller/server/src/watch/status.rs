@@ -4,11 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use periapt_host_api::{ModelUuid, status::FullStatus};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{Encoder, Seat, Topic, Watches};
 use crate::{published::Published, show::StatusSource};
+
+/// How many times as long as making a status took there is none made for watchers: it costs as much as the model is large,
+/// and a model that changes all the time must not keep a processor busy with being looked at.
+const REST: u32 = 9;
 
 /// A model's status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,10 +21,15 @@ pub(crate) struct StatusOf(pub(crate) ModelUuid);
 impl Topic for StatusOf {
     type Shared = Statuses;
 
-    /// It costs as much as the model is large, and people read it.
+    /// People read it.
     const PACE: Duration = Duration::from_millis(50);
     /// An agent is lost by the clock alone.
     const AGAIN: Option<Duration> = Some(Duration::from_secs(5));
+    const OF_ALL: bool = true;
+
+    fn model(&self) -> ModelUuid {
+        self.0
+    }
 
     /// Who is connected and what is wrong with the store are no writes.
     fn differs(&self, before: &Published, after: &Published) -> bool {
@@ -42,11 +51,21 @@ struct Newest {
     /// What it showed, and its number.
     status: Option<(Arc<FullStatus>, u64)>,
     line: Bytes,
+    /// Before then no other is made for those who have seen one.
+    rests_until: Option<Instant>,
 }
 
 impl Statuses {
     pub(crate) fn new(encoder: Encoder) -> Self {
         Self { encoder, newest: Mutex::default() }
+    }
+
+    /// Waits until the next status may be made.
+    async fn rested(&self) {
+        let until = self.newest.lock().await.rests_until;
+        if let Some(until) = until {
+            tokio::time::sleep_until(until).await;
+        }
     }
 
     /// The status at the crowd's state of a number: its own number, and its line. None once there is no such model.
@@ -67,7 +86,10 @@ impl Statuses {
                 };
                 Some((status, line))
             };
-            let (status, line) = self.encoder.apart(look).await.flatten()?;
+            let began = Instant::now();
+            let made = self.encoder.apart(look).await.flatten();
+            newest.rests_until = Some(Instant::now() + began.elapsed() * REST);
+            let (status, line) = made?;
             newest.looked_at = Some(number);
             if let Some(line) = line {
                 newest.line = line;
@@ -109,6 +131,9 @@ impl StatusWatch {
     pub(crate) async fn next(&mut self, stop: &CancellationToken) -> Option<Bytes> {
         let next = async {
             loop {
+                if self.seen.is_some() {
+                    self.seat.shared().rested().await;
+                }
                 let shown = self.seat.shown();
                 if self.seen.is_some_and(|(at, _)| at == shown.number) {
                     self.seat.rung().await;
@@ -127,5 +152,31 @@ impl StatusWatch {
             () = stop.cancelled() => None,
             next = next => next,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_that_took_long_is_not_made_again_at_once() {
+        let statuses = Statuses::new(Encoder::default());
+        statuses.rested().await;
+        // Making it takes time by the clock of this test.
+        let began = Instant::now();
+        let (advance, advanced) = std::sync::mpsc::channel::<()>();
+        let made = statuses.at(1, move || {
+            let _ = advanced.recv();
+            None
+        });
+        let moved = async {
+            tokio::time::advance(Duration::from_secs(2)).await;
+            let _ = advance.send(());
+        };
+        assert!(tokio::join!(made, moved).0.is_none(), "there is no such model");
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+        statuses.rested().await;
+        assert_eq!(began.elapsed(), Duration::from_secs(2) * (1 + REST));
     }
 }
