@@ -12,10 +12,23 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Growth that is left alone, in bytes: giving a little back only to take it again costs more than keeping it.
 const LEFT_ALONE: u64 = 32 << 20;
 
-/// How much of this process is in memory. It is opened before a fence is raised, behind which nothing else of the kernel's
-/// can be.
+/// CPU time, in the kernel's ticks of 10 ms, after which a process that rests again may have freed much though it has not
+/// grown: a model that was removed leaves as large a process as it was.
+const WORKED: u64 = 100;
+
+/// What a process at rest takes of CPU time between two looks, at most.
+const RESTS: u64 = 25;
+
+/// A process that is no larger than this has nothing to give back that would matter.
+const SMALL: u64 = 48 << 20;
+
+/// How much of this process is in memory, and what it has worked. Both are opened before a fence is raised, behind which
+/// nothing else of the kernel's can be.
 #[derive(Debug)]
-pub struct Resident(File);
+pub struct Resident {
+    status: File,
+    times: File,
+}
 
 impl Resident {
     /// Opens the kernel's account of this process.
@@ -23,14 +36,27 @@ impl Resident {
     /// # Errors
     /// There is no `/proc`.
     pub fn open() -> io::Result<Self> {
-        File::open("/proc/self/status").map(Self)
+        Ok(Self { status: File::open("/proc/self/status")?, times: File::open("/proc/self/stat")? })
+    }
+
+    /// The CPU time of all its threads so far, in ticks.
+    fn worked(&self) -> io::Result<u64> {
+        let mut times = [0; 2 << 10];
+        let length = self.times.read_at(&mut times, 0)?;
+        let times = String::from_utf8_lossy(times.get(..length).unwrap_or_default());
+        // Behind the name, which may hold anything, come eleven other fields.
+        let fields = times.rsplit_once(')').map(|(_, fields)| fields.split_whitespace().skip(11));
+        let mut fields = fields.into_iter().flatten().map(|field| field.parse::<u64>().ok());
+        let ticks = fields.next().flatten().zip(fields.next().flatten());
+        let (user, system) = ticks.ok_or_else(|| io::Error::other("/proc/self/stat does not say it"))?;
+        Ok(user.saturating_add(system))
     }
 
     /// How much of it is in memory now, in bytes.
     fn bytes(&self) -> io::Result<u64> {
         // It has less than two.
         let mut status = [0; 8 << 10];
-        let length = self.0.read_at(&mut status, 0)?;
+        let length = self.status.read_at(&mut status, 0)?;
         let status = String::from_utf8_lossy(status.get(..length).unwrap_or_default());
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
@@ -54,32 +80,53 @@ pub fn give_back_what_is_freed(resident: io::Result<Resident>) {
 }
 
 fn watch(resident: &Resident) {
-    let mut after = resident.bytes().unwrap_or_default();
+    let mut last = Look::now(resident).unwrap_or_default();
+    let mut given_back = last;
     loop {
         thread::sleep(LOOK);
-        match resident.bytes() {
-            Ok(now) if is_worth_it(now, after) => {
-                give_back();
-                after = resident.bytes().unwrap_or(now);
-                tracing::debug!(
-                    before = now >> 20,
-                    after = after >> 20,
-                    "freed memory was given back, in MiB"
-                );
-            }
-            // What is in use may be less now than it was.
-            Ok(now) => after = after.min(now),
+        let now = match Look::now(resident) {
+            Ok(now) => now,
             Err(error) => {
                 tracing::warn!(%error, "freed memory is not given back: its size cannot be read");
                 return;
             }
+        };
+        if now.is_worth_it(&last, &given_back) {
+            give_back();
+            given_back = Look::now(resident).unwrap_or(now);
+            tracing::debug!(
+                before = now.bytes >> 20,
+                after = given_back.bytes >> 20,
+                "freed memory was given back, in MiB"
+            );
+        } else {
+            // What is in use may be less now than it was.
+            given_back.bytes = given_back.bytes.min(now.bytes);
         }
+        last = now;
     }
 }
 
-/// Whether a process of this size has grown so much since it gave memory back that it is worth the work again.
-fn is_worth_it(now: u64, after_last: u64) -> bool {
-    now > after_last.saturating_add(after_last / 4).saturating_add(LEFT_ALONE)
+/// A process at one moment.
+#[derive(Debug, Default, Clone, Copy)]
+struct Look {
+    bytes: u64,
+    worked: u64,
+}
+
+impl Look {
+    fn now(resident: &Resident) -> io::Result<Self> {
+        Ok(Self { bytes: resident.bytes()?, worked: resident.worked()? })
+    }
+
+    /// Whether the process has grown so much since it gave memory back that it is worth the work again, or has worked so
+    /// much and rests now.
+    fn is_worth_it(&self, last: &Self, given_back: &Self) -> bool {
+        let grown = given_back.bytes.saturating_add(given_back.bytes / 4).saturating_add(LEFT_ALONE);
+        let worked = self.worked.saturating_sub(given_back.worked) >= WORKED;
+        let rests = self.worked.saturating_sub(last.worked) <= RESTS;
+        self.bytes > grown || (worked && rests && self.bytes > SMALL)
+    }
 }
 
 #[cfg(target_env = "gnu")]
@@ -104,9 +151,32 @@ mod tests {
 
     #[test]
     fn a_little_growth_is_left_alone_and_much_is_not() {
+        let look = |bytes| Look { bytes, worked: 0 };
+        let is_worth_it = |now, before| look(now).is_worth_it(&look(now), &look(before));
         let size = 100 << 20;
         assert!(!is_worth_it(size, size) && !is_worth_it(size + LEFT_ALONE, size) && !is_worth_it(0, size));
         assert!(is_worth_it(2 * size, size) && is_worth_it(LEFT_ALONE + 1, 0));
+    }
+
+    #[test]
+    fn after_much_work_what_was_freed_is_given_back_once_it_rests() {
+        let bytes = 2 * SMALL;
+        let (before, after) = (Look { bytes, worked: 7 }, Look { bytes, worked: 7 + WORKED });
+        assert!(after.is_worth_it(&after, &before));
+        assert!(!after.is_worth_it(&before, &before), "it is at work");
+        assert!(!after.is_worth_it(&after, &after), "it has rested since");
+        let small = Look { bytes: SMALL, ..after };
+        assert!(!small.is_worth_it(&small, &before));
+    }
+
+    #[test]
+    fn what_this_process_worked_is_read() {
+        let resident = Resident::open().unwrap();
+        let before = resident.worked().unwrap();
+        let mut sum = 0_u64;
+        while resident.worked().unwrap() < before + 3 {
+            sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum ^ number));
+        }
     }
 
     #[cfg(target_env = "gnu")]
