@@ -27,7 +27,7 @@ mod unit;
 mod view;
 mod work;
 
-pub use agent::assignments::assignments;
+pub use agent::assignments::{assignment, assignments};
 pub use application::plan::{RefreshRequest, plan_refresh};
 pub use entity::{Entity, EntityKey, ModelKey};
 pub use evaluate::evaluate;

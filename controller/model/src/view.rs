@@ -1,10 +1,7 @@
 //! What a runner may see: exactly its own units and what these may read (`design.md` 3.3 and 7,
 //! `hook-model.md` 2.7).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
     AgentName, ApplicationName, CharmDigest, RelationId, UnitName,
@@ -31,8 +28,8 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     let Some(state) = root.model_or_remains(model) else { return empty };
     let own = Own::of(state, agent);
     let mut view = View { model: Some(project::model(state)), ..empty };
-    own.add_units(root, agent, &mut view);
-    own.add_storages(agent, &mut view);
+    own.add_units(root, &mut view);
+    own.add_storages(&mut view);
     own.add_applications(root, &mut view);
     for relation in own.relations() {
         own.add_relation(relation, &mut view);
@@ -41,61 +38,70 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     view
 }
 
-/// What belongs to one runner.
+/// What belongs to one runner. What it answers about one unit or application costs the same however many there are.
 pub(crate) struct Own<'a> {
     pub(crate) state: &'a ModelState,
-    pub(crate) units: BTreeMap<UnitName, &'a Arc<Unit>>,
-    pub(crate) applications: BTreeSet<ApplicationName>,
+    pub(crate) agent: &'a AgentName,
 }
 
 impl<'a> Own<'a> {
-    fn of(state: &'a ModelState, agent: &AgentName) -> Self {
-        let units: BTreeMap<_, _> = state
-            .machines_of(agent)
-            .flat_map(|machine| state.units_on(&machine.id))
-            .map(|unit| (unit.name.clone(), unit))
-            .collect();
-        let applications = units.keys().map(|name| name.application().clone()).collect();
-        Self { state, units, applications }
+    fn of(state: &'a ModelState, agent: &'a AgentName) -> Self {
+        Self { state, agent }
     }
 
-    fn add_units(&self, root: &Root, agent: &AgentName, view: &mut View) {
-        for (name, unit) in &self.units {
-            if let Some(found) = project::unit(self.state, unit) {
-                view.units.insert(name.clone(), found);
-            }
-            for entry in self.state.state_of(name) {
-                view.states.insert(entry.key.clone(), project::state(entry));
-            }
-            if let Some(events) = self.state.events_of(name) {
-                view.events.insert(name.clone(), project::events(events));
-            }
-            let tasks = self.state.open_tasks(name);
-            view.tasks.extend(tasks.map(|task| (task.id, project::task(task))));
+    pub(crate) fn units(&self) -> impl Iterator<Item = &'a Arc<Unit>> {
+        let state = self.state;
+        state.machines_of(self.agent).flat_map(move |machine| state.units_on(&machine.id))
+    }
+
+    pub(crate) fn has_unit(&self, name: &UnitName) -> bool {
+        self.state.unit(name).is_some_and(|unit| self.state.agent_of(unit) == Some(self.agent))
+    }
+
+    pub(crate) fn has_units_of(&self, application: &ApplicationName) -> bool {
+        self.state.has_units_on(self.agent, application)
+    }
+
+    fn add_units(&self, root: &Root, view: &mut View) {
+        for unit in self.units() {
+            self.add_unit(unit, view);
         }
-        let host = project::Host::of(root, agent);
-        for machine in self.state.machines_of(agent) {
+        let host = project::Host::of(root, self.agent);
+        for machine in self.state.machines_of(self.agent) {
             view.machines.insert(machine.id, host.machine(self.state, machine));
         }
     }
 
-    fn add_storages(&self, agent: &AgentName, view: &mut View) {
-        let of_units = self.units.keys().flat_map(|unit| self.state.storages_of(unit));
-        for storage in of_units.chain(self.state.storages_at(agent)) {
+    fn add_unit(&self, unit: &Unit, view: &mut View) {
+        let name = &unit.name;
+        if let Some(found) = project::unit(self.state, unit) {
+            view.units.insert(name.clone(), found);
+        }
+        for entry in self.state.state_of(name) {
+            view.states.insert(entry.key.clone(), project::state(entry));
+        }
+        if let Some(events) = self.state.events_of(name) {
+            view.events.insert(name.clone(), project::events(events));
+        }
+        let tasks = self.state.open_tasks(name);
+        view.tasks.extend(tasks.map(|task| (task.id, project::task(task))));
+    }
+
+    fn add_storages(&self, view: &mut View) {
+        let of_units = self.units().flat_map(|unit| self.state.storages_of(&unit.name));
+        for storage in of_units.chain(self.state.storages_at(self.agent)) {
             view.storages.insert(storage.id.clone(), project::storage(storage));
         }
     }
 
     /// What lies on the agent's disk, or is to.
-    fn sees_storage(&self, agent: &AgentName, storage: &Storage) -> bool {
-        storage.agent.as_ref() == Some(agent)
-            || storage.unit().is_some_and(|unit| self.units.contains_key(unit))
+    fn sees_storage(&self, storage: &Storage) -> bool {
+        storage.agent.as_ref() == Some(self.agent) || storage.unit().is_some_and(|unit| self.has_unit(unit))
     }
 
     fn add_applications(&self, root: &Root, view: &mut View) {
-        let mut charms: BTreeSet<CharmDigest> =
-            self.units.values().filter_map(|unit| unit.record.charm).map(|charm| charm.digest).collect();
-        for application in self.applications.iter().filter_map(|name| self.state.application(name)) {
+        let mut charms: BTreeSet<CharmDigest> = self.state.charms_run_on(self.agent).copied().collect();
+        for application in self.applications().filter_map(|name| self.state.application(name)) {
             charms.insert(application.charm.digest);
             view.applications.insert(application.name.clone(), project::application(self.state, application));
         }
@@ -114,14 +120,17 @@ impl<'a> Own<'a> {
     /// Own applications, and those at the other ends of their relations.
     fn related_applications(&self) -> BTreeSet<ApplicationName> {
         let ends = self.relations().flat_map(|relation| &relation.endpoints);
-        ends.map(|end| end.application.clone()).chain(self.applications.iter().cloned()).collect()
+        ends.map(|end| end.application.clone()).chain(self.applications().cloned()).collect()
+    }
+
+    pub(crate) fn applications(&self) -> impl Iterator<Item = &'a ApplicationName> {
+        self.state.applications_on(self.agent)
     }
 
     /// The relations of own applications.
     fn relations(&self) -> impl Iterator<Item = &'a Arc<Relation>> {
         let ids: BTreeSet<RelationId> = self
-            .applications
-            .iter()
+            .applications()
             .flat_map(|name| self.state.relations_of(name))
             .filter(|relation| self.has_part_in(relation))
             .map(|relation| relation.id)
@@ -132,9 +141,8 @@ impl<'a> Own<'a> {
 
     /// A dead relation is there only for units that have hooks of it to run.
     fn has_part_in(&self, relation: &Relation) -> bool {
-        relation.endpoints.iter().any(|end| self.applications.contains(&end.application))
-            && (relation.life != Life::Dead
-                || self.units.values().any(|unit| unit.record.relations.contains_key(&relation.id)))
+        relation.endpoints.iter().any(|end| self.has_units_of(&end.application))
+            && (relation.life != Life::Dead || self.state.is_remembered_on(self.agent, &relation.id))
     }
 
     fn add_relation(&self, relation: &Relation, view: &mut View) {
@@ -161,7 +169,7 @@ impl<'a> Sight<'a> {
         let remote = relation
             .endpoints
             .iter()
-            .filter(|end| own.applications.contains(&end.application))
+            .filter(|end| own.has_units_of(&end.application))
             .filter_map(|end| relation.other_end(&end.application))
             .map(|end| &end.application)
             .collect();
@@ -169,7 +177,7 @@ impl<'a> Sight<'a> {
     }
 
     fn sees_unit(&self, unit: &UnitName) -> bool {
-        if self.own.units.contains_key(unit) {
+        if self.own.has_unit(unit) {
             return true;
         }
         match self.relation.scope {
@@ -181,7 +189,7 @@ impl<'a> Sight<'a> {
     }
 
     fn was_told_of(&self, unit: &UnitName) -> bool {
-        self.own.units.values().any(|own| {
+        self.own.units().any(|own| {
             let told = own.record.relations.get(&self.relation.id);
             told.is_some_and(|record| record.members.contains_key(unit))
         })
@@ -192,7 +200,7 @@ impl<'a> Sight<'a> {
             // the bag of a unit that is gone stays readable for those that shared its container.
             BagOwner::Unit(unit) => {
                 self.sees_unit(unit)
-                    || bag.container.as_ref().is_some_and(|principal| self.own.units.contains_key(principal))
+                    || bag.container.as_ref().is_some_and(|principal| self.own.has_unit(principal))
             }
             BagOwner::Application(name) => self.remote.contains(name) || self.leads(name),
         }
@@ -203,6 +211,6 @@ impl<'a> Sight<'a> {
         let application = self.own.state.application(name);
         application
             .and_then(|application| application.leader.as_ref())
-            .is_some_and(|leader| self.own.units.contains_key(&leader.unit))
+            .is_some_and(|leader| self.own.has_unit(&leader.unit))
     }
 }

@@ -138,9 +138,14 @@ impl Due<'_> {
             Some(_) => self.add(uuid, WorkerCommand::RingSecrets(*uuid)),
             None => {}
         }
-        for item in state.work() {
+        // What is due stands before what is not: no more is looked at than is taken.
+        for item in state.work_by_due() {
             match item.due {
-                Some(at) if at > self.now => self.wake_at(at),
+                Some(at) if at > self.now => {
+                    self.wake_at(at);
+                    break;
+                }
+                _ if self.is_full() || self.has_its_share(uuid) => break,
                 _ => self.add(uuid, WorkerCommand::RunWork(*uuid, item.id)),
             }
         }

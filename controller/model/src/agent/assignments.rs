@@ -17,14 +17,12 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
     AgentAssignments { revision: root.revision(), models }
 }
 
-fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> {
-    let mut charms: BTreeSet<CharmDigest> = BTreeSet::new();
-    let mut units = 0;
-    for unit in state.machines_of(agent).flat_map(|machine| state.units_on(&machine.id)) {
-        units += 1;
-        charms.extend(unit.record.charm.map(|charm| charm.digest));
-        charms.extend(state.application(unit.name.application()).map(|found| found.charm.digest));
-    }
+/// The same of one model; none: the agent has nothing to do with it.
+pub fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> {
+    let wanted = state.applications_on(agent).filter_map(|name| state.application(name));
+    let mut charms: BTreeSet<CharmDigest> = wanted.map(|application| application.charm.digest).collect();
+    charms.extend(state.charms_run_on(agent));
+    let units = u32::try_from(state.unit_count_of(agent)).unwrap_or(u32::MAX);
     // Storage is deleted by a runner, also when it was the last that the agent had of the model.
     let to_delete = state.storages_at(agent).any(|storage| storage.is_to_be_deleted());
     (units > 0 || to_delete).then(|| ModelAssignment { charms: charms.into_iter().collect(), units })

@@ -7,8 +7,7 @@ use crate::{entity::ModelKey, transaction::Transaction};
 /// Forgets a charm unless an application wants it or a unit still runs it.
 pub(crate) fn release(tx: &mut Transaction<'_>, digest: &CharmDigest) {
     let wanted = tx.state.applications().any(|application| application.charm.digest == *digest);
-    let runs = || tx.state.units().any(|unit| unit.record.charm.is_some_and(|charm| charm.digest == *digest));
-    if tx.state.charm(digest).is_some() && !wanted && !runs() {
+    if tx.state.charm(digest).is_some() && !wanted && !tx.state.runs_charm(digest) {
         tx.delete(ModelKey::Charm(*digest));
     }
 }

@@ -1,6 +1,6 @@
 //! The unit assigner: a machine for each principal unit (`hook-model.md` 7.2, `design.md` section 2).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use periapt_host_api::{
     AgentName, ApplicationName, MachineId, Refusal, Timestamp,
@@ -54,12 +54,12 @@ pub(crate) fn has_news(root: &Root, state: &ModelState, now: Timestamp) -> bool 
 /// Places units, or says in their status why that is impossible now (Q08).
 pub(crate) fn assign_units(tx: &mut Transaction<'_>) -> Result<(), Refusal> {
     let mut loads = loads(tx.root, tx.now());
-    let waiting: Vec<Arc<Unit>> = tx.state.unplaced().cloned().collect();
     let mut changed = 0;
-    for unit in waiting {
+    for name in tx.state.unplaced_names() {
         if changed >= UNITS_PER_STEP {
             break;
         }
+        let Some(unit) = tx.state.unit(&name).cloned() else { continue };
         let found = fewest_units(tx.root, &tx.state, unit.name.application(), &loads);
         let found = find_place(tx.root, &tx.state, &unit, found);
         let mut unit = Unit::clone(&unit);
@@ -150,8 +150,5 @@ fn fewest_units(
 
 /// How many units an agent runs, over all models.
 pub(crate) fn units_of_agent(root: &Root, agent: &AgentName) -> usize {
-    let on_machines = |state: &ModelState| -> usize {
-        state.machines_of(agent).map(|machine| state.unit_count_on(&machine.id)).sum()
-    };
-    root.models().map(|(_, state)| on_machines(state)).sum()
+    root.models().map(|(_, state)| state.unit_count_of(agent)).sum()
 }

@@ -93,7 +93,7 @@ fn remove(tx: &mut Transaction<'_>, id: &RelationId) {
     if is_unmet(tx, &relation) || !forget_remote_members(tx, &relation) {
         return;
     }
-    if is_remembered(&tx.state, &relation) {
+    if tx.state.is_remembered(&relation.id) {
         tx.put(Relation { life: Life::Dead, ..Relation::clone(&relation) });
     } else {
         forget(tx, &relation);
@@ -123,7 +123,7 @@ fn forget_remote_members(tx: &mut Transaction<'_>, relation: &Relation) -> bool 
 /// After a unit forgot relations or went: a dead relation goes with the last unit that remembers it.
 pub(crate) fn forget_if_done(tx: &mut Transaction<'_>, id: &RelationId) {
     let Some(relation) = tx.state.relation(id).cloned() else { return };
-    if relation.life == Life::Dead && !is_remembered(&tx.state, &relation) {
+    if relation.life == Life::Dead && !tx.state.is_remembered(&relation.id) {
         forget(tx, &relation);
     }
 }
@@ -133,13 +133,6 @@ fn forget(tx: &mut Transaction<'_>, relation: &Relation) {
     if !remove_bags(tx, &relation.id) {
         tx.add_work(Work::RemoveBags { relation: relation.id }, None);
     }
-}
-
-/// Whether some unit has still hooks to run for a relation.
-fn is_remembered(state: &ModelState, relation: &Relation) -> bool {
-    relation.endpoints.iter().any(|end| {
-        state.units_of(&end.application).any(|unit| unit.record.relations.contains_key(&relation.id))
-    })
 }
 
 fn applications(relation: &Relation) -> Vec<ApplicationName> {

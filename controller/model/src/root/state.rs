@@ -14,6 +14,7 @@ use periapt_host_api::{
 };
 
 mod diff;
+mod hosted;
 mod offers;
 mod secrets;
 mod write;
@@ -57,10 +58,14 @@ pub struct ModelState {
     machines_of: Index<AgentName, MachineId>,
     relations_of: Index<ApplicationName, RelationId>,
     scopes_of: Index<UnitName, RelationId>,
+    hosted: hosted::Hosted,
     subordinates_of: Index<UnitName, UnitName>,
+    contained_bags: Index<UnitName, BagKey>,
     storages_of: Index<UnitName, StorageId>,
     storages_at: Index<AgentName, StorageId>,
     unplaced: OrdSet<UnitName>,
+    /// Work by the time from which it is due; none: at once.
+    work_due: OrdSet<(Option<Timestamp>, WorkId)>,
     open_tasks: Index<UnitName, TaskId>,
     ended_tasks: OrdSet<(Timestamp, TaskId)>,
     ended_memory: u64,
@@ -94,10 +99,13 @@ impl ModelState {
             machines_of: Index::default(),
             relations_of: Index::default(),
             scopes_of: Index::default(),
+            hosted: hosted::Hosted::default(),
             subordinates_of: Index::default(),
+            contained_bags: Index::default(),
             storages_of: Index::default(),
             storages_at: Index::default(),
             unplaced: OrdSet::new(),
+            work_due: OrdSet::new(),
             open_tasks: Index::default(),
             ended_tasks: OrdSet::new(),
             ended_memory: 0,
@@ -228,6 +236,11 @@ impl ModelState {
         self.unplaced.iter().filter_map(|name| self.units.get(name))
     }
 
+    /// The names of units that have no machine yet, as they are now.
+    pub(crate) fn unplaced_names(&self) -> OrdSet<UnitName> {
+        self.unplaced.clone()
+    }
+
     /// The agent that runs a unit.
     pub fn agent_of(&self, unit: &Unit) -> Option<&AgentName> {
         self.machine(&unit.machine?).map(|machine| &machine.agent)
@@ -281,6 +294,11 @@ impl ModelState {
     /// All bags of a relation, those of former members included.
     pub fn bags(&self, relation: &RelationId) -> impl Iterator<Item = &Arc<Bag>> {
         self.bags.get(relation).into_iter().flat_map(OrdMap::values)
+    }
+
+    /// The bags that stay readable for a unit that shares its container with their owners.
+    pub(crate) fn bags_contained_by(&self, principal: &UnitName) -> impl Iterator<Item = &BagKey> {
+        self.contained_bags.get(principal)
     }
 
     /// How many bags a relation has.
@@ -391,6 +409,11 @@ impl ModelState {
     /// What is still to be done, in the order in which it was noted.
     pub fn work(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
         self.work.values()
+    }
+
+    /// What is still to be done, in the order in which it is due: at once, then by time.
+    pub(crate) fn work_by_due(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
+        self.work_due.iter().filter_map(|(_, id)| self.work.get(id))
     }
 
     /// One thing that is still to be done.

@@ -3,26 +3,31 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
+    UnitName,
     secret::{SecretId, SecretOwner, SecretReader, SecretRevision},
     view::{OwnedRevisionView, OwnedSecretView, SecretConsumerView, SecretView, View},
 };
 
-use crate::{entity::Secret, view::Own};
+use crate::{entity::Secret, root::ModelState, view::Own};
+
+/// The secrets that a unit owns, that are granted to it, or that it has read.
+pub(crate) fn secrets_around(state: &ModelState, unit: &UnitName) -> Vec<SecretId> {
+    let (owner, reader) = (SecretOwner::Unit(unit.clone()), SecretReader::Unit(unit.clone()));
+    let owned = state.secrets_of(&owner).map(|secret| secret.id);
+    let granted = state.secrets_granted_to(&reader).copied();
+    owned.chain(granted).chain(state.secrets_consumed_by(unit).copied()).collect()
+}
 
 impl Own<'_> {
     pub(crate) fn add_secrets(&self, view: &mut View) {
         let mut ids = BTreeSet::new();
-        for name in &self.applications {
+        for name in self.applications() {
             ids.extend(
                 self.state.secrets_of(&SecretOwner::Application(name.clone())).map(|secret| secret.id),
             );
             ids.extend(self.state.secrets_granted_to(&SecretReader::Application(name.clone())));
         }
-        for unit in self.units.keys() {
-            ids.extend(self.state.secrets_of(&SecretOwner::Unit(unit.clone())).map(|secret| secret.id));
-            ids.extend(self.state.secrets_granted_to(&SecretReader::Unit(unit.clone())));
-            ids.extend(self.state.secrets_consumed_by(unit));
-        }
+        ids.extend(self.units().flat_map(|unit| secrets_around(self.state, &unit.name)));
         for id in ids {
             if let Some(secret) = self.secret(&id) {
                 view.secrets.insert(id, secret);
@@ -36,19 +41,18 @@ impl Own<'_> {
         let secret = self.state.secret(id)?;
         let owned = match &secret.owner {
             SecretOwner::Model => false,
-            SecretOwner::Application(name) => self.applications.contains(name),
-            SecretOwner::Unit(name) => self.units.contains_key(name),
+            SecretOwner::Application(name) => self.has_units_of(name),
+            SecretOwner::Unit(name) => self.has_unit(name),
         };
         let readers = secret.access.iter().filter(|(reader, relation)| {
             let own = match reader {
-                SecretReader::Application(name) => self.applications.contains(name),
-                SecretReader::Unit(name) => self.units.contains_key(name),
+                SecretReader::Application(name) => self.has_units_of(name),
+                SecretReader::Unit(name) => self.has_unit(name),
             };
             own && self.state.grant_holds(relation.as_ref())
         });
         let readers: BTreeSet<SecretReader> = readers.map(|(reader, _)| reader.clone()).collect();
-        let consumers =
-            self.state.secret_consumers(id).filter(|consumer| self.units.contains_key(&consumer.unit));
+        let consumers = self.state.secret_consumers(id).filter(|consumer| self.has_unit(&consumer.unit));
         let consumers: std::collections::BTreeMap<_, _> = consumers
             .map(|consumer| {
                 let view = SecretConsumerView { tracked: consumer.tracked, label: consumer.label.clone() };

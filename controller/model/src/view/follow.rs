@@ -1,13 +1,12 @@
 //! The next view from the last: what a commit costs a watcher is what it changed, not what the watcher sees.
 
-use std::sync::Arc;
+mod relations;
+mod units;
+
+use std::{cell::OnceCell, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, RelationId,
-    command::Caller,
-    relation::{BagKey, BagOwner, Scope},
-    settings::FirewallMode,
-    status::Life,
+    AgentName, CharmDigest, MachineId, UnitName, command::Caller, settings::FirewallMode, status::Life,
     view::View,
 };
 
@@ -15,6 +14,7 @@ use super::{Own, project, view};
 use crate::{
     entity::{Application, Unit},
     root::{ModelState, Root, Touched},
+    secret::view::secrets_around,
 };
 
 /// The view at `root`, given the same caller's view at `before`. Equal to [`view`] at `root`, and shares with the
@@ -24,7 +24,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     let (Some(old), Some(new)) = (before.model_or_remains(model), root.model_or_remains(model)) else {
         return view(root, caller);
     };
-    let mut next = View { revision: root.revision(), ..seen.clone() };
+    let next = View { revision: root.revision(), ..seen.clone() };
     if before.looks_the_same(root, caller, model) {
         return next;
     }
@@ -34,26 +34,41 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
         || old.config().egress_subnets != new.config().egress_subnets
         || firewalls_differ(old, new, &touched)
         || touched.structure
-        || decides_sight(old, new, &touched)
+        || touched.applications.iter().any(|(old, new)| old.charm != new.charm)
     {
         return view(root, caller);
     }
-    next.model = Some(project::model(new));
-    follow_units(root, new, agent, &touched, &mut next);
-    follow_states(&touched, &mut next);
-    follow_events(&touched, &mut next);
-    follow_relations(new, agent, &touched, &mut next);
-    follow_consumers(root, new, agent, &touched, &mut next);
-    follow_tasks(&touched, &mut next);
-    follow_storages(new, agent, &touched, &mut next);
-    follow_secrets(new, agent, &touched, &mut next);
-    next
+    let units = OwnUnits::of(old, new, agent, &touched);
+    let (own, host) = (Own::of(new, agent), OnceCell::new());
+    let mut follow = Follow { root, old, own, touched, units, host, next };
+    if follow.sees_others() {
+        return view(root, caller);
+    }
+    follow.next.model = Some(project::model(new));
+    follow.units();
+    follow.machines();
+    follow.applications();
+    follow.states();
+    follow.events();
+    follow.relations();
+    follow.consumers();
+    follow.tasks();
+    follow.storages();
+    follow.secrets();
+    follow.next
 }
 
 /// Whether firewalls differ of more machines than those of the units and applications that changed.
 fn firewalls_differ(old: &ModelState, new: &ModelState, touched: &Touched<'_>) -> bool {
     let (before, after) = (old.config().firewall_mode, new.config().firewall_mode);
-    let opened = || touched.units.iter().any(|(before, after)| before.ports != after.ports);
+    let came_or_went =
+        || touched.new_units.iter().chain(&touched.gone_units).any(|unit| !unit.ports.is_empty());
+    let opened = || {
+        let counts = |(before, after): &(&Arc<Unit>, &Arc<Unit>)| {
+            before.ports != after.ports || (before.machine != after.machine && !after.ports.is_empty())
+        };
+        came_or_went() || touched.units.iter().any(counts)
+    };
     let exposed = || touched.applications.iter().any(is_exposed_otherwise);
     before != after || (after == FirewallMode::Global && (opened() || exposed()))
 }
@@ -62,197 +77,220 @@ fn is_exposed_otherwise((old, new): &(&Arc<Application>, &Arc<Application>)) -> 
     (old.exposed, &old.exposures) != (new.exposed, &new.exposures)
 }
 
-/// Whether what changed in units and applications decides what else is seen.
-fn decides_sight(old: &ModelState, new: &ModelState, touched: &Touched<'_>) -> bool {
-    let application = |(old, new): &(&Arc<Application>, &Arc<Application>)| old.charm != new.charm;
-    let unit = |(before, after): &(&Arc<Unit>, &Arc<Unit>)| {
-        before.machine != after.machine
-            || before.principal != after.principal
-            || before.record.charm != after.record.charm
-            || what_it_was_told_decides(old, new, before, after)
-    };
-    touched.applications.iter().any(application) || touched.units.iter().any(unit)
+/// Units that the runner sees from now on as its own, or no longer.
+struct OwnUnits<'a> {
+    came: Vec<&'a Arc<Unit>>,
+    went: Vec<&'a Arc<Unit>>,
+    /// One is another agent's now, or was.
+    moved: bool,
 }
 
-/// A dead relation is seen by whoever remembers it, and in a container scope former members by whoever was told
-/// of them. In all other relations a unit's memory decides nothing.
-fn what_it_was_told_decides(old: &ModelState, new: &ModelState, before: &Unit, after: &Unit) -> bool {
-    let (was, is) = (&before.record.relations, &after.record.relations);
-    let special = |state: &ModelState, id: &RelationId| {
-        state
-            .relation(id)
-            .is_some_and(|relation| relation.life == Life::Dead || relation.scope == Scope::Container)
-    };
-    let differs = |id: &RelationId| match (was.get(id), is.get(id)) {
-        (Some(was), Some(is)) => !was.members.keys().eq(is.members.keys()),
-        _ => true,
-    };
-    was.keys().chain(is.keys()).any(|id| differs(id) && (special(old, id) || special(new, id)))
-}
-
-fn follow_units(root: &Root, state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
-    for (before, after) in &touched.units {
-        let name = &after.name;
-        if next.outlines.contains_key(name) {
-            next.outlines.insert(name.clone(), project::outline(after));
-        }
-        if !next.units.contains_key(name) {
-            continue;
-        }
-        if let Some(unit) = project::unit(state, after) {
-            next.units.insert(name.clone(), unit);
-        }
-        let machine = after.machine.and_then(|id| state.machine(&id));
-        if let Some(machine) = machine.filter(|_| before.ports != after.ports) {
-            let found = project::Host::of(root, agent).machine(state, machine);
-            next.machines.insert(machine.id, found);
-        }
-    }
-    follow_exposures(root, state, agent, touched, next);
-    for (_, application) in &touched.applications {
-        if next.applications.contains_key(&application.name) {
-            let found = project::application(state, application);
-            next.applications.insert(application.name.clone(), found);
-        }
-    }
-}
-
-/// The firewalls of machines follow relations across models.
-fn follow_consumers(
-    root: &Root,
-    state: &ModelState,
-    agent: &AgentName,
-    touched: &Touched<'_>,
-    next: &mut View,
-) {
-    let crosses = |id: &RelationId| state.relation(id).is_some_and(|relation| relation.cross.is_some());
-    if !touched.relations.iter().any(crosses) {
-        return;
-    }
-    let host = project::Host::of(root, agent);
-    let machines: Vec<_> = next.machines.keys().filter_map(|id| state.machine(id)).cloned().collect();
-    for machine in machines {
-        next.machines.insert(machine.id, host.machine(state, &machine));
-    }
-}
-
-/// The firewalls of machines follow what is exposed.
-fn follow_exposures(
-    root: &Root,
-    state: &ModelState,
-    agent: &AgentName,
-    touched: &Touched<'_>,
-    next: &mut View,
-) {
-    let host = project::Host::of(root, agent);
-    for (_, application) in touched.applications.iter().filter(|change| is_exposed_otherwise(change)) {
-        for unit in state.units_of(&application.name).filter(|unit| next.units.contains_key(&unit.name)) {
-            if let Some(machine) = unit.machine.and_then(|id| state.machine(&id)) {
-                next.machines.insert(machine.id, host.machine(state, machine));
+impl<'a> OwnUnits<'a> {
+    fn of(old: &ModelState, new: &ModelState, agent: &AgentName, touched: &Touched<'a>) -> Self {
+        let was_own = |unit: &Unit| old.agent_of(unit) == Some(agent);
+        let is_own = |unit: &Unit| new.agent_of(unit) == Some(agent);
+        let mut units = Self { came: Vec::new(), went: Vec::new(), moved: false };
+        for (before, after) in &touched.units {
+            match (was_own(before), is_own(after)) {
+                (false, true) if before.machine.is_none() => units.came.push(after),
+                (false, false) => {}
+                (true, true) => units.moved |= before.machine != after.machine,
+                (false, true) | (true, false) => units.moved = true,
             }
         }
+        units.came.extend(touched.new_units.iter().filter(|unit| is_own(unit)));
+        units.went.extend(touched.gone_units.iter().filter(|unit| was_own(unit)));
+        units
     }
 }
 
-fn follow_states(touched: &Touched<'_>, next: &mut View) {
-    for (key, entry) in &touched.states {
-        match entry {
-            Some(entry) if next.units.contains_key(&key.unit) => {
-                next.states.insert(key.clone(), project::state(entry));
-            }
-            _ => {
-                next.states.remove(key);
-            }
-        }
-    }
+/// A view on its way from one state to the next.
+struct Follow<'a> {
+    root: &'a Root,
+    old: &'a ModelState,
+    own: Own<'a>,
+    touched: Touched<'a>,
+    units: OwnUnits<'a>,
+    host: OnceCell<project::Host<'a>>,
+    next: View,
 }
 
-fn follow_events(touched: &Touched<'_>, next: &mut View) {
-    for (unit, events) in &touched.events {
-        match events.filter(|_| next.units.contains_key(unit)) {
-            Some(events) => next.events.insert(unit.clone(), project::events(events)),
-            None => next.events.remove(unit),
+impl<'a> Follow<'a> {
+    /// Whether what changed in units decides what else is seen: another application or charm, or relations that a unit
+    /// brings along.
+    fn sees_others(&self) -> bool {
+        let Self { own, next, .. } = self;
+        let runs = |unit: &Unit| unit.record.charm.map(|charm| charm.digest);
+        let is_new = |unit: &Unit| runs(unit).is_some_and(|digest| !next.charms.contains_key(&digest));
+        let was_last = |unit: &Unit| runs(unit).is_some_and(|digest| !self.is_needed(&digest));
+        let comes_with_more = |unit: &Arc<Unit>| {
+            let application = unit.name.application();
+            let leads = |application: &Arc<Application>| {
+                application.leader.as_ref().is_some_and(|leader| leader.unit == unit.name)
+            };
+            !next.applications.contains_key(application)
+                || is_new(unit)
+                || own.state.scope_count(&unit.name) > 0
+                || !unit.record.relations.is_empty()
+                || own.state.application(application).is_some_and(leads)
         };
+        let takes_more = |unit: &Arc<Unit>| {
+            !own.has_units_of(unit.name.application()) || was_last(unit) || self.ends_sight(unit, None)
+        };
+        let changes_more = |(before, after): &(&Arc<Unit>, &Arc<Unit>)| {
+            if before.principal != after.principal {
+                return true;
+            }
+            let other_charm = runs(before) != runs(after) && (is_new(after) || was_last(before));
+            own.has_unit(&after.name) && (other_charm || self.ends_sight(before, Some(after)))
+        };
+        self.units.moved
+            || self.units.came.iter().any(|unit| comes_with_more(unit))
+            || self.units.went.iter().any(|unit| takes_more(unit))
+            || self.touched.units.iter().any(changes_more)
     }
-}
 
-/// Tasks are seen with their unit, until they end.
-fn follow_tasks(touched: &Touched<'_>, next: &mut View) {
-    for (id, task) in &touched.tasks {
-        match task.filter(|task| task.status.is_open() && next.units.contains_key(&task.unit)) {
-            // A message that was sent is nothing that the agent sees.
-            Some(task) => {
-                let found = project::task(task);
-                if next.tasks.get(id) != Some(&found) {
-                    next.tasks.insert(*id, found);
+    /// Whether an own unit still runs a charm, or is to.
+    fn is_needed(&self, digest: &CharmDigest) -> bool {
+        let Own { state, agent } = self.own;
+        let mut wanted = state.applications_on(agent).filter_map(|name| state.application(name));
+        state.charms_run_on(agent).any(|run| run == digest)
+            || wanted.any(|application| application.charm.digest == *digest)
+    }
+
+    /// Whether a dead relation was seen because of what a unit remembered alone.
+    fn ends_sight(&self, before: &Unit, after: Option<&Unit>) -> bool {
+        let forgotten = before.record.relations.keys().filter(|id| {
+            after.is_none_or(|after| !after.record.relations.contains_key(id))
+                && self.next.relations.contains_key(*id)
+        });
+        let mut dead =
+            forgotten.filter_map(|id| self.own.state.relation(id)).filter(|it| it.life == Life::Dead);
+        dead.any(|relation| !self.own.has_part_in(relation))
+    }
+
+    fn host(&self) -> &project::Host<'a> {
+        self.host.get_or_init(|| project::Host::of(self.root, self.own.agent))
+    }
+
+    /// Shows a machine as it is, if it is there and the agent's.
+    fn show_machine(&mut self, id: MachineId) {
+        let machine = self.own.state.machine(&id).filter(|machine| machine.agent == *self.own.agent);
+        match machine.map(|machine| self.host().machine(self.own.state, machine)) {
+            Some(machine) => drop(self.next.machines.insert(id, machine)),
+            None => drop(self.next.machines.remove(&id)),
+        }
+    }
+
+    /// Machines that came, changed or went, and those whose firewall did.
+    fn machines(&mut self) {
+        let opened = self.touched.units.iter().filter(|(before, after)| before.ports != after.ports);
+        let opened = opened.map(|(_, after)| *after);
+        let came_or_went = self.units.came.iter().chain(&self.units.went).copied();
+        let machines = opened.chain(came_or_went.filter(|unit| !unit.ports.is_empty()));
+        let mut ids: Vec<MachineId> = machines.filter_map(|unit| unit.machine).collect();
+        ids.extend(&self.touched.machines);
+        for (_, application) in self.touched.applications.iter().filter(|change| is_exposed_otherwise(change))
+        {
+            let units = self.own.state.units_of(&application.name);
+            ids.extend(units.filter(|unit| self.own.has_unit(&unit.name)).filter_map(|unit| unit.machine));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            self.show_machine(id);
+        }
+    }
+
+    /// The firewalls of machines follow relations across models.
+    fn consumers(&mut self) {
+        let state = self.own.state;
+        let crosses = |id| state.relation(id).is_some_and(|relation| relation.cross.is_some());
+        let members = self.touched.members.iter().map(|(id, _)| id);
+        let bags = self.touched.bags.iter().map(|key| &key.relation);
+        if !self.touched.relations.iter().chain(members).chain(bags).any(crosses) {
+            return;
+        }
+        let ids: Vec<MachineId> = self.next.machines.keys().copied().collect();
+        for id in ids {
+            self.show_machine(id);
+        }
+    }
+
+    fn applications(&mut self) {
+        for (_, application) in &self.touched.applications {
+            if self.next.applications.contains_key(&application.name) {
+                let found = project::application(self.own.state, application);
+                self.next.applications.insert(application.name.clone(), found);
+            }
+        }
+    }
+
+    fn states(&mut self) {
+        for (key, entry) in &self.touched.states {
+            match entry {
+                Some(entry) if self.next.units.contains_key(&key.unit) => {
+                    self.next.states.insert(key.clone(), project::state(entry));
+                }
+                _ => {
+                    self.next.states.remove(key);
                 }
             }
-            None => {
-                next.tasks.remove(id);
+        }
+    }
+
+    fn events(&mut self) {
+        for (unit, events) in &self.touched.events {
+            match events.filter(|_| self.next.units.contains_key(unit)) {
+                Some(events) => self.next.events.insert(unit.clone(), project::events(events)),
+                None => self.next.events.remove(unit),
+            };
+        }
+    }
+
+    /// Tasks are seen with their unit, until they end.
+    fn tasks(&mut self) {
+        for (id, task) in &self.touched.tasks {
+            match task.filter(|task| task.status.is_open() && self.next.units.contains_key(&task.unit)) {
+                // A message that was sent is nothing that the agent sees.
+                Some(task) => {
+                    let found = project::task(task);
+                    if self.next.tasks.get(id) != Some(&found) {
+                        self.next.tasks.insert(*id, found);
+                    }
+                }
+                None => {
+                    self.next.tasks.remove(id);
+                }
             }
         }
     }
-}
 
-fn follow_relations(state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
-    for bag in &touched.bags {
-        if next.bags.contains_key(&bag.key) {
-            next.bags.insert(bag.key.clone(), project::bag(bag));
-        }
-    }
-    let mut again = touched.relations.clone();
-    for (old, new) in &touched.applications {
-        // Whoever leads sees the application's own bags.
-        if old.leader != new.leader {
-            again.extend(state.relations_of(&new.name).map(|relation| relation.id));
-        }
-    }
-    if again.is_empty() {
-        return;
-    }
-    let own = Own::of(state, agent);
-    for id in again {
-        next.relations.remove(&id);
-        for key in bags_of(next, id) {
-            next.bags.remove(&key);
-        }
-        let relation = state.relation(&id).filter(|relation| own.has_part_in(relation));
-        if let Some(relation) = relation {
-            own.add_relation(relation, next);
-        }
-    }
-}
-
-fn follow_storages(state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
-    if touched.storages.is_empty() {
-        return;
-    }
-    let own = Own::of(state, agent);
-    for id in &touched.storages {
-        match state.storage(id).filter(|storage| own.sees_storage(agent, storage)) {
-            Some(storage) => next.storages.insert((*id).clone(), project::storage(storage)),
-            None => next.storages.remove(*id),
+    fn storages(&mut self) {
+        let around = |state: &'a ModelState, unit: &UnitName| {
+            state.storages_of(unit).map(|storage| &storage.id).collect::<Vec<_>>()
         };
+        let came = self.units.came.iter().flat_map(|unit| around(self.own.state, &unit.name));
+        let went = self.units.went.iter().flat_map(|unit| around(self.old, &unit.name));
+        for id in self.touched.storages.iter().copied().chain(came).chain(went) {
+            match self.own.state.storage(id).filter(|storage| self.own.sees_storage(storage)) {
+                Some(storage) => self.next.storages.insert(id.clone(), project::storage(storage)),
+                None => self.next.storages.remove(id),
+            };
+        }
     }
-}
 
-fn follow_secrets(state: &ModelState, agent: &AgentName, touched: &Touched<'_>, next: &mut View) {
-    if touched.secrets.is_empty() {
-        return;
+    fn secrets(&mut self) {
+        let mut ids = std::mem::take(&mut self.touched.secrets);
+        for unit in self.units.came.iter().chain(&self.units.went) {
+            ids.extend(secrets_around(self.old, &unit.name));
+            ids.extend(secrets_around(self.own.state, &unit.name));
+        }
+        for id in &ids {
+            match self.own.secret(id) {
+                Some(secret) => self.next.secrets.insert(*id, secret),
+                None => self.next.secrets.remove(id),
+            };
+        }
     }
-    let own = Own::of(state, agent);
-    for id in &touched.secrets {
-        match own.secret(id) {
-            Some(secret) => next.secrets.insert(*id, secret),
-            None => next.secrets.remove(id),
-        };
-    }
-}
-
-fn bags_of(view: &View, relation: RelationId) -> Vec<BagKey> {
-    // The first key of a relation: units before applications, and no name is before the shortest.
-    let Ok(first) = "a".parse() else { return Vec::new() };
-    let first = BagOwner::Unit(periapt_host_api::UnitName::new(first, 0));
-    let keys = view.bags.range(BagKey { relation, owner: first }..).map(|(key, _)| key);
-    keys.take_while(|key| key.relation == relation).cloned().collect()
 }

@@ -1,7 +1,6 @@
 //! From what is kept to what is seen.
 
-use std::collections::BTreeMap;
-
+use imbl::OrdMap;
 use periapt_host_api::{
     AgentName, CharmDigest, UnitName,
     agent::Register,
@@ -114,7 +113,7 @@ pub(super) fn outline(unit: &Unit) -> UnitOutline {
     }
 }
 
-pub(super) fn relation(relation: &Relation, members: BTreeMap<UnitName, Membership>) -> RelationView {
+pub(super) fn relation(relation: &Relation, members: OrdMap<UnitName, Membership>) -> RelationView {
     RelationView {
         id: relation.id,
         endpoints: relation.endpoints.clone(),

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    AgentName, ModelUuid, StoreId,
+    AgentName, CharmDigest, ModelUuid, StoreId,
     command::Caller,
     relation::{BagKey, BagOwner, Settings},
     status::Life,
     view::{Membership, View},
 };
 use periapt_model::{
-    ModelState, Root,
+    ModelState, Root, assignment,
     entity::{CrossSide, Relation, RemoteSource, Work},
     follow, view,
 };
@@ -20,6 +20,7 @@ use crate::world::World;
 pub(crate) fn check(before: &Root, world: &World) {
     for (_, state) in world.root.models() {
         references(state);
+        counts(world.root.agents().map(|agent| &agent.name), state);
         lives(state);
     }
     stored_entities_make_the_same_state(world);
@@ -108,6 +109,24 @@ fn references(state: &ModelState) {
             };
             assert!(relation.end_of(application).is_some());
         }
+    }
+}
+
+/// What is counted as units come, change and go is what there is.
+fn counts<'a>(agents: impl Iterator<Item = &'a AgentName>, state: &ModelState) {
+    for agent in agents {
+        let units: Vec<_> =
+            state.machines_of(agent).flat_map(|machine| state.units_on(&machine.id)).collect();
+        assert_eq!(state.unit_count_of(agent), units.len(), "units of {agent}");
+        let mut charms: BTreeSet<CharmDigest> = BTreeSet::new();
+        for unit in &units {
+            charms.extend(unit.record.charm.map(|charm| charm.digest));
+            charms.extend(state.application(unit.name.application()).map(|found| found.charm.digest));
+        }
+        let assigned = assignment(state, agent);
+        let assigned =
+            assigned.map(|assigned| (assigned.units as usize, assigned.charms)).unwrap_or_default();
+        assert_eq!(assigned, (units.len(), charms.into_iter().collect()), "charms of {agent}");
     }
 }
 

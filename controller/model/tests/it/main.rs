@@ -12,6 +12,7 @@ mod assumes;
 mod commits;
 mod config;
 mod constraints;
+mod cost;
 mod crossing;
 mod deploy;
 mod events;

@@ -78,6 +78,8 @@ pub(crate) struct World {
     pub(crate) records: Vec<RecordAppend>,
     incarnations: BTreeMap<(ModelUuid, AgentName), Incarnation>,
     asked: u64,
+    /// Whether what must always hold is checked after each command: that costs as much as the model is large.
+    pub(crate) checked: bool,
 }
 
 impl World {
@@ -92,6 +94,7 @@ impl World {
             records: Vec::new(),
             incarnations: BTreeMap::new(),
             asked: 0,
+            checked: true,
         };
         world.work(WorkerCommand::Initialize { name: "home".into() });
         world.model = world.add_model("m");
@@ -108,7 +111,9 @@ impl World {
         let (changes, output) = evaluate(&self.root, caller, input, &env)?;
         let before = self.root.clone();
         self.take(changes);
-        invariants::check(&before, self);
+        if self.checked {
+            invariants::check(&before, self);
+        }
         Ok(output)
     }
 
@@ -173,7 +178,9 @@ impl World {
         for _ in 0..1000 {
             let (commands, _) = due_work(&self.root, self.now, self.lease_now_ms, &Agenda::default());
             if commands.is_empty() {
-                invariants::copied(&self.root);
+                if self.checked {
+                    invariants::copied(&self.root);
+                }
                 return;
             }
             for command in commands {

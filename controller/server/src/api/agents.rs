@@ -1,5 +1,7 @@
 //! `/v1/agents`: what keepers ask, for themselves and for their runners.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     body::Body,
@@ -14,14 +16,14 @@ use periapt_host_api::{
     api::{Registered, WatchPosition},
     command::CommandResults,
 };
-use periapt_model::{Input, Output, assignments as assigned};
+use periapt_model::{Input, Output, assignment, assignments as assignments_of};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     api::{body, bulk, caller::Who, failure::Answer, models::parsed, query::Query, streams},
     bounds::StreamOf,
     presence::Connected,
-    published::Subscription,
+    published::{Published, Subscription},
     state::{Durable, Intake, Streams},
     watch::{ViewOf, Watch},
     writer::Lane,
@@ -58,7 +60,8 @@ pub(crate) async fn assignments(
         state: durable.state,
         stop: streams.stop,
         agent,
-        last: None,
+        looked_at: None,
+        assigned: AgentAssignments::default(),
     };
     let values =
         stream::unfold(watch, |mut watch| async move { watch.next().await.map(|value| (value, watch)) });
@@ -70,23 +73,49 @@ struct AssignmentWatch {
     state: Subscription,
     stop: CancellationToken,
     agent: AgentName,
-    last: Option<AgentAssignments>,
+    looked_at: Option<Arc<Published>>,
+    assigned: AgentAssignments,
     _connected: Connected,
 }
 
 impl AssignmentWatch {
     async fn next(&mut self) -> Option<AgentAssignments> {
         loop {
-            let next = assigned(&self.state.seen().root, &self.agent);
-            if self.last.as_ref().is_none_or(|last| last.models != next.models) {
-                self.last = Some(next.clone());
-                return Some(next);
+            let published = self.state.seen();
+            if self.look(&published) {
+                self.assigned.revision = published.revision();
+                return Some(self.assigned.clone());
             }
             tokio::select! {
                 () = self.stop.cancelled() => return None,
                 alive = self.state.changed() => if !alive { return None },
             }
         }
+    }
+
+    /// Looks at the models that were written since the last time; whether there is anything to send.
+    fn look(&mut self, published: &Arc<Published>) -> bool {
+        let before = self.looked_at.replace(Arc::clone(published));
+        let last = before.as_ref().filter(|last| last.store == published.store);
+        let Some(written) = last.and_then(|last| published.changed.models_since(&last.changed)) else {
+            let all = assignments_of(&published.root, &self.agent);
+            let differs = self.assigned.models != all.models;
+            self.assigned = all;
+            return before.is_none() || differs;
+        };
+        let mut differs = false;
+        for model in written {
+            let state = published.root.model_or_remains(&model);
+            let now = state.and_then(|state| assignment(state, &self.agent));
+            if self.assigned.models.get(&model) != now.as_ref() {
+                differs = true;
+                match now {
+                    Some(now) => drop(self.assigned.models.insert(model, now)),
+                    None => drop(self.assigned.models.remove(&model)),
+                }
+            }
+        }
+        differs
     }
 }
 

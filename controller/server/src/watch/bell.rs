@@ -6,11 +6,12 @@
 //! and what comes while it is still being rung is one more round, not one more a commit.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use periapt_host_api::ModelUuid;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,12 @@ pub(crate) trait Topic: Ord + Clone + Send + Sync + 'static {
     const PACE: Duration;
     /// After how long it looks again though nothing differs; none: never.
     const AGAIN: Option<Duration>;
+
+    /// Whether it may differ without a write in its model.
+    const OF_ALL: bool;
+
+    /// The model that it is about.
+    fn model(&self) -> ModelUuid;
 
     /// Whether what it waits for may differ between two states.
     fn differs(&self, before: &Published, after: &Published) -> bool;
@@ -53,13 +60,29 @@ impl<T: Topic> Clone for Bell<T> {
 
 impl<T: Topic> Default for Bell<T> {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Crowds { crowds: BTreeMap::new(), next_seat: 0 })))
+        Self(Arc::new(Mutex::new(Crowds {
+            models: BTreeMap::new(),
+            due: BTreeSet::new(),
+            rounds: BTreeSet::new(),
+            rung_for: None,
+            looked_at: 0,
+            next_seat: 0,
+        })))
     }
 }
 
 #[derive(Debug)]
 struct Crowds<T: Topic> {
-    crowds: BTreeMap<T, Crowd<T>>,
+    /// By the models that they are about: a commit concerns the crowds of the models that it writes.
+    models: BTreeMap<ModelUuid, BTreeMap<T, Crowd<T>>>,
+    /// When crowds that are in no round are to be looked at. One that has another time since, or is gone, is passed over.
+    due: BTreeSet<(Instant, T)>,
+    /// Crowds of which some seats were not rung yet.
+    rounds: BTreeSet<T>,
+    /// The state for which was rung last.
+    rung_for: Option<Arc<Published>>,
+    /// How often a crowd was looked at so far.
+    looked_at: u64,
     next_seat: u64,
 }
 
@@ -69,6 +92,8 @@ struct Crowd<T: Topic> {
     seats: BTreeMap<u64, Arc<Notify>>,
     /// The seat from which the round goes on; none: all were rung.
     round: Option<u64>,
+    /// When it is to be looked at.
+    due: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -115,17 +140,22 @@ impl<T: Topic> Bell<T> {
         shared: impl FnOnce() -> T::Shared,
     ) -> Seat<T> {
         let (mut crowds, now) = (self.lock(), Instant::now());
+        let crowds = &mut *crowds;
         let number = crowds.next_seat;
         crowds.next_seat += 1;
-        let crowd = crowds.crowds.entry(topic.clone()).or_insert_with(|| {
+        let of_model = crowds.models.entry(topic.model()).or_default();
+        let crowd = of_model.entry(topic.clone()).or_insert_with(|| {
             let shown = Shown { number: 0, published: Arc::clone(&current), since: now };
             let common = Common { shown: Mutex::new(shown), shared: shared() };
-            Crowd { common: Arc::new(common), seats: BTreeMap::new(), round: None }
+            // The bell may know a newer state already: it looks at once.
+            crowds.due.insert((now, topic.clone()));
+            Crowd { common: Arc::new(common), seats: BTreeMap::new(), round: None, due: Some(now) }
         });
         let shown = crowd.common.shown().published;
         // The bell may have shown a newer one meanwhile.
         if shown.revision() <= current.revision() && topic.differs(&shown, &current) {
             crowd.show(current, now);
+            crowds.rounds.insert(topic.clone());
         }
         let rung = Arc::new(Notify::new());
         crowd.seats.insert(number, Arc::clone(&rung));
@@ -153,27 +183,77 @@ impl<T: Topic> Bell<T> {
 
     /// Rings a few seats of each crowd that has something to look at.
     fn ring(&self, published: &Arc<Published>, now: Instant) -> Next {
-        let (mut more, mut earliest) = (false, None);
-        for (topic, crowd) in &mut self.lock().crowds {
-            if crowd.round.is_none() {
-                let shown = crowd.common.shown();
-                match topic.due(&shown, published) {
-                    Some(due) if due <= now => crowd.show(Arc::clone(published), now),
-                    Some(due) => earliest = Some(earliest.map_or(due, |earliest: Instant| earliest.min(due))),
-                    None => {}
-                }
-            }
-            more |= crowd.ring();
-        }
-        match more {
-            true => Next::GoOn,
-            false => Next::Rest(earliest),
-        }
+        self.lock().ring(published, now)
     }
 
     fn lock(&self) -> MutexGuard<'_, Crowds<T>> {
         // Each call leaves the crowds whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Topic> Crowds<T> {
+    fn ring(&mut self, published: &Arc<Published>, now: Instant) -> Next {
+        for topic in self.concerned(published) {
+            self.look(&topic, published, now);
+        }
+        while self.due.first().is_some_and(|(due, _)| *due <= now) {
+            let Some((due, topic)) = self.due.pop_first() else { break };
+            if self.crowd(&topic).is_some_and(|crowd| crowd.due == Some(due)) {
+                self.look(&topic, published, now);
+            }
+        }
+        for topic in self.rounds.clone() {
+            if self.crowd(&topic).is_none_or(|crowd| !crowd.ring()) {
+                self.rounds.remove(&topic);
+                self.look(&topic, published, now);
+            }
+        }
+        match self.rounds.is_empty() {
+            true => Next::Rest(self.due.first().map(|(due, _)| *due)),
+            false => Next::GoOn,
+        }
+    }
+
+    /// The crowds that a state may be news to, since the one before.
+    fn concerned(&mut self, published: &Arc<Published>) -> Vec<T> {
+        let Some(before) = self.rung_for.replace(Arc::clone(published)) else { return self.all() };
+        if Arc::ptr_eq(&before, published) {
+            return Vec::new();
+        }
+        let written = published.changed.models_since(&before.changed);
+        match written.filter(|_| before.store == published.store && !T::OF_ALL) {
+            Some(models) => {
+                let crowds = models.iter().filter_map(|model| self.models.get(model));
+                crowds.flat_map(|crowds| crowds.keys().cloned()).collect()
+            }
+            None => self.all(),
+        }
+    }
+
+    fn all(&self) -> Vec<T> {
+        self.models.values().flat_map(|crowds| crowds.keys().cloned()).collect()
+    }
+
+    fn crowd(&mut self, topic: &T) -> Option<&mut Crowd<T>> {
+        self.models.get_mut(&topic.model())?.get_mut(topic)
+    }
+
+    /// Shows a crowd a state if that is due, or notes when it will be. In a round, that waits until all were rung.
+    fn look(&mut self, topic: &T, published: &Arc<Published>, now: Instant) {
+        self.looked_at += 1;
+        let Some(crowd) = self.crowd(topic).filter(|crowd| crowd.round.is_none()) else { return };
+        let due = topic.due(&crowd.common.shown(), published);
+        if due.is_some_and(|due| due <= now) {
+            crowd.show(Arc::clone(published), now);
+            self.rounds.insert(topic.clone());
+            return;
+        }
+        let before = std::mem::replace(&mut crowd.due, due);
+        if let Some(before) = before {
+            self.due.remove(&(before, topic.clone()));
+        }
+        self.due.extend(due.map(|due| (due, topic.clone())));
     }
 }
 
@@ -233,11 +313,71 @@ impl<T: Topic> Seat<T> {
 impl<T: Topic> Drop for Seat<T> {
     fn drop(&mut self) {
         let mut crowds = self.bell.lock();
-        if let Some(crowd) = crowds.crowds.get_mut(&self.topic) {
+        let model = self.topic.model();
+        let Some(of_model) = crowds.models.get_mut(&model) else { return };
+        if let Some(crowd) = of_model.get_mut(&self.topic) {
             crowd.seats.remove(&self.number);
             if crowd.seats.is_empty() {
-                crowds.crowds.remove(&self.topic);
+                of_model.remove(&self.topic);
             }
         }
+        if of_model.is_empty() {
+            crowds.models.remove(&model);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{Revision, StoreId};
+    use periapt_model::{Changes, Root};
+
+    use super::{super::LogOf, *};
+    use crate::published::Changed;
+
+    const MODELS: u128 = 1_000;
+
+    fn model(number: u128) -> ModelUuid {
+        ModelUuid(uuid::Uuid::from_u128(number))
+    }
+
+    fn wrote(revision: u64, model: ModelUuid) -> Arc<Published> {
+        let root = Root::default().apply(&Changes::default(), Revision(revision));
+        let mut changed = Changed::at_start(Revision(0));
+        changed.note_model(model, Revision(revision));
+        Arc::new(Published { root, store: StoreId(uuid::Uuid::nil()), changed, problem: None })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_looks_at_the_crowds_of_its_model_alone() {
+        let bell = Bell::<LogOf>::default();
+        let first = wrote(1, model(1));
+        let seats: Vec<_> =
+            (0..MODELS).map(|number| bell.join(LogOf(model(number)), Arc::clone(&first), || ())).collect();
+        assert!(matches!(bell.ring(&first, Instant::now()), Next::Rest(_)));
+        let looked_at = |bell: &Bell<LogOf>| bell.lock().looked_at;
+        let at_first = looked_at(&bell);
+        assert!(at_first >= MODELS as u64, "all of them are new");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for revision in 2..12 {
+            bell.ring(&wrote(revision, model(1)), Instant::now());
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        // Each is looked at when it was written, and after its round.
+        assert!(looked_at(&bell) - at_first <= 4 * 10, "{} looks", looked_at(&bell) - at_first);
+        let shown = |number: usize| seats[number].shown().published.revision();
+        assert_eq!((shown(1), shown(2)), (Revision(11), Revision(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_that_comes_with_an_older_state_is_shown_what_the_bell_knows() {
+        let bell = Bell::<LogOf>::default();
+        let (old, new) = (wrote(1, model(1)), wrote(2, model(1)));
+        let _other = bell.join(LogOf(model(2)), Arc::clone(&new), || ());
+        bell.ring(&new, Instant::now());
+        let seat = bell.join(LogOf(model(1)), old, || ());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        bell.ring(&new, Instant::now());
+        assert_eq!(seat.shown().published.revision(), Revision(2));
     }
 }

@@ -17,6 +17,11 @@ impl Topic for LogOf {
     /// People read; each look is a read of the store.
     const PACE: Duration = Duration::from_millis(20);
     const AGAIN: Option<Duration> = None;
+    const OF_ALL: bool = false;
+
+    fn model(&self) -> ModelUuid {
+        self.0
+    }
 
     /// Records stand beside an entity that was written with them.
     fn differs(&self, before: &Published, after: &Published) -> bool {

@@ -32,6 +32,11 @@ impl Topic for ViewOf {
     const PACE: Duration = Duration::ZERO;
     /// The heartbeat also renews what watchers hold, so that none keeps old states alive.
     const AGAIN: Option<Duration> = Some(HEARTBEAT);
+    const OF_ALL: bool = false;
+
+    fn model(&self) -> ModelUuid {
+        self.model
+    }
 
     /// A frame without content, too, tells that a revision is reached: who committed waits for it.
     fn differs(&self, before: &Published, after: &Published) -> bool {

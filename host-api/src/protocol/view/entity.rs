@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use imbl::OrdMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -185,8 +186,9 @@ pub struct RelationView {
     /// Since when.
     #[serde(default)]
     pub state_since: Timestamp,
-    /// The units in scope that this runner may see.
-    pub members: BTreeMap<UnitName, Membership>,
+    /// The units in scope that this runner may see. One that comes or goes costs no copy of all others.
+    #[schemars(with = "BTreeMap<UnitName, Membership>")]
+    pub members: OrdMap<UnitName, Membership>,
     /// The model at the other end; none: this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteEnd>,

@@ -5,11 +5,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use imbl::{OrdMap, ordmap::DiffItem};
 use periapt_host_api::{
-    RelationId, StorageId, TaskId, UnitName, secret::SecretId, state::StateKey, status::Life,
+    MachineId, RelationId, StorageId, TaskId, UnitName,
+    relation::{BagKey, BagOwner},
+    secret::SecretId,
+    state::StateKey,
+    status::Life,
 };
 
 use super::ModelState;
-use crate::entity::{Application, Bag, PendingEvents, StateEntry, Task, Unit};
+use crate::entity::{Application, PendingEvents, StateEntry, Task, Unit};
 
 /// An entity as it was, and as it is.
 pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
@@ -17,21 +21,28 @@ pub(crate) type Change<'a, T> = (&'a Arc<T>, &'a Arc<T>);
 /// What differs between two states, as far as anybody sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Touched<'a> {
-    /// Something came or went that others are seen through: an application, a unit, a machine, a relation, a
-    /// charm.
+    /// Something came or went that others are seen through: an application, a relation, a charm.
     pub(crate) structure: bool,
     /// Applications that changed.
     pub(crate) applications: Vec<Change<'a, Application>>,
+    /// Machines that came, changed or went.
+    pub(crate) machines: Vec<MachineId>,
     /// Units that changed.
     pub(crate) units: Vec<Change<'a, Unit>>,
-    /// Bags of which only the content changed.
-    pub(crate) bags: Vec<&'a Arc<Bag>>,
+    /// Units that came.
+    pub(crate) new_units: Vec<&'a Arc<Unit>>,
+    /// Units that went, as they were.
+    pub(crate) gone_units: Vec<&'a Arc<Unit>>,
     /// Keys of units' state that were written, and what they hold now; none: nothing.
     pub(crate) states: Vec<(StateKey, Option<&'a Arc<StateEntry>>)>,
     /// Units that wait for other events than before, and for which now; none: for none.
     pub(crate) events: Vec<(UnitName, Option<&'a Arc<PendingEvents>>)>,
-    /// Relations that changed themselves, in their scope, or in which bags there are.
-    pub(crate) relations: BTreeSet<RelationId>,
+    /// Relations that changed themselves.
+    pub(crate) relations: Vec<RelationId>,
+    /// Who entered a scope, was marked in it, or left it.
+    pub(crate) members: Vec<(RelationId, UnitName)>,
+    /// Bags that came, changed or went.
+    pub(crate) bags: Vec<BagKey>,
     /// Tasks that came, changed or went, as they are now.
     pub(crate) tasks: Vec<(TaskId, Option<&'a Arc<Task>>)>,
     /// Storage that came, went or changed.
@@ -44,8 +55,8 @@ impl ModelState {
     /// What differs in `newer`, a later state of the same model.
     pub(crate) fn touched<'a>(&'a self, newer: &'a Self) -> Touched<'a> {
         let mut touched = Touched {
-            structure: self.charms.diff(&newer.charms).next().is_some()
-                || self.machines.diff(&newer.machines).next().is_some(),
+            structure: self.charms.diff(&newer.charms).next().is_some(),
+            machines: self.machines.diff(&newer.machines).map(|item| *key_of(item)).collect(),
             ..Touched::default()
         };
         for item in self.applications.diff(&newer.applications) {
@@ -57,7 +68,8 @@ impl ModelState {
         for item in self.units.diff(&newer.units) {
             match item {
                 DiffItem::Update { old: (_, old), new: (_, new) } => touched.units.push((old, new)),
-                DiffItem::Add(..) | DiffItem::Remove(..) => touched.structure = true,
+                DiffItem::Add(_, unit) => touched.new_units.push(unit),
+                DiffItem::Remove(_, unit) => touched.gone_units.push(unit),
             }
         }
         for item in self.relations.diff(&newer.relations) {
@@ -66,18 +78,14 @@ impl ModelState {
                 DiffItem::Update { old: (_, old), new: (id, new) }
                     if old.life == new.life || new.life != Life::Dead =>
                 {
-                    touched.relations.insert(*id);
+                    touched.relations.push(*id);
                 }
                 DiffItem::Update { .. } | DiffItem::Add(..) | DiffItem::Remove(..) => {
                     touched.structure = true;
                 }
             }
         }
-        for item in self.members.diff(&newer.members) {
-            let (DiffItem::Add(id, _) | DiffItem::Update { new: (id, _), .. } | DiffItem::Remove(id, _)) =
-                item;
-            touched.relations.insert(*id);
-        }
+        each_nested(&self.members, &newer.members, |id, unit| touched.members.push((*id, unit.clone())));
         for item in self.tasks.diff(&newer.tasks) {
             touched.tasks.push(match item {
                 DiffItem::Add(id, task) | DiffItem::Update { new: (id, task), .. } => (*id, Some(task)),
@@ -92,12 +100,9 @@ impl ModelState {
                 DiffItem::Remove(unit, _) => (unit.clone(), None),
             });
         }
-        for item in self.storages.diff(&newer.storages) {
-            let (DiffItem::Add(id, _) | DiffItem::Update { new: (id, _), .. } | DiffItem::Remove(id, _)) =
-                item;
-            touched.storages.push(id);
-        }
-        self.touched_bags(newer, &mut touched);
+        touched.storages.extend(self.storages.diff(&newer.storages).map(key_of));
+        let bag = |id: &RelationId, owner: &BagOwner| BagKey { relation: *id, owner: owner.clone() };
+        each_nested(&self.bags, &newer.bags, |id, owner| touched.bags.push(bag(id, owner)));
         self.touched_states(newer, &mut touched);
         self.secrets.touched(&newer.secrets, &mut touched.secrets);
         touched
@@ -122,24 +127,32 @@ impl ModelState {
             touched.states.extend(written.map(|(name, entry)| (key(name), Some(entry))));
         }
     }
+}
 
-    fn touched_bags<'a>(&'a self, newer: &'a Self, touched: &mut Touched<'a>) {
-        for item in self.bags.diff(&newer.bags) {
-            let (id, old, new) = match item {
-                DiffItem::Update { old: (id, old), new: (_, new) } => (id, old, new),
-                DiffItem::Add(id, _) | DiffItem::Remove(id, _) => {
-                    touched.relations.insert(*id);
-                    continue;
-                }
-            };
-            for item in old.diff(new) {
-                match item {
-                    DiffItem::Update { new: (_, bag), .. } => touched.bags.push(bag),
-                    DiffItem::Add(..) | DiffItem::Remove(..) => {
-                        touched.relations.insert(*id);
-                    }
-                }
-            }
-        }
+/// The key of what differs.
+fn key_of<'a, K, V>(item: DiffItem<'a, 'a, K, V>) -> &'a K {
+    match item {
+        DiffItem::Add(key, _) | DiffItem::Remove(key, _) | DiffItem::Update { new: (key, _), .. } => key,
+    }
+}
+
+/// Names what differs in a map of maps.
+fn each_nested<K, I, V>(
+    old: &OrdMap<K, OrdMap<I, V>>,
+    new: &OrdMap<K, OrdMap<I, V>>,
+    mut differs: impl FnMut(&K, &I),
+) where
+    K: Ord,
+    I: Ord,
+    V: PartialEq,
+{
+    let nothing = OrdMap::new();
+    for item in old.diff(new) {
+        let (key, old, new) = match item {
+            DiffItem::Update { old: (key, old), new: (_, new) } => (key, old, new),
+            DiffItem::Add(key, new) => (key, &nothing, new),
+            DiffItem::Remove(key, old) => (key, old, &nothing),
+        };
+        old.diff(new).for_each(|item| differs(key, key_of(item)));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::settings::ModelSettings;
+use periapt_host_api::{AgentName, MachineId, settings::ModelSettings};
 
-use super::ModelState;
+use super::{ModelState, hosted};
 use crate::entity::{Entity, Member, Model, ModelKey, Storage, Task, Unit};
 
 impl ModelState {
@@ -83,14 +83,14 @@ impl ModelState {
                 self.offers.remotes.insert(name.clone(), Arc::clone(remote));
             }
             (ModelKey::Machine(id), Some(Entity::Machine(machine))) => {
-                if let Some(old) = self.machines.insert(*id, Arc::clone(machine)) {
-                    self.machines_of.remove(&old.agent, id);
-                }
+                self.forget_machine(id);
+                self.machines.insert(*id, Arc::clone(machine));
                 self.machines_of.insert(machine.agent.clone(), *id);
+                self.count_units_on(id, hosted::Hosted::add);
             }
             (ModelKey::Unit(name), Some(Entity::Unit(unit))) => {
                 if let Some(old) = self.units.insert(name.clone(), Arc::clone(unit)) {
-                    if old.machine == unit.machine && old.principal == unit.principal {
+                    if old.principal == unit.principal && hosted::counts_alike(&old, unit) {
                         return;
                     }
                     self.forget_unit(&old);
@@ -110,7 +110,15 @@ impl ModelState {
                 self.scopes_of.insert(unit.clone(), *relation);
             }
             (ModelKey::Bag(key), Some(Entity::Bag(bag))) => {
-                self.bags.entry(key.relation).or_default().insert(key.owner.clone(), Arc::clone(bag));
+                let bags = self.bags.entry(key.relation).or_default();
+                let old = bags.insert(key.owner.clone(), Arc::clone(bag));
+                let container = old.as_ref().and_then(|old| old.container.as_ref());
+                if container != bag.container.as_ref() {
+                    container.into_iter().for_each(|unit| self.contained_bags.remove(unit, key));
+                    bag.container
+                        .iter()
+                        .for_each(|unit| self.contained_bags.insert(unit.clone(), key.clone()));
+                }
             }
             (ModelKey::Secret(id), Some(Entity::Secret(secret))) => {
                 self.secrets.put_secret(*id, Some(secret));
@@ -151,7 +159,10 @@ impl ModelState {
                 }
             }
             (ModelKey::Work(id), Some(Entity::WorkItem(item))) => {
-                self.work.insert(*id, Arc::clone(item));
+                if let Some(old) = self.work.insert(*id, Arc::clone(item)) {
+                    self.work_due.remove(&(old.due, *id));
+                }
+                self.work_due.insert((item.due, *id));
             }
             (key, _) => self.delete(key),
         }
@@ -180,9 +191,7 @@ impl ModelState {
                 self.offers.remotes.remove(name);
             }
             ModelKey::Machine(id) => {
-                if let Some(old) = self.machines.remove(id) {
-                    self.machines_of.remove(&old.agent, id);
-                }
+                self.forget_machine(id);
             }
             ModelKey::Unit(name) => {
                 if let Some(old) = self.units.remove(name) {
@@ -208,7 +217,10 @@ impl ModelState {
             }
             ModelKey::Bag(key) => {
                 if let Some(bags) = self.bags.get_mut(&key.relation) {
-                    bags.remove(&key.owner);
+                    let old = bags.remove(&key.owner);
+                    if let Some(container) = old.as_ref().and_then(|old| old.container.as_ref()) {
+                        self.contained_bags.remove(container, key);
+                    }
                     if bags.is_empty() {
                         self.bags.remove(&key.relation);
                     }
@@ -243,7 +255,9 @@ impl ModelState {
             ModelKey::SecretExpiry(id, revision) => self.secrets.put_expiry(*id, *revision, None),
             ModelKey::SecretConsumer(id, unit) => self.secrets.put_consumer(*id, unit, None),
             ModelKey::Work(id) => {
-                self.work.remove(id);
+                if let Some(old) = self.work.remove(id) {
+                    self.work_due.remove(&(old.due, *id));
+                }
             }
         }
     }
@@ -270,9 +284,30 @@ impl ModelState {
         }
     }
 
+    /// Takes a machine out of its place. Units may still be on it: they count for nobody then.
+    fn forget_machine(&mut self, id: &MachineId) {
+        self.count_units_on(id, hosted::Hosted::take);
+        if let Some(old) = self.machines.remove(id) {
+            self.machines_of.remove(&old.agent, id);
+        }
+    }
+
+    /// Counts the units on a machine for its agent, or takes them out of the count.
+    fn count_units_on(&mut self, id: &MachineId, count: impl Fn(&mut hosted::Hosted, &AgentName, &Unit)) {
+        let Some(machine) = self.machines.get(id) else { return };
+        for unit in self.units_on.get(id).filter_map(|name| self.units.get(name)) {
+            count(&mut self.hosted, &machine.agent, unit);
+        }
+    }
+
     fn note_unit(&mut self, unit: &Unit) {
         match unit.machine {
-            Some(machine) => self.units_on.insert(machine, unit.name.clone()),
+            Some(machine) => {
+                self.units_on.insert(machine, unit.name.clone());
+                if let Some(machine) = self.machines.get(&machine) {
+                    self.hosted.add(&machine.agent, unit);
+                }
+            }
             None => {
                 self.unplaced.insert(unit.name.clone());
             }
@@ -293,7 +328,12 @@ impl ModelState {
 
     fn forget_unit(&mut self, unit: &Unit) {
         match unit.machine {
-            Some(machine) => self.units_on.remove(&machine, &unit.name),
+            Some(machine) => {
+                self.units_on.remove(&machine, &unit.name);
+                if let Some(machine) = self.machines.get(&machine) {
+                    self.hosted.take(&machine.agent, unit);
+                }
+            }
             None => {
                 self.unplaced.remove(&unit.name);
             }

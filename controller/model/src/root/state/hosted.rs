@@ -1,0 +1,115 @@
+//! What each agent hosts of a model, counted, so that nobody who asks has to look at all units.
+
+use imbl::OrdMap;
+use periapt_host_api::{AgentName, ApplicationName, CharmDigest, RelationId};
+
+use super::ModelState;
+use crate::entity::Unit;
+
+/// The agents that have units.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hosted(OrdMap<AgentName, Host>);
+
+/// What one agent has.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    units: usize,
+    applications: Counts<ApplicationName>,
+    charms: Counts<CharmDigest>,
+    relations: Counts<RelationId>,
+}
+
+/// How many units have something; none has what is not there.
+#[derive(Debug, Clone)]
+struct Counts<K: Ord>(OrdMap<K, usize>);
+
+impl<K: Ord> Default for Counts<K> {
+    fn default() -> Self {
+        Self(OrdMap::new())
+    }
+}
+
+impl<K: Ord + Clone> Counts<K> {
+    fn add(&mut self, key: &K) {
+        match self.0.get_mut(key) {
+            Some(count) => *count += 1,
+            None => drop(self.0.insert(key.clone(), 1)),
+        }
+    }
+
+    fn take(&mut self, key: &K) {
+        match self.0.get_mut(key) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.0.remove(key)),
+        }
+    }
+}
+
+impl Hosted {
+    pub(super) fn add(&mut self, agent: &AgentName, unit: &Unit) {
+        let host = self.0.entry(agent.clone()).or_default();
+        host.units += 1;
+        host.applications.add(unit.name.application());
+        if let Some(charm) = &unit.record.charm {
+            host.charms.add(&charm.digest);
+        }
+        unit.record.relations.keys().for_each(|id| host.relations.add(id));
+    }
+
+    pub(super) fn take(&mut self, agent: &AgentName, unit: &Unit) {
+        let Some(host) = self.0.get_mut(agent) else { return };
+        host.units = host.units.saturating_sub(1);
+        host.applications.take(unit.name.application());
+        if let Some(charm) = &unit.record.charm {
+            host.charms.take(&charm.digest);
+        }
+        unit.record.relations.keys().for_each(|id| host.relations.take(id));
+        if host.units == 0 {
+            self.0.remove(agent);
+        }
+    }
+}
+
+/// Whether two states of a unit count alike.
+pub(super) fn counts_alike(one: &Unit, other: &Unit) -> bool {
+    let digest = |unit: &Unit| unit.record.charm.map(|charm| charm.digest);
+    let (before, after) = (&one.record.relations, &other.record.relations);
+    one.machine == other.machine && digest(one) == digest(other) && before.keys().eq(after.keys())
+}
+
+impl ModelState {
+    /// How many units are on an agent's machines.
+    pub fn unit_count_of(&self, agent: &AgentName) -> usize {
+        self.hosted.0.get(agent).map_or(0, |host| host.units)
+    }
+
+    /// The applications with units on an agent's machines, by name.
+    pub(crate) fn applications_on(&self, agent: &AgentName) -> impl Iterator<Item = &ApplicationName> {
+        self.hosted.0.get(agent).into_iter().flat_map(|host| host.applications.0.keys())
+    }
+
+    /// Whether an application has a unit on an agent's machines.
+    pub(crate) fn has_units_on(&self, agent: &AgentName, application: &ApplicationName) -> bool {
+        self.hosted.0.get(agent).is_some_and(|host| host.applications.0.contains_key(application))
+    }
+
+    /// The charms that units on an agent's machines run.
+    pub(crate) fn charms_run_on(&self, agent: &AgentName) -> impl Iterator<Item = &CharmDigest> {
+        self.hosted.0.get(agent).into_iter().flat_map(|host| host.charms.0.keys())
+    }
+
+    /// Whether a unit on an agent's machines has hooks to run for a relation.
+    pub(crate) fn is_remembered_on(&self, agent: &AgentName, relation: &RelationId) -> bool {
+        self.hosted.0.get(agent).is_some_and(|host| host.relations.0.contains_key(relation))
+    }
+
+    /// Whether any unit has hooks to run for a relation.
+    pub(crate) fn is_remembered(&self, relation: &RelationId) -> bool {
+        self.hosted.0.values().any(|host| host.relations.0.contains_key(relation))
+    }
+
+    /// Whether any unit runs a charm.
+    pub(crate) fn runs_charm(&self, digest: &CharmDigest) -> bool {
+        self.hosted.0.values().any(|host| host.charms.0.contains_key(digest))
+    }
+}

@@ -1,0 +1,124 @@
+//! Relations: their scopes and bags, one unit and one bag at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use periapt_host_api::{
+    RelationId, UnitName,
+    record::RelationRecord,
+    relation::{BagKey, BagOwner, Scope},
+};
+
+use super::Follow;
+use crate::{
+    entity::Unit,
+    view::{Sight, project},
+};
+
+/// Whose place in a scope and whose bags may be seen otherwise than before.
+#[derive(Default)]
+struct Doubtful {
+    members: BTreeMap<RelationId, BTreeSet<UnitName>>,
+    bags: BTreeSet<BagKey>,
+}
+
+impl Doubtful {
+    fn member(&mut self, relation: RelationId, unit: &UnitName) {
+        self.members.entry(relation).or_default().insert(unit.clone());
+    }
+
+    fn unit(&mut self, relation: RelationId, unit: &UnitName) {
+        self.member(relation, unit);
+        self.bags.insert(BagKey { relation, owner: BagOwner::Unit(unit.clone()) });
+    }
+}
+
+impl Follow<'_> {
+    /// What is not in the view is there for no own unit, whatever became of it.
+    pub(super) fn relations(&mut self) {
+        let state = self.own.state;
+        let bags = self.touched.bags.iter().cloned().collect();
+        let mut doubtful = Doubtful { bags, ..Doubtful::default() };
+        self.touched.members.iter().for_each(|(id, unit)| doubtful.member(*id, unit));
+        for (old, new) in &self.touched.applications {
+            // Whoever leads sees the application's own bags.
+            if old.leader != new.leader {
+                let owner = BagOwner::Application(new.name.clone());
+                let relations = state.relations_of(&new.name).map(|relation| relation.id);
+                doubtful.bags.extend(relations.map(|relation| BagKey { relation, owner: owner.clone() }));
+            }
+        }
+        for (before, after) in &self.touched.units {
+            if self.next.units.contains_key(&after.name) {
+                self.told_otherwise(before, after, &mut doubtful);
+            }
+        }
+        for unit in &self.touched.gone_units {
+            self.gone(unit, &mut doubtful);
+        }
+        let changed = self.touched.relations.iter().copied();
+        for id in changed.chain(doubtful.members.keys().copied()).collect::<BTreeSet<_>>() {
+            self.show_relation(id, doubtful.members.get(&id));
+        }
+        for key in &doubtful.bags {
+            self.show_bag(key);
+        }
+    }
+
+    /// In a container scope former members are seen by whoever was told of them. In all other relations a unit's memory
+    /// decides nothing.
+    fn told_otherwise(&self, before: &Unit, after: &Unit, doubtful: &mut Doubtful) {
+        let (was, is) = (&before.record.relations, &after.record.relations);
+        if was == is {
+            return;
+        }
+        let in_container =
+            |id: &&RelationId| self.own.state.relation(id).is_some_and(|it| it.scope == Scope::Container);
+        let told = |record: Option<&RelationRecord>| -> BTreeSet<UnitName> {
+            record.into_iter().flat_map(|record| record.members.keys().cloned()).collect()
+        };
+        for id in was.keys().chain(is.keys()).filter(in_container) {
+            let (was, is) = (told(was.get(id)), told(is.get(id)));
+            was.symmetric_difference(&is).for_each(|unit| doubtful.unit(*id, unit));
+        }
+    }
+
+    /// A unit that is gone is seen by fewer, and so is what it alone was told of.
+    fn gone(&self, unit: &Unit, doubtful: &mut Doubtful) {
+        for relation in self.own.state.relations_of(unit.name.application()) {
+            if !self.next.relations.contains_key(&relation.id) {
+                continue;
+            }
+            doubtful.unit(relation.id, &unit.name);
+            let told = unit.record.relations.get(&relation.id).into_iter();
+            told.flat_map(|record| record.members.keys()).for_each(|other| doubtful.unit(relation.id, other));
+        }
+        doubtful.bags.extend(self.own.state.bags_contained_by(&unit.name).cloned());
+    }
+
+    /// Shows a relation as it is, with the members that it had where nothing is doubtful about them.
+    fn show_relation(&mut self, id: RelationId, doubtful: Option<&BTreeSet<UnitName>>) {
+        let Some(relation) = self.own.state.relation(&id) else { return };
+        let Some(seen) = self.next.relations.get(&id) else { return };
+        let (mut members, sight) = (seen.members.clone(), Sight::of(&self.own, relation));
+        for unit in doubtful.into_iter().flatten() {
+            match self.own.state.membership(&id, unit).filter(|_| sight.sees_unit(unit)) {
+                Some(membership) => members.insert(unit.clone(), membership),
+                None => members.remove(unit),
+            };
+        }
+        self.next.relations.insert(id, project::relation(relation, members));
+    }
+
+    fn show_bag(&mut self, key: &BagKey) {
+        let state = self.own.state;
+        let Some(relation) = state.relation(&key.relation) else { return };
+        if !self.next.relations.contains_key(&key.relation) {
+            return;
+        }
+        let sight = Sight::of(&self.own, relation);
+        match state.bag(key).filter(|bag| sight.sees_bag(bag)) {
+            Some(bag) => drop(self.next.bags.insert(key.clone(), project::bag(bag))),
+            None => drop(self.next.bags.remove(key)),
+        }
+    }
+}
