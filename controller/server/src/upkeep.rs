@@ -56,7 +56,7 @@ impl Upkeep {
         let mut known = BTreeSet::new();
         let mut due = 0;
         loop {
-            self.0.state.forget_old();
+            self.durable.state.forget_old();
             // Not broken off: a call of the store that nobody waits for would keep it open.
             for kept in Kept::ALL {
                 shelf::discard_refused(&self, kept).await;
