@@ -10,6 +10,7 @@
 use std::{any::TypeId, ffi::OsStr, path::PathBuf};
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, builder::StyledStr};
+use periapt_host_api::truth;
 
 use crate::{args::Cli, output::escaped, program};
 
@@ -97,20 +98,21 @@ fn with_value(flag: Arg) -> Arg {
     let is_set_alone =
         matches!(flag.get_action(), ArgAction::SetTrue) && flag.get_default_values().is_empty();
     let flag = flag.action(ArgAction::Set).num_args(0..=1).require_equals(true).value_name("true|false");
-    let flag = flag.value_parser(truth).default_missing_value("true").hide_default_value(true);
+    let flag = flag.value_parser(read_truth).default_missing_value("true").hide_default_value(true);
     match is_set_alone {
         true => flag.default_value("false"),
         false => flag,
     }
 }
 
+/// The value of a flag that is neither true nor false.
+#[derive(Debug, thiserror::Error)]
+#[error("write true or false")]
+struct NoTruth;
+
 /// As Juju reads it.
-fn truth(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("write true or false".to_owned()),
-    }
+fn read_truth(text: &str) -> Result<bool, NoTruth> {
+    truth::parse(text).ok_or(NoTruth)
 }
 
 #[cfg(test)]

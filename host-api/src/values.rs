@@ -8,5 +8,6 @@ pub mod hash;
 pub mod id;
 pub mod name;
 pub mod size;
+pub mod truth;
 pub mod version;
 pub mod yaml;

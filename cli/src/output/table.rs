@@ -1,5 +1,7 @@
 //! Tables as Juju draws them: columns two spaces apart, a heading, no lines.
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::{Text, Tone, escape::one_line, style::styled};
 
 /// One value in a table.
@@ -74,7 +76,7 @@ impl Table {
     pub(crate) fn render(&self) -> Text {
         let all = || std::iter::once(&self.heading).chain(&self.rows);
         let width_of = |column: usize| {
-            all().filter_map(|row| row.get(column)).map(|cell| width(&cell.text)).max().unwrap_or(0)
+            all().filter_map(|row| row.get(column)).map(|cell| cell.text.width()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.heading.len()).map(width_of).collect();
         let mut lines = String::new();
@@ -82,7 +84,7 @@ impl Table {
             let last = row.iter().rposition(|cell| !cell.text.is_empty());
             let used = last.map_or(0, |last| last + 1);
             for (column, (cell, wide)) in row.iter().zip(&widths).take(used).enumerate() {
-                let gap = " ".repeat(wide.saturating_sub(width(&cell.text)));
+                let gap = " ".repeat(wide.saturating_sub(cell.text.width()));
                 let text = styled(&cell.text, cell.tone);
                 let is_last = column + 1 == used;
                 match (self.right.contains(&column), is_last) {
@@ -100,10 +102,6 @@ impl Table {
     }
 }
 
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +116,14 @@ mod tests {
         table.row(["mysql".into(), "2".into(), "".into()]);
         table.row(["wordpress".into(), 13.into(), ("ready", Tone::Good).into()]);
         assert_eq!(drawn(&table), "App        Scale  Message\nmysql          2\nwordpress     13  ready\n");
+    }
+
+    #[test]
+    fn a_letter_takes_the_columns_that_a_terminal_gives_it() {
+        let mut table = Table::new(["Message", "Unit"]);
+        table.row(["日本".into(), "a/0".into()]);
+        table.row(["e\u{301}te\u{301}".into(), "b/0".into()]);
+        assert_eq!(drawn(&table), "Message  Unit\n日本     a/0\ne\u{301}te\u{301}      b/0\n");
     }
 
     #[test]

@@ -1,17 +1,15 @@
-//! Times as people write them: `30s`, `5m`, `1h30m`, `500ms`; a bare number is seconds.
+//! Times as people write them on a command line: `30s`, `5m`, `1h30m`, `500ms`; a bare number is seconds.
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use periapt_host_api::duration::{self, DurationError};
 
-/// Reads one that is not negative.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Ok(Duration::from_secs(seconds));
+/// Reads one.
+pub(crate) fn parse(text: &str) -> Result<Duration, DurationError> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => duration::parse(text),
     }
-    let wrong = || format!("{text:?} is no time: write 30s, 5m, 1h30m or 500ms");
-    let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
-    Duration::try_from(duration).map_err(|_| wrong())
 }
 
 #[cfg(test)]

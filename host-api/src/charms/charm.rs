@@ -12,6 +12,7 @@ use crate::{
     imports::Grant,
     relation::{Role, Scope},
     settings::{OptionValue, OptionValues, SettingError},
+    truth,
 };
 
 mod actions;
@@ -125,11 +126,7 @@ impl OptionType {
             Self::Float => {
                 text.parse().ok().filter(|number: &f64| number.is_finite()).map(OptionValue::Number)
             }
-            Self::Boolean => match text {
-                "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(OptionValue::Boolean(true)),
-                "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(OptionValue::Boolean(false)),
-                _ => None,
-            },
+            Self::Boolean => truth::parse(text).map(OptionValue::Boolean),
             Self::Secret => text.starts_with("secret:").then(|| OptionValue::Secret(text.to_owned())),
         }
     }

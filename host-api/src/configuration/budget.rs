@@ -6,6 +6,8 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{duration, storage::parse_bytes};
+
 /// Settings that bound a hook, by the keys that `model-config` and `config` take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -139,8 +141,8 @@ impl BudgetKey {
     pub fn parse(self, text: &str) -> Result<u64, BudgetError> {
         let rule = self.rule();
         let value = match rule.kind {
-            Kind::Bytes => bytes(text),
-            Kind::Seconds => crate::settings::seconds(text).map(u64::from),
+            Kind::Bytes => parse_bytes(text),
+            Kind::Seconds => duration::whole_seconds(text).map(u64::from),
             Kind::Count => text.parse().ok(),
         };
         match value {
@@ -241,25 +243,6 @@ impl BudgetSettings {
     pub fn value(&self, key: BudgetKey) -> u64 {
         self.get(key).unwrap_or_else(|| key.default_value())
     }
-}
-
-/// `512K`, `256M`, `1G`, `100B`; in powers of 1,024. A bare `0`, but no other number without its unit.
-fn bytes(text: &str) -> Option<u64> {
-    if text == "0" {
-        return Some(0);
-    }
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let factor = match unit {
-        "B" => 1,
-        "K" => KIB,
-        "M" => MIB,
-        "G" => 1 << 30,
-        _ => return None,
-    };
-    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// In the largest unit that leaves no rest.

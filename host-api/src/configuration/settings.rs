@@ -90,26 +90,3 @@ fn known(options: &[String]) -> String {
 
 /// Settings of an application: only what was set; defaults stand in the charm.
 pub type OptionValues = BTreeMap<String, OptionValue>;
-
-/// Reads a duration as people write it in settings, in seconds: `90s`, `5m`, `1h`, `1m30s`; a bare `0`.
-pub fn seconds(text: &str) -> Option<u32> {
-    if text == "0" {
-        return Some(0);
-    }
-    let (mut total, mut number) = (0_u32, String::new());
-    for letter in text.chars() {
-        if letter.is_ascii_digit() {
-            number.push(letter);
-            continue;
-        }
-        let factor = match letter {
-            's' => 1,
-            'm' => 60,
-            'h' => 3600,
-            _ => return None,
-        };
-        total = total.checked_add(number.parse::<u32>().ok()?.checked_mul(factor)?)?;
-        number.clear();
-    }
-    (number.is_empty() && !text.is_empty()).then_some(total)
-}

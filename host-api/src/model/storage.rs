@@ -9,7 +9,7 @@ use crate::{NameError, name::StorageName};
 
 mod size;
 
-pub use size::{SizeError, mebibytes, parse_size};
+pub use size::{SizeError, mebibytes, parse_bytes, parse_size};
 
 /// The one pool that there is: a directory of the agent's own disk, as Juju calls it.
 pub const DEFAULT_POOL: &str = "rootfs";

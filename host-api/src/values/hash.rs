@@ -9,5 +9,6 @@ pub fn of_value<T: Serialize>(value: &T) -> String {
     // differs from every other: its error text is hashed.
     let bytes = serde_json::to_vec(value).unwrap_or_else(|error| error.to_string().into_bytes());
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let (half, _) = digest.split_at(16);
+    hex::encode(half)
 }

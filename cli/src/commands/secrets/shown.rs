@@ -112,7 +112,7 @@ fn second(time: Timestamp) -> Timestamp {
 fn checksum(content: &SecretData) -> String {
     // Nothing that is not a text is in it.
     let text = serde_json::to_vec(content).unwrap_or_default();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(text))
 }
 
 #[cfg(test)]

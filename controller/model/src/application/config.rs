@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use periapt_host_api::{
     ErrorCode, Refusal,
     budget::{BudgetKey, BudgetSettings},
-    charm::{CharmMeta, OptionType},
+    charm::CharmMeta,
     hash,
     record::CharmRef,
     settings::{ModelSettings, OptionValue, OptionValues, SettingError, SettingKey},
+    truth,
 };
 
 use crate::{entity::Application, model::config::change_key};
@@ -71,7 +72,8 @@ pub(crate) fn change_application(
         if key == UPDATE_STATUS {
             application.update_status_interval = interval(change.as_deref())?;
         } else {
-            application.trust = change.as_deref().map(|text| truth(key, text)).transpose()?.unwrap_or(false);
+            application.trust =
+                change.as_deref().map(|text| read_truth(key, text)).transpose()?.unwrap_or(false);
             application.trust_hash = trust_hash(application.trust);
         }
     }
@@ -79,11 +81,9 @@ pub(crate) fn change_application(
     Ok((set, reset))
 }
 
-fn truth(key: &str, text: &str) -> Result<bool, Refusal> {
-    match OptionType::Boolean.parse(text) {
-        Some(OptionValue::Boolean(truth)) => Ok(truth),
-        _ => Err(Refusal::bad_request(format!("{key} expected true or false, got {text:?}"))),
-    }
+fn read_truth(key: &str, text: &str) -> Result<bool, Refusal> {
+    let wrong = || Refusal::bad_request(format!("{key} expected true or false, got {text:?}"));
+    truth::parse(text).ok_or_else(wrong)
 }
 
 /// Differs when a hook would see other settings, or another charm (M-8, U-35).

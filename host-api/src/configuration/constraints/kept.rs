@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ConstraintsError;
-use crate::storage::parse_size;
+use crate::{storage::parse_size, truth};
 
 /// The longest value that is a text, in bytes: names of images and machines.
 const MAX_TEXT: usize = 256;
@@ -143,9 +143,9 @@ impl KeptConstraint {
                 Ok(size) => Ok(format!("{size}M")),
                 Err(error) => Err(wrong(error.to_string())),
             },
-            Kind::Truth => match text {
-                "true" | "false" => Ok(text.to_owned()),
-                _ => Err(wrong(format!("{:?} is neither true nor false", short()))),
+            Kind::Truth => match truth::parse(text) {
+                Some(truth) => Ok(truth.to_string()),
+                None => Err(wrong(format!("{:?} is neither true nor false", short()))),
             },
             Kind::Text if text.len() > MAX_TEXT => Err(wrong(format!("at most {MAX_TEXT} bytes"))),
             Kind::Text if text.contains(|c: char| c.is_control() || c.is_whitespace()) => {

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::OptionValue;
-use crate::charm::OptionType;
+use crate::truth;
 
 /// The longest value, in bytes. A model carries all of them, and whoever opens a model reads them.
 const MAX_VALUE: usize = 16 << 10;
@@ -125,10 +124,7 @@ impl KeptKey {
     pub(super) fn read(self, text: &str) -> Option<String> {
         match self.rule().kind {
             Kind::Text => (text.len() <= MAX_VALUE).then(|| text.to_owned()),
-            Kind::Truth => match OptionType::Boolean.parse(text)? {
-                OptionValue::Boolean(truth) => Some(truth.to_string()),
-                _ => None,
-            },
+            Kind::Truth => Some(truth::parse(text)?.to_string()),
             Kind::Number => Some(text.parse::<u32>().ok()?.to_string()),
         }
     }

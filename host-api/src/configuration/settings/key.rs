@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{KeptKey, ModelConfig, ModelSettings, OptionValue, seconds};
+use super::{KeptKey, ModelConfig, ModelSettings};
 use crate::{
     budget::{BudgetKey, in_units},
-    charm::OptionType,
-    duration::milliseconds,
+    duration,
     network::Subnet,
+    storage::parse_size,
+    truth,
 };
 
 /// The most subnets that traffic may come from: they go into every unit's bags.
@@ -134,7 +135,9 @@ impl ModelSettings {
     /// What would be right; nothing is changed.
     pub fn set(&mut self, key: SettingKey, text: Option<&str>) -> Result<(), SettingValueError> {
         let fits = match key {
-            SettingKey::AutomaticallyRetryHooks => put(&mut self.automatically_retry_hooks, text, truth),
+            SettingKey::AutomaticallyRetryHooks => {
+                put(&mut self.automatically_retry_hooks, text, truth::parse)
+            }
             SettingKey::EgressSubnets => put(&mut self.egress_subnets, text, subnets),
             SettingKey::FirewallMode => put(&mut self.firewall_mode, text, |text| text.parse().ok()),
             SettingKey::MaxActionResultsAge => put(&mut self.max_action_results_age, text, age),
@@ -207,26 +210,14 @@ fn put<T>(place: &mut Option<T>, text: Option<&str>, read: impl FnOnce(&str) -> 
     fits
 }
 
-fn truth(text: &str) -> Option<bool> {
-    match OptionType::Boolean.parse(text)? {
-        OptionValue::Boolean(truth) => Some(truth),
-        _ => None,
-    }
-}
-
 /// At least an hour: what is shorter would prune what people still look at.
 fn age(text: &str) -> Option<u32> {
-    seconds(text).filter(|seconds| *seconds >= 3600)
+    duration::whole_seconds(text).filter(|seconds| *seconds >= 3600)
 }
 
 /// Any duration, as in Juju, whose suites fast-forward with `10s`. Timers count whole seconds: a part of one is one.
 fn interval(text: &str) -> Option<u32> {
-    if text == "0" {
-        return Some(0);
-    }
-    let seconds = u32::try_from(u64::try_from(milliseconds(text)?).ok()?.div_ceil(1_000)).ok()?;
-    let is_zero = !text.contains(|digit| ('1'..='9').contains(&digit));
-    Some(if is_zero { 0 } else { seconds.max(1) })
+    u32::try_from(duration::parse(text).ok()?.as_nanos().div_ceil(1_000_000_000)).ok()
 }
 
 /// Nothing, or subnets with commas between them.
@@ -236,16 +227,9 @@ fn subnets(text: &str) -> Option<Vec<Subnet>> {
     (subnets.len() <= MAX_SUBNETS).then_some(subnets)
 }
 
-/// `500M`, `5G`, `1T`.
+/// A size that a configuration can hold.
 fn mebibytes(text: &str) -> Option<u32> {
-    let unit = text.chars().last()?;
-    let factor: u32 = match unit {
-        'M' => 1,
-        'G' => 1 << 10,
-        'T' => 1 << 20,
-        _ => return None,
-    };
-    text.strip_suffix(unit)?.parse::<u32>().ok()?.checked_mul(factor).filter(|size| *size > 0)
+    u32::try_from(parse_size(text).ok()?).ok()
 }
 
 fn known() -> String {

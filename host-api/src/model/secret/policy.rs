@@ -6,7 +6,7 @@ use jiff::{Span, ToSpan as _, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
+use crate::{Timestamp, duration};
 
 /// How often a secret is to be rotated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,12 +89,11 @@ impl FromStr for RotatePolicy {
 pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let wrong =
         || format!("expire time or duration {:?} not valid", text.chars().take(64).collect::<String>());
-    if let Some(milliseconds) = crate::duration::milliseconds(text.strip_prefix('-').unwrap_or(text)) {
+    if let Ok(duration) = duration::parse(text.strip_prefix('-').unwrap_or(text)) {
         if text.starts_with('-') {
             return Err(format!("negative expire duration {text:?} not valid"));
         }
-        let span = jiff::SignedDuration::from_millis(milliseconds);
-        return now.checked_add(span).map_err(|_| wrong());
+        return now.checked_add(duration).map_err(|_| wrong());
     }
     let zoned = text.parse::<Timestamp>().ok();
     let plain =

@@ -13,35 +13,56 @@ pub enum SizeError {
     Range(String),
 }
 
+/// The units of storage, as powers of two over a mebibyte.
+const OF_MEBIBYTES: &[(&str, u32)] = &[("M", 0), ("G", 10), ("T", 20), ("P", 30)];
+
+/// The units of memory and files, as powers of two over a byte.
+const OF_BYTES: &[(&str, u32)] = &[("B", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40), ("P", 50)];
+
 /// Reads a size, in mebibytes, rounded up. Without a unit it is one in mebibytes already.
 ///
 /// # Errors
 /// [`SizeError`].
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
-    let invalid = || SizeError::Invalid(text.chars().take(64).collect());
-    let range = || SizeError::Range(text.chars().take(64).collect());
-    // `GiB` and `GB` say the same as `G`.
-    let bare = text.strip_suffix("iB").or_else(|| text.strip_suffix('B')).unwrap_or(text);
-    let (number, shift) = match bare.chars().last() {
-        Some('M') => (bare.strip_suffix('M'), 0),
-        Some('G') => (bare.strip_suffix('G'), 10),
-        Some('T') => (bare.strip_suffix('T'), 20),
-        Some('P') => (bare.strip_suffix('P'), 30),
-        _ if bare.len() == text.len() => (Some(bare), 0),
-        _ => (None, 0),
+    let short = || text.chars().take(64).collect();
+    let size = match text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        true => scaled(text, 0),
+        false => in_units(text, OF_MEBIBYTES),
     };
-    let (whole, part) = number.map_or(("", ""), |number| number.split_once('.').unwrap_or((number, "")));
+    let size = size.ok_or_else(|| SizeError::Invalid(short()))?;
+    u64::try_from(size)
+        .ok()
+        .filter(|size| (1..=MAX_SIZE).contains(size))
+        .ok_or_else(|| SizeError::Range(short()))
+}
+
+/// Reads a size in bytes, rounded up: `100B`, `512K`, `1.5G`. But for `0` a number needs its unit.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let size = if text == "0" { Some(0) } else { in_units(text, OF_BYTES) };
+    size.and_then(|size| u64::try_from(size).ok())
+}
+
+/// A number with one of some units. `GiB` and `GB` say the same as `G`.
+fn in_units(text: &str, units: &[(&str, u32)]) -> Option<u128> {
+    let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?);
+    let bare = unit.strip_suffix("iB").or_else(|| unit.strip_suffix('B')).filter(|bare| !bare.is_empty());
+    let (_, shift) = units.iter().find(|(name, _)| *name == bare.unwrap_or(unit))?;
+    scaled(number, *shift)
+}
+
+/// A number of digits, with a fraction or without, times a power of two; rounded up. What is too large for anything is the
+/// largest.
+fn scaled(number: &str, shift: u32) -> Option<u128> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 9 {
-        return Err(invalid());
+        return None;
     }
-    let whole: u64 = whole.parse().map_err(|_| range())?;
-    // Nine digits at most, so the product below fits.
-    let scale = 10_u128.pow(u32::try_from(part.len()).map_err(|_| invalid())?);
-    let part: u128 = if part.is_empty() { 0 } else { part.parse().map_err(|_| invalid())? };
-    let scaled = (u128::from(whole) * scale + part) << shift;
-    let size = u64::try_from(scaled.div_ceil(scale)).map_err(|_| range())?;
-    if (1..=MAX_SIZE).contains(&size) { Ok(size) } else { Err(range()) }
+    let Ok(whole) = whole.parse::<u64>() else { return Some(u128::MAX) };
+    let scale = 10_u128.pow(u32::try_from(part.len()).ok()?);
+    let part: u128 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    let exact = (u128::from(whole) * scale + part).checked_mul(1 << shift);
+    Some(exact.map_or(u128::MAX, |exact| exact.div_ceil(scale)))
 }
 
 /// A size for people: `512MiB`, `1.5GiB`.
@@ -80,6 +101,27 @@ mod tests {
             ["", "G", "1K", "-1G", "1.2.3G", ".5G", "1e3", "0", "0G", "2P", "99999999999999999999", "1iB"]
         {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_need_their_unit_but_for_none() {
+        for (text, size) in [
+            ("0", Some(0)),
+            ("100B", Some(100)),
+            ("512K", Some(512 << 10)),
+            ("1.5KiB", Some(1536)),
+            ("1GB", Some(1 << 30)),
+            ("0.1B", Some(1)),
+            ("512", None),
+            ("", None),
+            ("B", None),
+            ("-1K", None),
+            ("1BB", None),
+            ("16384P", None),
+            ("18446744073709551615.5P", None),
+        ] {
+            assert_eq!(parse_bytes(text), size, "{text}");
         }
     }
 

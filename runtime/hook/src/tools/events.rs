@@ -123,7 +123,7 @@ fn condition(condition: &Condition) -> Value {
 }
 
 fn after(given: &Given) -> Result<u64, CallError> {
-    let milliseconds = duration::milliseconds(&given.value).and_then(|it| u64::try_from(it).ok());
+    let milliseconds = duration::parse(&given.value).ok().and_then(|it| u64::try_from(it.as_millis()).ok());
     milliseconds.ok_or_else(|| {
         let Given { name, value } = given;
         CallError::invalid(format!("invalid value {value:?} for option {name}: write 90s, 10m or 1h30m"))

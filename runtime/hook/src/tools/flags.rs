@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use periapt_host_api::truth;
+
 use crate::CallError;
 
 /// A flag of a tool.
@@ -127,7 +129,7 @@ impl Parser<'_> {
         };
         match (flag.kind, value) {
             (Kind::Switch, None) => self.give(flag, name, ON.to_owned()),
-            (Kind::Switch, Some(value)) => self.give(flag, name, truth(name, value)?.to_owned()),
+            (Kind::Switch, Some(value)) => self.give(flag, name, read_truth(name, value)?.to_owned()),
             (Kind::Text(_) | Kind::Value(_), Some(value)) => self.give(flag, name, value.to_owned()),
             (Kind::Text(_) | Kind::Value(_), None) => {
                 let value = rest.next().ok_or_else(|| lacks_argument(name))?;
@@ -177,11 +179,11 @@ impl Parser<'_> {
 }
 
 /// Truth as the tools have always read it.
-fn truth(name: &str, value: &str) -> Result<&'static str, CallError> {
-    match value {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(ON),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok("false"),
-        _ => Err(CallError::invalid(format!("invalid boolean value {value:?} for option {name}"))),
+fn read_truth(name: &str, value: &str) -> Result<&'static str, CallError> {
+    match truth::parse(value) {
+        Some(true) => Ok(ON),
+        Some(false) => Ok("false"),
+        None => Err(CallError::invalid(format!("invalid boolean value {value:?} for option {name}"))),
     }
 }
 
