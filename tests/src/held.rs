@@ -126,7 +126,8 @@ fn sealed(pid: u32, seen: &mut BTreeSet<u64>) -> u64 {
     bytes
 }
 
-/// What lies below a directory, in bytes of the disk; what has several names counts once.
+/// What lies below a directory, in bytes of the disk; what has several names counts once, and what is only reserved for a
+/// file that grows, not at all.
 pub fn on_disk(directory: &Path) -> anyhow::Result<u64> {
     let (mut seen, mut waiting, mut bytes) = (BTreeSet::new(), vec![directory.to_owned()], 0);
     while let Some(directory) = waiting.pop() {
@@ -137,7 +138,7 @@ pub fn on_disk(directory: &Path) -> anyhow::Result<u64> {
             if metadata.is_dir() {
                 waiting.push(entry.path());
             } else if seen.insert(metadata.ino()) {
-                bytes += metadata.blocks() * 512;
+                bytes += metadata.len().next_multiple_of(4096).min(metadata.blocks() * 512);
             }
         }
     }

@@ -12,7 +12,7 @@ use periapt_host_api::{
     commit::EarlyEffect,
     status::WorkloadStatus,
 };
-use periapt_model::{Agenda, assignment, due_work, follow, view};
+use periapt_model::{Agenda, WorkerCommand, assignment, due_work, follow, view};
 
 use crate::world::{World, deploy_command};
 
@@ -165,8 +165,7 @@ fn a_hook_that_sets_a_status_costs_the_same_in_a_large_model() {
 fn a_new_unit_costs_the_same_in_a_large_model() {
     let application = || "app".parse().unwrap();
     let add = |world: &mut World| {
-        let none = || (vec![], vec![]);
-        let (placement, attach_storage) = none();
+        let (placement, attach_storage) = (vec![], vec![]);
         world
             .run(Command::AddUnits { application: application(), count: 1, placement, attach_storage })
             .unwrap();
@@ -191,7 +190,7 @@ fn a_unit_that_waits_for_its_place_among_many_costs_the_same() {
         // All units are made before any is placed.
         let next = |world: &World| world.state().work().next().map(|item| item.id);
         while let Some(item) = next(&world) {
-            world.work(periapt_model::WorkerCommand::RunWork(world.model, item));
+            world.work(WorkerCommand::RunWork(world.model, item));
         }
         let caller = world.runner("a1");
         Large { world, caller }
