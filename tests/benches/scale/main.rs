@@ -1,7 +1,8 @@
 //! What a hook costs in models of different sizes: its CPU time in controller, keeper and runner, and what a unit holds.
 //!
 //! Run by `tools/bench scale`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_SIZES` is how many units a model has,
-//! one size after the other; `PERIAPT_BENCH_MODELS` how many models of one unit stand beside one model of as many.
+//! one size after the other; `PERIAPT_BENCH_MODELS` how many models of one unit stand beside one model of as many;
+//! `PERIAPT_BENCH_RELATED` how large a model may be for its relation to be measured.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 mod cpu;
@@ -38,11 +39,12 @@ const PHASES: [&str; 4] = ["start-up", "configuration", "relation", "removal"];
 fn main() -> anyhow::Result<()> {
     let sizes = numbers("PERIAPT_BENCH_SIZES", "100 1000 10000")?;
     let models = numbers("PERIAPT_BENCH_MODELS", "1000")?;
+    let related = numbers("PERIAPT_BENCH_RELATED", "10000")?.into_iter().max().unwrap_or_default();
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
     Site::pack(parent)?;
     let mut rows = Vec::new();
     for size in sizes {
-        rows.push(one_model(parent, size)?);
+        rows.push(one_model(parent, size, size <= related)?);
     }
     table::sizes(&PHASES, &rows);
     for count in models {
@@ -60,7 +62,7 @@ fn numbers(variable: &str, usual: &str) -> anyhow::Result<Vec<usize>> {
 }
 
 /// The four phases in a model of a size, and what its units hold.
-fn one_model(parent: &Path, units: usize) -> anyhow::Result<Size> {
+fn one_model(parent: &Path, units: usize, related: bool) -> anyhow::Result<Size> {
     let site = Site::below(parent)?;
     let mut size = Size { units, phases: [Taken::default(); 4], ..Size::default() };
     for round in 0..LEAST.div_ceil(units) {
@@ -107,8 +109,10 @@ fn one_model(parent: &Path, units: usize) -> anyhow::Result<Size> {
         };
         let change = |site: &Site| site.ok(&["config", "-m", &model, "app", "greeting=Ahoy"]);
         phase(1, site.measure(&models, change, idle("says Ahoy"))?);
-        let relate = |site: &Site| site.ok(&["integrate", "-m", &model, "app:out", "hub:in"]);
-        phase(2, site.measure(&models, relate, idle("says Ahoy"))?);
+        if related {
+            let relate = |site: &Site| site.ok(&["integrate", "-m", &model, "app:out", "hub:in"]);
+            phase(2, site.measure(&models, relate, idle("says Ahoy"))?);
+        }
         let remove = |site: &Site| site.ok(&["remove-application", "-m", &model, "app", "--no-prompt"]);
         let gone = |status: &Value| {
             status.pointer("/applications/app").is_none() && is_idle(status, "hub", 1, "says Hello")

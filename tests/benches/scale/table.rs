@@ -35,7 +35,7 @@ pub(crate) fn sizes(phases: &[&str; 4], sizes: &[Size]) {
     for (number, phase) in phases.iter().enumerate() {
         let base = first.phases.get(number).map_or(f64::NAN, |taken| each(taken, taken.cpu.all()));
         for size in sizes {
-            let Some(taken) = size.phases.get(number) else { continue };
+            let Some(taken) = size.phases.get(number).filter(|taken| taken.hooks > 0) else { continue };
             let all = each(taken, taken.cpu.all());
             println!(
                 "| {phase} | {} | {} | {all:.2} | {:.2} | {:.2} | {:.2} | {:.2} |",
