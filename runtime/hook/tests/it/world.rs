@@ -450,7 +450,7 @@ fn relation(id: RelationId, ends: &[(&str, &str, &str)]) -> RelationView {
         state_since: periapt_host_api::Timestamp::UNIX_EPOCH,
         remote: None,
         egress: Vec::new(),
-        members: BTreeMap::from([(unit("a/0"), Membership::Joined)]),
+        members: [(unit("a/0"), Membership::Joined)].into_iter().collect(),
     }
 }
 
