@@ -109,8 +109,6 @@ async fn resumed(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use periapt_host_api::{AgentName, ModelUuid, Revision, StoreId, timing::HEARTBEAT, view::Frame};
     use periapt_model::{Changes, Root};
 
