@@ -66,6 +66,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/coder.py",
     "periapt_ops/stand_ins/files.py",
+    "periapt_ops/stand_ins/floats.py",
     "periapt_ops/stand_ins/hashing.py",
     "periapt_ops/stand_ins/headers.py",
     "periapt_ops/stand_ins/hosts.py",

@@ -103,9 +103,9 @@ def test_the_newest_version_is_taken_that_was_built_where_what_is_required_leave
 @pytest.mark.parametrize(
     ("required", "versions", "lacking"),
     [
-        ("2.14", ["2.46.5"], "no wheel of it for the sandbox, but of 2.46.5; `tools/wheels pydantic-core 2.50.4` builds one"),
-        ("2.14", [], "no wheel of it for the sandbox; `tools/wheels pydantic-core 2.50.4` builds one"),
-        ("2.15", ["2.46.5", "2.50.4"], "no wheel of it for the sandbox, but of 2.50.4 and 2.46.5; those that `tools/wheels` can build are 2.41.1,"),
+        ("2.14", ["2.46.5"], "no wheel of it for the sandbox, but of 2.46.5; `tools/wheels pydantic-core 2.50.4` of Periapt's repository builds one"),
+        ("2.14", [], "no wheel of it for the sandbox; `tools/wheels pydantic-core 2.50.4` of Periapt's repository builds one"),
+        ("2.15", ["2.46.5", "2.50.4"], "no wheel of it for the sandbox, but of 2.50.4 and 2.46.5; those that `tools/wheels` of Periapt's repository can build are 2.50.4,"),
     ],
 )
 def test_native_code_that_was_not_built_is_missing_and_it_is_said_how_to_build_it(

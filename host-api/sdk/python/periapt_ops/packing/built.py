@@ -18,6 +18,9 @@ SUFFIX = ".cpython-314-wasm32-wasi.so"
 #: A wheel's file: name and version.
 _WHEEL = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[A-Za-z0-9._+!]+)-cp314-cp314-wasi_wasm32\.whl")
 
+#: The most versions that one message names.
+_NAMED = 6
+
 #: The packages and versions of which `tools/wheels` can make wheels.
 _SOURCES = pathlib.Path(__file__).with_name("native_sources.txt")
 
@@ -67,8 +70,10 @@ class Built:
         name, there = normalised(wheel.name), self.versions(wheel.name)
         said = "there is no wheel of it for the sandbox" + (f", but of {' and '.join(there)}" if there else "")
         if wheel.version in known:
-            return f"{said}; `tools/wheels {name} {wheel.version}` builds one"
-        return f"{said}; those that `tools/wheels` can build are {', '.join(known)}"
+            return f"{said}; `tools/wheels {name} {wheel.version}` of Periapt's repository builds one, and PERIAPT_WHEELS names its directory"
+        newest = sorted(known, key=_order, reverse=True)
+        more = f" and {len(newest) - _NAMED} older" if len(newest) > _NAMED else ""
+        return f"{said}; those that `tools/wheels` of Periapt's repository can build are {', '.join(newest[:_NAMED])}{more}"
 
 
 #: The digests of a directory's wheels, as sha256sum writes them.

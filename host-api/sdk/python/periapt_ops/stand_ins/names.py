@@ -5,6 +5,9 @@ STAND_INS = frozenset(
     {"_interpchannels", "_interpqueues", "_interpreters", "_lzma", "_ssl", "cgi", "fcntl", "grp", "pwd"}
 )
 
+#: The module of protobuf that imports `ctypes` for numbers of four bytes, which it gets (`floats`).
+ASKS_FOR_FLOATS = "google.protobuf.internal.type_checkers"
+
 #: The tools that the sandbox knows, those that only answer why they are not there included.
 HOOK_TOOLS = frozenset(
     """
