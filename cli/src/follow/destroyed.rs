@@ -16,9 +16,6 @@ use crate::{
     error::{Failure, Result},
 };
 
-/// The longest time that a command waits until models are removed, in addition to the time-outs of single steps.
-const GIVES_UP_AFTER: Duration = Duration::from_secs(600);
-
 /// Time before the command says what a removal waits for. Most removals end sooner, and need no message.
 const SILENT: Duration = Duration::from_millis(500);
 
@@ -31,6 +28,8 @@ pub(crate) struct Destroyed<'a> {
     pub(crate) force: Option<Force>,
     /// The command that would do so.
     pub(crate) forcing: String,
+    /// How long it waits, besides what force takes.
+    pub(crate) give_up_after: Duration,
 }
 
 impl Destroyed<'_> {
@@ -38,7 +37,7 @@ impl Destroyed<'_> {
     pub(crate) async fn gone(&self, context: &Context) -> Result<()> {
         let began = Instant::now();
         let longest = Duration::from_secs(self.force.map_or(0, |force| force.max_wait.into()));
-        let deadline = began + GIVES_UP_AFTER + longest;
+        let deadline = began + self.give_up_after + longest;
         let mut told = BTreeMap::new();
         let mut pause = Duration::from_millis(20);
         loop {

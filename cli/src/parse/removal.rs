@@ -45,6 +45,14 @@ pub(crate) fn wait_of(wait: Duration) -> Force {
     Force { max_wait: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX) }
 }
 
+/// How long a command waits for models to be gone.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GiveUpArg {
+    /// How long to wait for the end; after that it goes on without the command
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
+    pub(crate) give_up_after: Duration,
+}
+
 /// Whether to remove anything.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DryRunArg {

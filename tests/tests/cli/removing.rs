@@ -108,6 +108,33 @@ fn a_destroyed_model_that_is_forced_tells_what_it_waits_for_unless_it_is_to_be_q
 }
 
 #[test]
+fn a_command_that_gives_up_names_the_units_that_failed_and_what_helps() -> anyhow::Result<()> {
+    let periapt = Installation::bootstrapped()?;
+    periapt.ok(["model-config", "automatically-retry-hooks=false"])?;
+    periapt.deploy("probe", ["--config", "script=start: fail the disk is full\n*: status active fine"])?;
+    periapt.wait_for(["unit", "probe/0", "--status", "error"])?;
+    // The first attempt destroys, and the second one finds the model on its way out.
+    for (destroy, forced) in [
+        (&["destroy-model", "test"][..], "`periapt destroy-model test --force`"),
+        (
+            &["destroy-controller", "local", "--destroy-all-models"],
+            "`periapt destroy-controller local --destroy-all-models --force`",
+        ),
+    ] {
+        let done = periapt.run([destroy, &["--no-prompt", "--give-up-after", "0s"]].concat())?;
+        let said = done.one_error()?;
+        ensure!(done.code == Some(1), "{done:?}");
+        ensure!(said.contains("model test is not gone yet: 1 unit(s), 1 application(s) left"), "{said}");
+        ensure!(said.contains("unit probe/0: hook failed: \"start\""), "{said}");
+        ensure!(said.contains("`periapt resolved -m test UNIT`") && said.contains(forced), "{said}");
+    }
+    // It goes on without the command.
+    periapt.ok(["resolved", "-m", "test", "probe/0", "--no-retry"])?;
+    periapt.ok(["destroy-controller", "local", "--destroy-all-models", "--no-prompt"])?;
+    Ok(())
+}
+
+#[test]
 fn a_removed_application_tells_of_units_that_do_not_go_by_themselves() -> anyhow::Result<()> {
     let periapt = Installation::bootstrapped()?;
     periapt.ok(["model-config", "automatically-retry-hooks=false"])?;

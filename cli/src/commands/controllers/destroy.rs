@@ -15,7 +15,7 @@ use crate::{
     follow::destroyed::Destroyed,
     local,
     parse::duration,
-    parse::removal::{StorageEndArgs, wait_of},
+    parse::removal::{GiveUpArg, StorageEndArgs, wait_of},
     prompt::PromptArg,
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct DestroyController {
     /// With --force: how long each step of their end may take
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     model_timeout: Option<Duration>,
+    #[command(flatten)]
+    give_up: GiveUpArg,
     #[command(flatten)]
     storage: StorageEndArgs,
     #[command(flatten)]
@@ -111,7 +113,8 @@ impl DestroyController {
         }
         context.say(format_args!("Destroying models: {names}"));
         let forcing = format!("periapt destroy-controller {} --destroy-all-models --force", self.name);
-        Destroyed { client, model: None, force, forcing }.gone(context).await
+        let give_up_after = self.give_up.give_up_after;
+        Destroyed { client, model: None, force, forcing, give_up_after }.gone(context).await
     }
 }
 

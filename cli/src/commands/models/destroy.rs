@@ -12,7 +12,7 @@ use crate::{
     follow::destroyed::Destroyed,
     parse::{
         duration,
-        removal::{ForceArgs, StorageEndArgs},
+        removal::{ForceArgs, GiveUpArg, StorageEndArgs},
     },
     prompt::PromptArg,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Destroy a model with all that is in it
 ///
 /// Units run their stop and remove hooks. The command returns when the model is gone, tells meanwhile what it waits for,
-/// and gives up waiting after ten minutes; the model goes on winding up.
+/// and gives up waiting after --give-up-after; the model goes on winding up.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  periapt destroy-model blog --no-prompt")]
 pub(crate) struct DestroyModel {
@@ -32,6 +32,8 @@ pub(crate) struct DestroyModel {
     /// With --force: how long each step may take, as --max-wait says it
     #[arg(short, long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
+    #[command(flatten)]
+    give_up: GiveUpArg,
     #[command(flatten)]
     storage: StorageEndArgs,
     #[command(flatten)]
@@ -68,7 +70,8 @@ impl Verb for DestroyModel {
             model.controller.select(&context.data, None)?;
         }
         let forcing = format!("periapt destroy-model {name} --force");
-        Destroyed { client, model: Some(uuid), force, forcing }.gone(context).await?;
+        let give_up_after = self.give_up.give_up_after;
+        Destroyed { client, model: Some(uuid), force, forcing, give_up_after }.gone(context).await?;
         context.say(format_args!("Model \"{name}\" is destroyed"));
         Ok(())
     }

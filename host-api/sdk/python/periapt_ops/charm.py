@@ -16,6 +16,8 @@ import sys
 import traceback
 import types
 
+from . import tracing
+
 #: Where the program lies.
 PATH = "/charm/src/charm.py"
 
@@ -57,6 +59,7 @@ class Program:
         """Run `main`, as a process does to its end."""
         # All hooks begin with the same memory; they must not draw the same numbers.
         random.seed()
+        tracing.begin()
         os.chdir(os.environ.get("JUJU_CHARM_DIR", "/charm"))
         sys.argv = [PATH]
         try:

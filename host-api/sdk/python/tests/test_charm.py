@@ -58,3 +58,10 @@ def test_an_end_is_as_a_process_would_tell_it(run, capsys, main, code, message):
     ended, _ = run(f'import sys\nif __name__ == "__main__":\n    {main}')
     assert (ended.code, ended.message) == (code, message)
     assert message in capsys.readouterr().err
+
+
+def test_the_library_for_traces_is_switched_off_in_the_hook(run, monkeypatch):
+    # It starts threads otherwise, in the hook of each charm that has it.
+    monkeypatch.setenv("CHARM_TRACING_ENABLED", "1")
+    ended, module = run("import os\nif __name__ == '__main__':\n    said = os.getenv('CHARM_TRACING_ENABLED', '1')\n")
+    assert (ended.code, module.said) == (0, "0")
