@@ -42,10 +42,11 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     size.and_then(|size| u64::try_from(size).ok())
 }
 
-/// A number with one of some units. `GiB` and `GB` say the same as `G`.
+/// A number with one of some units. `GiB` and `GB` say the same as `G`; a byte is `B` alone.
 fn in_units(text: &str, units: &[(&str, u32)]) -> Option<u128> {
     let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?);
-    let bare = unit.strip_suffix("iB").or_else(|| unit.strip_suffix('B')).filter(|bare| !bare.is_empty());
+    let bare =
+        unit.strip_suffix("iB").or_else(|| unit.strip_suffix('B')).filter(|bare| !matches!(*bare, "" | "B"));
     let (_, shift) = units.iter().find(|(name, _)| *name == bare.unwrap_or(unit))?;
     scaled(number, *shift)
 }
