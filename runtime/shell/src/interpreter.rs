@@ -19,6 +19,7 @@ use crate::{
     script::Door,
     syntax::{AndOr, Body, Command, Connector, Ends, List, Pipeline},
 };
+pub(crate) use files::FileFault;
 use scope::Scope;
 use streams::Buffers;
 pub(crate) use streams::{Input, Output, Streams};

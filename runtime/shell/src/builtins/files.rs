@@ -1,9 +1,11 @@
 //! `ls`, `mkdir`, `rm`, `touch` and `tee`.
 
+use periapt_hook::FileError;
+
 use super::call::{Call, Parsed};
 use crate::{
     FileCall, FileKind,
-    interpreter::{Halt, Step},
+    interpreter::{FileFault, Halt, Step},
 };
 
 /// `ls [-a] [-d] [-1] [PATH...]`: a name a line, as where nobody looks on.
@@ -35,7 +37,7 @@ pub(super) fn ls(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result<(), String>, Halt> {
+async fn list(call: &mut Call<'_>, path: &str, parsed: &Parsed) -> Result<Result<(), FileFault>, Halt> {
     let names = match call.shell.list_directory(call.shell.path(path)).await? {
         Ok(names) => names,
         Err(error) => return Ok(Err(error)),
@@ -70,13 +72,13 @@ pub(super) fn mkdir(mut call: Call<'_>) -> Step<'_, u8> {
     })
 }
 
-async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), String>, Halt> {
+async fn make(call: &mut Call<'_>, path: String) -> Result<Result<(), FileFault>, Halt> {
     call.shell.step().await?;
     Ok(call.shell.file(FileCall::MakeDirectory { path }).await?.map(drop))
 }
 
 /// Makes a directory with those above it, as far as they are missing.
-async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), String>, Halt> {
+async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), FileFault>, Halt> {
     let ends = path.match_indices('/').skip(1).map(|(at, _)| at).chain([path.len()]);
     for end in ends {
         let above = path.get(..end).unwrap_or_default();
@@ -84,7 +86,7 @@ async fn make_all(call: &mut Call<'_>, path: &str) -> Result<Result<(), String>,
         call.shell.pay(above.len())?;
         match call.shell.kind(above).await? {
             Ok(FileKind::Directory) => {}
-            Ok(FileKind::File) => return Ok(Err("Not a directory".to_owned())),
+            Ok(FileKind::File) => return Ok(Err(FileFault(FileError::NotDirectory))),
             Err(_) => {
                 if let Err(error) = make(call, above.to_owned()).await? {
                     return Ok(Err(error));
@@ -108,7 +110,7 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
                 Err(_) if force => continue,
                 Err(error) => Err(error),
                 Ok(FileKind::Directory) if !parsed.has('r') && !parsed.has('R') => {
-                    Err("Is a directory".to_owned())
+                    Err(FileFault(FileError::Directory))
                 }
                 Ok(kind) => remove_all(&mut call, path, kind).await?,
             };
@@ -121,7 +123,7 @@ pub(super) fn rm(mut call: Call<'_>) -> Step<'_, u8> {
 }
 
 /// Removes what is in a directory before the directory itself.
-async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<Result<(), String>, Halt> {
+async fn remove_all(call: &mut Call<'_>, path: &str, kind: FileKind) -> Result<Result<(), FileFault>, Halt> {
     let path = call.shell.path(path);
     let mut waiting = vec![(path, kind, false)];
     while let Some((path, kind, emptied)) = waiting.pop() {

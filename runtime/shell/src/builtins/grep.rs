@@ -47,7 +47,7 @@ pub(super) fn grep(mut call: Call<'_>) -> Step<'_, u8> {
         })?;
         let pattern = match compiled(&patterns, &parsed) {
             Ok(pattern) => pattern,
-            Err(error) => return call.fail(2, &error),
+            Err(error) => return call.fail(2, &error.to_string()),
         };
         let price = price(&patterns, length, &parsed);
         let (contents, all) = call.contents(&parsed.operands).await?;
@@ -149,7 +149,18 @@ fn price(patterns: &[String], length: usize, parsed: &Parsed) -> usize {
     (length / 2 + 4).saturating_mul(times)
 }
 
-fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, String> {
+/// Why lines cannot be looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum PatternError {
+    /// It would take more memory than a pattern may.
+    #[error("the pattern is too large")]
+    TooLarge,
+    /// It is not of the grammar.
+    #[error("the pattern is no regular expression")]
+    Unreadable,
+}
+
+fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, PatternError> {
     let each: Vec<String> = patterns
         .iter()
         .flat_map(|pattern| pattern.split('\n'))
@@ -171,8 +182,8 @@ fn compiled(patterns: &[String], parsed: &Parsed) -> Result<Regex, String> {
         .nest_limit(64)
         .build()
         .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
-            _ => "the pattern is no regular expression".to_owned(),
+            regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+            _ => PatternError::Unreadable,
         })
 }
 

@@ -6,17 +6,40 @@ const MAX_DEPTH: u32 = 32;
 /// The longest text that may be a number.
 const LONGEST: usize = 128;
 
+/// How much of a wrong text a message shows, in characters.
+const SHOWN: usize = 32;
+
+/// What is wrong with an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ArithmeticError {
+    /// This cannot stand where it stands.
+    #[error("unexpected {0:?}")]
+    Unexpected(String),
+    /// It has too many parentheses or signs within each other.
+    #[error("nested too deep")]
+    TooDeep,
+    /// It ends within parentheses.
+    #[error("a parenthesis is not closed")]
+    NotClosed,
+    /// A word in it, or what a variable holds.
+    #[error("{0:?} is no number (one that begins with 0 is octal)")]
+    NoNumber(String),
+    /// Nothing can be divided by it.
+    #[error("division by 0")]
+    DivisionByZero,
+}
+
 /// Operators of two operands from the weakest to the strongest; longer ones come first where one begins another.
 const LEVELS: [&[&str]; 6] =
     [&["||"], &["&&"], &["==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
 /// The value of an expression, in which names stand for variables.
-pub(super) fn evaluate<'v>(text: &str, variable: &dyn Fn(&str) -> &'v str) -> Result<i64, String> {
+pub(super) fn evaluate<'v>(text: &str, variable: &dyn Fn(&str) -> &'v str) -> Result<i64, ArithmeticError> {
     let mut reader = Reader { rest: text, variable, left: MAX_DEPTH };
     let value = reader.level(0)?;
     match reader.rest.trim_start() {
         "" => Ok(value),
-        rest => Err(format!("unexpected {:?}", rest.chars().take(32).collect::<String>())),
+        rest => Err(ArithmeticError::Unexpected(rest.chars().take(SHOWN).collect())),
     }
 }
 
@@ -27,7 +50,7 @@ struct Reader<'t, 'v> {
 }
 
 impl Reader<'_, '_> {
-    fn level(&mut self, level: usize) -> Result<i64, String> {
+    fn level(&mut self, level: usize) -> Result<i64, ArithmeticError> {
         let Some(operators) = LEVELS.get(level) else { return self.operand() };
         let mut value = self.level(level + 1)?;
         loop {
@@ -40,8 +63,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn operand(&mut self) -> Result<i64, String> {
-        self.left = self.left.checked_sub(1).ok_or("nested too deep")?;
+    fn operand(&mut self) -> Result<i64, ArithmeticError> {
+        self.left = self.left.checked_sub(1).ok_or(ArithmeticError::TooDeep)?;
         self.rest = self.rest.trim_start();
         let mut characters = self.rest.chars();
         let first = characters.next();
@@ -52,7 +75,7 @@ impl Reader<'_, '_> {
             Some('(') => {
                 let value = self.behind(1, |reader| reader.level(0))?;
                 self.rest = self.rest.trim_start();
-                self.rest = self.rest.strip_prefix(')').ok_or("a parenthesis is not closed")?;
+                self.rest = self.rest.strip_prefix(')').ok_or(ArithmeticError::NotClosed)?;
                 value
             }
             Some(first) if first.is_ascii_alphanumeric() || first == '_' => {
@@ -62,7 +85,7 @@ impl Reader<'_, '_> {
                 self.rest = rest;
                 self.number(word)?
             }
-            Some(other) => return Err(format!("unexpected {:?}", other.to_string())),
+            Some(other) => return Err(ArithmeticError::Unexpected(other.to_string())),
             // An empty expression is 0, as in other shells.
             None => 0,
         };
@@ -73,21 +96,20 @@ impl Reader<'_, '_> {
     fn behind(
         &mut self,
         bytes: usize,
-        read: impl FnOnce(&mut Self) -> Result<i64, String>,
-    ) -> Result<i64, String> {
+        read: impl FnOnce(&mut Self) -> Result<i64, ArithmeticError>,
+    ) -> Result<i64, ArithmeticError> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
         read(self)
     }
 
-    fn number(&self, word: &str) -> Result<i64, String> {
+    fn number(&self, word: &str) -> Result<i64, ArithmeticError> {
         let text = match word.starts_with(|first: char| first.is_ascii_digit()) {
             true => word,
             false => (self.variable)(word),
         };
-        let shown = || text.chars().take(32).collect::<String>();
         // A name may stand in the expression any number of times: a long value is not looked through each time.
         let number = if text.len() > LONGEST { None } else { integer(text) };
-        number.ok_or_else(|| format!("{:?} is no number (one that begins with 0 is octal)", shown()))
+        number.ok_or_else(|| ArithmeticError::NoNumber(text.chars().take(SHOWN).collect()))
     }
 }
 
@@ -114,8 +136,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     i64::try_from(if negative { -number } else { number }).ok()
 }
 
-fn apply(operator: &str, one: i64, other: i64) -> Result<i64, String> {
-    let divided = |result: Option<i64>| result.ok_or_else(|| "division by 0".to_owned());
+fn apply(operator: &str, one: i64, other: i64) -> Result<i64, ArithmeticError> {
     Ok(match operator {
         "||" => i64::from(one != 0 || other != 0),
         "&&" => i64::from(one != 0 && other != 0),
@@ -130,7 +151,7 @@ fn apply(operator: &str, one: i64, other: i64) -> Result<i64, String> {
         "*" => one.wrapping_mul(other),
         "/" if other != 0 => one.wrapping_div(other),
         "%" if other != 0 => one.wrapping_rem(other),
-        _ => return divided(None),
+        _ => return Err(ArithmeticError::DivisionByZero),
     })
 }
 
@@ -138,7 +159,7 @@ fn apply(operator: &str, one: i64, other: i64) -> Result<i64, String> {
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> Result<i64, String> {
+    fn check(text: &str) -> Result<i64, ArithmeticError> {
         evaluate(text, &|name| if name == "seven" { "7" } else { "" })
     }
 

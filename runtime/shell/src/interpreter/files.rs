@@ -1,5 +1,7 @@
 //! Paths, and calls to the unit's files.
 
+use std::fmt::{self, Write as _};
+
 use periapt_hook::FileError;
 
 use super::{Halt, Shell};
@@ -7,6 +9,19 @@ use crate::{FileAnswer, FileCall, FileKind, FileStat, LISTED_NAME, Reply, Reques
 
 /// What a call to the files costs beside its bytes: some calls to the system.
 const FILE_CALL: usize = 1_024;
+
+/// An error of the files as commands tell it: with a capital.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileFault(pub(crate) FileError);
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        let mut characters = text.chars();
+        let first = characters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(characters).try_for_each(|character| f.write_char(character))
+    }
+}
 
 impl Shell {
     /// A path from the root, without `.` and `..`: there are no links that they could lead along.
@@ -25,10 +40,10 @@ impl Shell {
         format!("/{}", names.join("/"))
     }
 
-    /// Makes a call to the files, which is paid for before; none of those that answer with content. The error is text.
-    pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, String>, Halt> {
+    /// Makes a call to the files, which is paid for before; none of those that answer with content.
+    pub(crate) async fn file(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileFault>, Halt> {
         self.pay(FILE_CALL)?;
-        Ok(self.answered(call).await?.map_err(told))
+        Ok(self.answered(call).await?.map_err(FileFault))
     }
 
     async fn answered(&mut self, call: FileCall) -> Result<Result<FileAnswer, FileError>, Halt> {
@@ -39,7 +54,7 @@ impl Shell {
     }
 
     /// The content of a file, or why it cannot be read. No more is read than can be paid for.
-    pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, String>, Halt> {
+    pub(crate) async fn read_file(&mut self, path: &str) -> Result<Result<Vec<u8>, FileFault>, Halt> {
         self.pay(FILE_CALL)?;
         let at_most = self.meter.affordable();
         match self.answered(FileCall::Read { path: self.path(path), at_most }).await? {
@@ -56,7 +71,7 @@ impl Shell {
     pub(crate) async fn list_directory(
         &mut self,
         path: String,
-    ) -> Result<Result<Vec<(String, FileKind)>, String>, Halt> {
+    ) -> Result<Result<Vec<(String, FileKind)>, FileFault>, Halt> {
         self.pay(FILE_CALL)?;
         let at_most = self.meter.affordable();
         match self.answered(FileCall::List { path, at_most }).await? {
@@ -71,15 +86,15 @@ impl Shell {
     }
 
     /// Pays for what was too long, because it was looked at up to its bound.
-    fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, String>, Halt> {
+    fn not_got<T>(&mut self, error: FileError, at_most: usize) -> Result<Result<T, FileFault>, Halt> {
         if error == FileError::TooLarge {
             self.pay(at_most.saturating_add(1))?;
         }
-        Ok(Err(told(error)))
+        Ok(Err(FileFault(error)))
     }
 
     /// What a path leads to.
-    pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, String>, Halt> {
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<Result<FileStat, FileFault>, Halt> {
         match self.file(FileCall::Stat { path: self.path(path) }).await? {
             Ok(FileAnswer::Found(found)) => Ok(Ok(found)),
             Ok(_) => Err(Stopped::Answer.into()),
@@ -88,15 +103,7 @@ impl Shell {
     }
 
     /// Whether a path leads to a file or to a directory.
-    pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, String>, Halt> {
+    pub(crate) async fn kind(&mut self, path: &str) -> Result<Result<FileKind, FileFault>, Halt> {
         Ok(self.stat(path).await?.map(|found| found.kind))
     }
-}
-
-/// An error as commands tell it: with a capital.
-fn told(error: FileError) -> String {
-    let text = error.to_string();
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).collect()
 }

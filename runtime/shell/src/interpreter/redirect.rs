@@ -1,7 +1,7 @@
 //! Redirections. What goes to a file is gathered and written when the command is over; the file is made, or emptied,
 //! before.
 
-use super::{Halt, Input, Output, Shell, Streams};
+use super::{FileFault, Halt, Input, Output, Shell, Streams};
 use crate::{
     FileCall,
     syntax::{Append, Redirection, Streams as Which},
@@ -44,7 +44,7 @@ impl Shell {
                             redirected.read.push(buffer);
                             redirected.streams.stdin = Input::Buffer(buffer);
                         }
-                        Err(error) => return self.not_redirected(redirected, &path, &error, outer),
+                        Err(fault) => return self.not_redirected(redirected, &path, fault, outer),
                     }
                 }
                 Redirection::Write { streams: which, file, append } => {
@@ -62,8 +62,8 @@ impl Shell {
                     let full = self.path(&path);
                     let append = *append == Append::Yes;
                     let call = FileCall::Write { path: full.clone(), content: Vec::new(), append };
-                    if let Err(error) = self.file(call).await? {
-                        return self.not_redirected(redirected, &path, &error, outer);
+                    if let Err(fault) = self.file(call).await? {
+                        return self.not_redirected(redirected, &path, fault, outer);
                     }
                     let buffer = self.buffers.open(Vec::new());
                     redirected.files.push((full, buffer));
@@ -78,14 +78,14 @@ impl Shell {
         &mut self,
         redirected: Redirected,
         path: &str,
-        error: &str,
+        fault: FileFault,
         outer: Streams,
     ) -> Result<Option<Redirected>, Halt> {
         let Redirected { files, read, .. } = redirected;
         for buffer in files.into_iter().map(|(_, buffer)| buffer).chain(read) {
             self.buffers.close(buffer);
         }
-        self.write(outer.stderr, format!("{path}: {error}\n").as_bytes())?;
+        self.write(outer.stderr, format!("{path}: {fault}\n").as_bytes())?;
         Ok(None)
     }
 
