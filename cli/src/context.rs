@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr, time::Duration};
 use clap::Args;
 use periapt_client::{Client, Identity, Options};
 use periapt_host_api::{
-    ModelName, NameError,
+    ModelName,
     api::ModelSelector,
     command::{Answer, Command, CommandResult, ModelSummary},
 };
@@ -15,7 +15,8 @@ use periapt_host_api::{
 use crate::{
     data::{ClientData, ControllerEntry, ControllerName, DataDir},
     error::{Failure, Result},
-    output::{ColorChoice, note},
+    output::{ColorChoice, Verbosity, note},
+    parse::ParseError,
     program::spelled,
 };
 
@@ -47,17 +48,14 @@ pub(crate) struct ModelRef {
 }
 
 impl FromStr for ModelRef {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (controller, model) = match text.split_once(':') {
-            Some((controller, model)) => {
-                (Some(controller.parse().map_err(|error| format!("{error}"))?), model)
-            }
+            Some((controller, model)) => (Some(controller.parse()?), model),
             None => (None, text),
         };
-        let model = model.parse().map_err(|error: NameError| error.to_string())?;
-        Ok(Self { controller, model })
+        Ok(Self { controller, model: model.parse()? })
     }
 }
 
@@ -70,8 +68,8 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     /// Whether output is coloured.
     pub(crate) color: ColorChoice,
-    /// Whether to say only what was asked for.
-    pub(crate) quiet: bool,
+    /// How much is said beside what was asked for.
+    pub(crate) verbosity: Verbosity,
 }
 
 /// A controller that is known, and the way to it.
@@ -97,7 +95,7 @@ pub(crate) struct Model {
 impl Context {
     /// Tells a person what happened, unless they want to hear nothing.
     pub(crate) fn say(&self, text: impl fmt::Display) {
-        if !self.quiet {
+        if self.verbosity == Verbosity::Usual {
             note(spelled(&text.to_string()));
         }
     }

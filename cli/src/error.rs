@@ -160,6 +160,12 @@ impl From<NameError> for Failure {
     }
 }
 
+impl From<crate::parse::ParseError> for Failure {
+    fn from(error: crate::parse::ParseError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
 /// Writing to standard output is the one I/O that needs no words of its own.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

@@ -30,7 +30,7 @@ use commands::{Runtime, Verb as _};
 use context::{Context, Environment};
 use data::DataDir;
 use error::{Explain as _, Failure, Result};
-use output::note;
+use output::{Verbosity, note};
 
 /// 0: it was done; 1: it failed or was refused; 2: the command line makes no sense; 128 and a signal's number: that signal
 /// interrupted it.
@@ -79,7 +79,7 @@ fn run(cli: Cli) -> Result<()> {
         data: DataDir::from_environment()?,
         environment: Environment::of_process(),
         color: cli.color(),
-        quiet: cli.quiet,
+        verbosity: if cli.quiet { Verbosity::Quiet } else { Verbosity::Usual },
     };
     let mut runtime = match cli.command.runtime() {
         Runtime::AllCores => tokio::runtime::Builder::new_multi_thread(),

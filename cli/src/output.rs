@@ -17,7 +17,7 @@ mod times;
 pub(crate) use escape::{continued, escaped, one_line};
 pub(crate) use file::write_whole;
 pub(crate) use format::{Format, OutputArgs, to_json, to_yaml};
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Progress, Verbosity};
 pub(crate) use sink::{Log, Sink, announce, flush, is_seen, is_watched, note, tell, usage};
 pub(crate) use style::{ColorChoice, Tone, tone_of_status};
 pub(crate) use table::Table;

@@ -10,7 +10,7 @@ use crate::{
     context::{Context, Controller, Environment, Model},
     data::{ClientData, DataDir},
     error::{Explain as _, Failure, Result},
-    output::ColorChoice,
+    output::{ColorChoice, Verbosity},
 };
 
 /// How long a person waits for a completion at most; they type on meanwhile.
@@ -22,7 +22,7 @@ pub(super) fn names(kinds: &[Kind], words: &Words) -> Result<Vec<String>> {
         data: DataDir::from_environment()?,
         environment: Environment::of_process(),
         color: ColorChoice::Never,
-        quiet: true,
+        verbosity: Verbosity::Quiet,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.explain(|| "cannot start".to_owned())?;

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Where what is written to a path goes.
-enum Place {
+enum Destination {
     /// This process's own standard output or standard error.
     Stream(Box<dyn Write>, bool),
     /// What is there, and cannot be replaced.
@@ -23,7 +23,7 @@ enum Place {
     Ordinary(PathBuf),
 }
 
-impl Place {
+impl Destination {
     fn of(path: &Path) -> io::Result<Self> {
         let there = match fs::metadata(path) {
             Ok(there) => there,
@@ -43,18 +43,18 @@ impl Place {
 }
 
 /// The stream of this process that is the same file.
-fn own_stream(there: &fs::Metadata) -> Option<Place> {
+fn own_stream(there: &fs::Metadata) -> Option<Destination> {
     let is_there = |stream: io::Result<rustix::fs::Stat>| {
         stream.is_ok_and(|own| (own.st_dev, own.st_ino) == (there.dev(), there.ino()))
     };
     let (output, error) = (io::stdout(), io::stderr());
     if is_there(rustix::fs::fstat(output.as_fd()).map_err(Into::into)) {
         let watched = output.is_terminal();
-        return Some(Place::Stream(Box::new(output), watched));
+        return Some(Destination::Stream(Box::new(output), watched));
     }
     is_there(rustix::fs::fstat(error.as_fd()).map_err(Into::into)).then(|| {
         let watched = error.is_terminal();
-        Place::Stream(Box::new(error), watched)
+        Destination::Stream(Box::new(error), watched)
     })
 }
 
@@ -66,7 +66,7 @@ fn is_descriptor(path: &Path) -> bool {
 
 /// Opens a path to be written piece by piece, and says whether a terminal shows it. An ordinary file is emptied.
 pub(super) fn opened(path: &Path) -> io::Result<(Box<dyn Write>, bool)> {
-    if let Place::Stream(stream, watched) = Place::of(path)? {
+    if let Destination::Stream(stream, watched) = Destination::of(path)? {
         return Ok((stream, watched));
     }
     let file = File::create(path)?;
@@ -76,10 +76,10 @@ pub(super) fn opened(path: &Path) -> io::Result<(Box<dyn Write>, bool)> {
 
 /// Writes a file whole: an ordinary one is never found half written under its name, and keeps its owner and mode.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let real = match Place::of(path)? {
-        Place::Stream(mut stream, _) => return stream.write_all(bytes).and_then(|()| stream.flush()),
-        Place::There => return in_place(path, bytes),
-        Place::Ordinary(real) => real,
+    let real = match Destination::of(path)? {
+        Destination::Stream(mut stream, _) => return stream.write_all(bytes).and_then(|()| stream.flush()),
+        Destination::There => return in_place(path, bytes),
+        Destination::Ordinary(real) => real,
     };
     match replace(&real, bytes) {
         // Its directory takes no new files, or it is mounted by itself: it may be written all the same.

@@ -6,6 +6,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{escape::one_line, note};
 
+/// How much is said beside what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Nothing: `--quiet`.
+    Quiet,
+    /// What happens.
+    Usual,
+}
+
 /// A bar or a spinner on a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(ProgressBar);
@@ -36,9 +45,9 @@ impl Progress {
     }
 
     /// Says the step that is being done. Where no terminal shows it, on a line, which a log keeps.
-    pub(crate) fn step(&self, step: impl Display, is_quiet: bool) {
+    pub(crate) fn step(&self, step: impl Display, verbosity: Verbosity) {
         match self.0.is_hidden() {
-            true if is_quiet => {}
+            true if verbosity == Verbosity::Quiet => {}
             true => note(step),
             false => self.0.set_message(one_line(&step.to_string()).into_owned()),
         }

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use super::{ColorChoice, Text, escape::continued_in_color, file};
+use super::{ColorChoice, Text, escape::continued_in_color, file, text::Reader};
 use crate::error::{Explain as _, Result};
 
 /// What clears a terminal, and what it remembers.
@@ -14,44 +14,43 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J\u{1b}[3J";
 /// Standard output, or a file: a place that a person looks at, or one that a program reads.
 pub(crate) struct Sink {
     writer: Box<dyn Write>,
-    /// Whether a terminal shows it.
-    watched: bool,
-    colored: bool,
+    reader: Reader,
 }
 
 impl Sink {
     /// Opens it. What is there is written to if it is no ordinary file.
     pub(crate) fn new(file: Option<&Path>, color: ColorChoice) -> Result<Self> {
         if let Some(path) = file {
-            let (writer, watched) =
+            let (writer, is_terminal) =
                 file::opened(path).explain(|| format!("cannot write {}", path.display()))?;
-            return Ok(Self { writer, watched, colored: false });
+            return Ok(Self { writer, reader: Reader { is_terminal, is_colored: false } });
         }
         let output = io::stdout();
-        let colored = match color.into() {
+        let is_colored = match color.into() {
             anstream::ColorChoice::Auto => {
                 anstream::AutoStream::choice(&output) != anstream::ColorChoice::Never
             }
             choice => choice != anstream::ColorChoice::Never,
         };
-        Ok(Self { watched: output.is_terminal(), writer: Box::new(output), colored })
+        let reader = Reader { is_terminal: output.is_terminal(), is_colored };
+        Ok(Self { writer: Box::new(output), reader })
     }
 
     /// Whether a terminal shows it.
     pub(crate) fn is_watched(&self) -> bool {
-        self.watched
+        self.reader.is_terminal
     }
 
     /// Writes a text, at once.
     pub(crate) fn write(&mut self, text: impl Into<Text>) -> Result<()> {
         let text = text.into();
-        self.writer.write_all(text.written(self.watched, self.colored).as_bytes())?;
+        self.writer.write_all(text.written(self.reader).as_bytes())?;
         Ok(self.writer.flush()?)
     }
 
     /// Clears the terminal that shows it.
     pub(crate) fn clear(&mut self) -> Result<()> {
-        if self.watched {
+        if self.reader.is_terminal {
             self.writer.write_all(CLEAR.as_bytes())?;
         }
         Ok(())

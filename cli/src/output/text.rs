@@ -17,7 +17,7 @@ pub(crate) struct Text {
     form: Form,
 }
 
-/// Who reads it.
+/// For whom it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A person. Of escape sequences it holds those of [`styled`] alone.
@@ -26,6 +26,15 @@ enum Form {
     Value,
     /// A program that reads JSON.
     Json,
+}
+
+/// What reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reader {
+    /// Whether it is a terminal.
+    pub(super) is_terminal: bool,
+    /// Whether it is given colours.
+    pub(super) is_colored: bool,
 }
 
 impl Text {
@@ -62,13 +71,13 @@ impl Text {
         }
     }
 
-    /// As it is written where a terminal shows it or nobody watches, with colours or without.
-    pub(super) fn written(&self, is_watched: bool, is_colored: bool) -> Cow<'_, str> {
+    /// As it is written to a reader.
+    pub(super) fn written(&self, reader: Reader) -> Cow<'_, str> {
         match self.form {
-            Form::People if is_colored || !self.text.contains('\u{1b}') => Cow::Borrowed(&self.text),
+            Form::People if reader.is_colored || !self.text.contains('\u{1b}') => Cow::Borrowed(&self.text),
             Form::People => Cow::Owned(anstream::adapter::strip_str(&self.text).to_string()),
-            Form::Value if is_watched => escaped(&self.text),
-            Form::Json if is_watched => escaped_json(&self.text),
+            Form::Value if reader.is_terminal => escaped(&self.text),
+            Form::Json if reader.is_terminal => escaped_json(&self.text),
             Form::Value | Form::Json => Cow::Borrowed(&self.text),
         }
     }
@@ -128,27 +137,30 @@ impl PartialEq<&str> for Text {
 mod tests {
     use super::*;
 
+    const PROGRAM: Reader = Reader { is_terminal: false, is_colored: true };
+    const TERMINAL: Reader = Reader { is_terminal: true, is_colored: true };
+
     const HOSTILE: &str = "a\u{1b}[31m\u{9b}2J\u{202e}b";
 
     #[test]
     fn people_are_shown_codes_wherever_it_goes() {
         let text = Text::from(HOSTILE);
-        for is_watched in [true, false] {
-            assert_eq!(text.written(is_watched, true), "a\\x1b[31m\\x9b2J\\u202eb");
+        for reader in [PROGRAM, TERMINAL] {
+            assert_eq!(text.written(reader), "a\\x1b[31m\\x9b2J\\u202eb");
         }
         let text = Text::joined(["x ".into(), Text::painted(HOSTILE, Tone::Bad), Text::value(HOSTILE)], "");
         let plain = "x a\\x1b[31m\\x9b2J\\u202eba\\x1b[31m\\x9b2J\\u202eb";
-        assert_eq!(text.written(true, false), plain);
-        assert_eq!(text.written(true, true).matches('\u{1b}').count(), 2, "its own style, and its end");
+        assert_eq!(text.written(Reader { is_colored: false, ..TERMINAL }), plain);
+        assert_eq!(text.written(TERMINAL).matches('\u{1b}').count(), 2, "its own style, and its end");
     }
 
     #[test]
     fn programs_are_given_each_byte_and_terminals_none_that_steers_them() {
         let value = Text::value(HOSTILE);
-        assert_eq!(value.written(false, true), HOSTILE);
-        assert_eq!(value.written(true, true), "a\\x1b[31m\\x9b2J\\u202eb");
+        assert_eq!(value.written(PROGRAM), HOSTILE);
+        assert_eq!(value.written(TERMINAL), "a\\x1b[31m\\x9b2J\\u202eb");
         let json = Text::json("\"\u{9b}\u{7f}\"\n".to_owned());
-        assert_eq!(json.written(false, true), "\"\u{9b}\u{7f}\"\n");
-        assert_eq!(json.written(true, true), "\"\\u009b\\u007f\"\n");
+        assert_eq!(json.written(PROGRAM), "\"\u{9b}\u{7f}\"\n");
+        assert_eq!(json.written(TERMINAL), "\"\\u009b\\u007f\"\n");
     }
 }

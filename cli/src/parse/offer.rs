@@ -9,6 +9,7 @@ use periapt_host_api::{
     offer::OfferUrl,
 };
 
+use super::ParseError;
 use crate::{
     context::{Controller, Model},
     data::ControllerName,
@@ -25,15 +26,14 @@ pub(crate) struct OfferRef {
 }
 
 impl FromStr for OfferRef {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (controller, url) = match text.split_once(':') {
-            Some((controller, url)) => (Some(controller.parse().map_err(|error| format!("{error}"))?), url),
+            Some((controller, url)) => (Some(controller.parse()?), url),
             None => (None, text),
         };
-        let url = url.parse().map_err(|error: periapt_host_api::offer::OfferUrlError| error.to_string())?;
-        Ok(Self { controller, url })
+        Ok(Self { controller, url: url.parse()? })
     }
 }
 
@@ -87,12 +87,10 @@ pub(crate) struct RemoteEnd {
 
 impl RemoteEnd {
     /// Reads an end; none for one of the model itself: no application's name has a dot.
-    pub(crate) fn parse(text: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, ParseError> {
         let Some((model, offer)) = text.split_once('.') else { return Ok(None) };
         let (offer, endpoint) = match offer.split_once(':') {
-            Some((offer, endpoint)) => {
-                (offer, Some(EndpointName::new(endpoint).map_err(|error| error.to_string())?))
-            }
+            Some((offer, endpoint)) => (offer, Some(EndpointName::new(endpoint)?)),
             None => (offer, None),
         };
         Ok(Some(Self { offer: format!("{model}.{offer}").parse()?, endpoint }))

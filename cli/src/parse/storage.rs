@@ -5,27 +5,21 @@ use periapt_host_api::{
     storage::{StorageDirective, StorageDirectives},
 };
 
+use super::ParseError;
 use crate::error::{Failure, Result};
 
 /// `NAME=DIRECTIVE`.
-pub(crate) fn directive(text: &str) -> std::result::Result<(StorageName, StorageDirective), String> {
-    let (name, directive) = text
-        .split_once('=')
-        .ok_or_else(|| format!("{text:?} is no storage directive: write NAME=DIRECTIVE"))?;
-    let name = StorageName::new(name).map_err(|error| error.to_string())?;
-    let directive =
-        directive.parse().map_err(|error: periapt_host_api::storage::DirectiveError| error.to_string())?;
-    Ok((name, directive))
+pub(crate) fn directive(text: &str) -> Result<(StorageName, StorageDirective), ParseError> {
+    let wrong = || ParseError::Form(format!("{text:?} is no storage directive: write NAME=DIRECTIVE"));
+    let (name, directive) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((StorageName::new(name)?, directive.parse()?))
 }
 
 /// `NAME`, or `NAME=DIRECTIVE`.
-pub(crate) fn directive_or_name(text: &str) -> std::result::Result<(StorageName, StorageDirective), String> {
+pub(crate) fn directive_or_name(text: &str) -> Result<(StorageName, StorageDirective), ParseError> {
     match text.contains('=') {
         true => directive(text),
-        false => {
-            let name = StorageName::new(text).map_err(|error| error.to_string())?;
-            Ok((name, StorageDirective::default()))
-        }
+        false => Ok((StorageName::new(text)?, StorageDirective::default())),
     }
 }
 

@@ -23,6 +23,22 @@ const PIECE: usize = 64 * 1024;
 /// Hint for a charm whose `assumes` this controller does not meet.
 pub(crate) const PASSES_OVER: &str = "--force passes over what a charm assumes; its hooks may then fail";
 
+/// What becomes of a charm whose `assumes` this controller does not meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Assumptions {
+    /// It is refused.
+    Checked,
+    /// It is taken: `--force` was given.
+    PassedOver,
+}
+
+impl Assumptions {
+    /// As `--force` says it.
+    pub(crate) fn of_force(force: bool) -> Self {
+        if force { Self::PassedOver } else { Self::Checked }
+    }
+}
+
 /// An archive that can run.
 pub(crate) struct Charm {
     /// All of it.
@@ -49,8 +65,8 @@ impl Charm {
     }
 
     /// Says what helps where the controller refused it because of what it assumes.
-    pub(crate) fn with_hint_of_force(&self, failure: Failure, force: bool) -> Failure {
-        let unmet = self.inspected.meta.assumes.check().err().filter(|_| !force);
+    pub(crate) fn with_hint_of_force(&self, failure: Failure, assumptions: Assumptions) -> Failure {
+        let unmet = self.inspected.meta.assumes.check().err().filter(|_| assumptions == Assumptions::Checked);
         match unmet.is_some_and(|unmet| failure.to_string().contains(&unmet.to_string())) {
             true => failure.with_hint(PASSES_OVER),
             false => failure,

@@ -21,6 +21,7 @@ use crate::{
     error::{Explain as _, Failure, Result},
     input,
     output::Progress,
+    parse::ParseError,
 };
 
 /// How much is handed to the connection at a time.
@@ -116,10 +117,10 @@ impl ResourceFile {
 }
 
 /// `NAME=FILE`.
-pub(crate) fn argument(text: &str) -> std::result::Result<(ResourceName, PathBuf), String> {
-    let expected = || format!("{text:?} is no resource: write NAME=FILE");
+pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError> {
+    let expected = || ParseError::Form(format!("{text:?} is no resource: write NAME=FILE"));
     let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(expected)?;
-    Ok((ResourceName::new(name).map_err(|error| error.to_string())?, path.into()))
+    Ok((ResourceName::new(name)?, path.into()))
 }
 
 /// Refuses content for what is no file: an image's name must not be taken for a path.

@@ -15,6 +15,7 @@ use crate::{
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
     output::note,
+    parse::ParseError,
     print::status::all_units,
 };
 
@@ -163,9 +164,9 @@ fn explained(error: ExecError) -> Failure {
 }
 
 /// `ENDPOINT:ID` or `ID`; the endpoint is of no account, as for the tools.
-fn relation_id(text: &str) -> Result<RelationId, String> {
+fn relation_id(text: &str) -> Result<RelationId, ParseError> {
     let number = text.rsplit_once(':').map_or(text, |(_, number)| number);
-    number.parse().map(RelationId).map_err(|_| format!("invalid relation id {text:?}"))
+    number.parse().map(RelationId).map_err(|_| ParseError::Form(format!("invalid relation id {text:?}")))
 }
 
 #[cfg(test)]
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn a_relation_is_named_with_or_without_its_endpoint() {
         for text in ["7", "db:7"] {
-            assert_eq!(relation_id(text), Ok(RelationId(7)));
+            assert_eq!(relation_id(text).ok(), Some(RelationId(7)));
         }
         assert!(relation_id("db").is_err());
     }

@@ -32,7 +32,7 @@ pub(crate) struct ShowAction {
 
 /// An action as Juju shows it.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ShownAction {
     description: String,
     arguments: BTreeMap<String, Argument>,
 }
@@ -54,13 +54,13 @@ impl Verb for ShowAction {
             return Err(Failure::new(format!("unknown action {:?}", self.action))
                 .with_hint(format!("`periapt actions {}` lists them", self.application)));
         };
-        let shown = Shown::from(action);
+        let shown = ShownAction::from(action);
         let text = text(&shown)?;
         self.output.print(context.color, &shown, |_| text)
     }
 }
 
-impl From<ActionMeta> for Shown {
+impl From<ActionMeta> for ShownAction {
     fn from(action: ActionMeta) -> Self {
         let properties = action.params.get("properties").and_then(Value::as_object);
         let arguments = properties.into_iter().flatten().filter_map(|(name, property)| {
@@ -75,7 +75,7 @@ impl From<ActionMeta> for Shown {
 }
 
 /// The description, then the arguments as YAML.
-fn text(shown: &Shown) -> Result<Text> {
+fn text(shown: &ShownAction) -> Result<Text> {
     let arguments = to_yaml(&shown.arguments)?;
     Ok(Text::value(format!("{}\n\nArguments\n{}\n", shown.description, &*arguments)))
 }
@@ -98,7 +98,7 @@ mod tests {
             execution_group: None,
             params,
         };
-        let shown = text(&Shown::from(meta)).unwrap();
+        let shown = text(&ShownAction::from(meta)).unwrap();
         let expected = "Takes a snapshot.\n\nArguments\nlevel:\n  type: integer\n  description: null\noutfile:\n  \
             type: string\n  description: Where to.\n  default: foo.bz2\n\n";
         assert_eq!(&*shown, expected);

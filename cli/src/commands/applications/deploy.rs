@@ -17,7 +17,10 @@ use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
     parse::{base::say_of_base, bindings, constraints, placement, settings, storage},
-    upload::{charm::Charm, resource as resources},
+    upload::{
+        charm::{Assumptions, Charm},
+        resource as resources,
+    },
 };
 
 /// Deploy a charm as an application, or a bundle of many
@@ -87,7 +90,7 @@ impl Verb for Deploy {
         say_of_base(context, self.base.as_deref());
         if let Some(path) = bundle::path_of(&self.charm) {
             self.only_of_bundles()?;
-            let asked = bundle::Asked { trust: self.trust, force: self.force };
+            let asked = bundle::Consent { trust: self.trust, force: self.force };
             return bundle::deploy(context, &model, &path, &self.bundle, asked).await;
         }
         if !self.bundle.overlay.is_empty() || self.bundle.dry_run || !self.bundle.map_machines.is_empty() {
@@ -128,7 +131,8 @@ impl Verb for Deploy {
             constraints: constraints.clone(),
         };
         let done = model.command(Command::Deploy(command)).await;
-        let done = done.map_err(|failure| charm.with_hint_of_force(failure, self.force))?;
+        let done =
+            done.map_err(|failure| charm.with_hint_of_force(failure, Assumptions::of_force(self.force)))?;
         let units: Vec<_> = match done {
             Answer::Application { units, .. } => units.iter().map(ToString::to_string).collect(),
             other => return Err(Failure::unexpected(&other)),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use periapt_host_api::{
-    NameError, RelationId,
+    RelationId,
     command::{Answer, Command, EndpointSelector, RelationSelector},
     network::Subnet,
 };
@@ -13,6 +13,7 @@ use crate::{
     commands::Verb,
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
+    parse::ParseError,
     parse::{offer::RemoteEnd, removal::ForceArgs},
     print::removal::report,
 };
@@ -68,12 +69,12 @@ enum End {
 }
 
 impl FromStr for End {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match RemoteEnd::parse(text)? {
             Some(offered) => Ok(Self::Offered(offered)),
-            None => text.parse().map(Self::Here).map_err(|error: NameError| error.to_string()),
+            None => Ok(Self::Here(text.parse()?)),
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     parse::{base::say_of_base, bindings, settings, storage},
     prompt::PromptArg,
     upload::{
-        charm::Charm,
+        charm::{Assumptions, Charm},
         resource::{self as resources, ResourceFile},
     },
 };
@@ -110,7 +110,7 @@ impl Verb for Refresh {
                 let plan = plan.await?;
                 self.output.print(context.color, &plan, shown::table)?;
                 if let Some(refusal) = plan.refusal {
-                    return Err(charm.with_hint_of_force(refusal.into(), force));
+                    return Err(charm.with_hint_of_force(refusal.into(), Assumptions::of_force(force)));
                 }
                 if !self.dry_run {
                     self.ask(&plan)?;

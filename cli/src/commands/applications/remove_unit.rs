@@ -9,6 +9,7 @@ use crate::{
     context::{Context, Model, ModelArg},
     error::{Failure, Result},
     follow::removal::tell_of_stuck,
+    parse::ParseError,
     parse::removal::{DestroyStorageArg, DryRunArg, ForceArgs},
     print::removal::said,
     prompt::PromptArg,
@@ -104,11 +105,10 @@ impl RemoveUnit {
 }
 
 /// Either name, as it was written.
-fn unit_or_application(text: &str) -> Result<String, String> {
+fn unit_or_application(text: &str) -> Result<String, ParseError> {
     let is_name = text.parse::<UnitName>().is_ok() || ApplicationName::new(text).is_ok();
-    is_name
-        .then(|| text.to_owned())
-        .ok_or_else(|| "write it as mysql/0, or mysql with --num-units".to_owned())
+    let wrong = || ParseError::form("write it as mysql/0, or mysql with --num-units");
+    is_name.then(|| text.to_owned()).ok_or_else(wrong)
 }
 
 /// A unit by its name; an application alone names none.

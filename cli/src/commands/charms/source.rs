@@ -47,8 +47,8 @@ pub(crate) fn of(directory: &Path, wasm: Option<&Path>, context: &Context) -> Re
         )));
     };
     let progress = Progress::of_steps();
-    let (shown, quiet) = (progress.clone(), context.quiet);
-    let report = move |step: &str| shown.step(step, quiet);
+    let (shown, verbosity) = (progress.clone(), context.verbosity);
+    let report = move |step: &str| shown.step(step, verbosity);
     let workshop = Workshop::new(|name| env::var_os(name), report).ok_or_else(|| {
         Failure::new("nobody says where tools can be kept").with_hint("set PERIAPT_CACHE or HOME")
     })?;

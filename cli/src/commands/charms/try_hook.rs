@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use periapt_archive::MAX_ARCHIVE;
-use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, Tried};
+use periapt_host_api::excerpt;
+use periapt_trial::{CompiledCache, Ended, NativeProgram, Scene, Trial, TrialError, Tried};
 use serde::Serialize;
 
 use crate::{
@@ -107,19 +108,30 @@ async fn answer_lines(handler: &Handler, sink: &mut Sink) -> Result<()> {
         }
         let answer = match tried(handler, &line).await {
             Ok(tried) => Answer::Tried(Box::new(tried)),
-            Err(error) => Answer::Error(error),
+            Err(error) => Answer::Error(error.to_string()),
         };
         sink.write(&to_json(&answer)?)?;
     }
     Ok(())
 }
 
-async fn tried(handler: &Handler, scene: &str) -> Result<Tried, String> {
+/// Why a scene was not tried.
+#[derive(Debug, thiserror::Error)]
+enum SceneError {
+    /// Its text is none.
+    #[error("scene: {0}")]
+    Unreadable(String),
+    /// It cannot be played.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
+async fn tried(handler: &Handler, scene: &str) -> Result<Tried, SceneError> {
     let scene: Scene = serde_json::from_str(scene)
-        .map_err(|error| format!("scene: {}", periapt_host_api::excerpt::of_message(&error.to_string())))?;
+        .map_err(|error| SceneError::Unreadable(excerpt::of_message(&error.to_string())))?;
     let tried = match &handler.native {
         Some(program) => handler.trial.run_native(&scene, program).await,
         None => handler.trial.run(&scene).await,
     };
-    tried.map_err(|error| error.to_string())
+    Ok(tried?)
 }

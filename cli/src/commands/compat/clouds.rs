@@ -18,7 +18,7 @@ use periapt_host_api::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::shown::{Cloud, Known, Place};
+use self::shown::{Cloud, KeptBy, Known};
 use super::place::PlaceArgs;
 use crate::{
     commands::Verb,
@@ -119,7 +119,7 @@ struct File {
 impl Verb for Clouds {
     async fn run(self, context: &Context) -> Result<()> {
         let known = known(context, &self.place).await?;
-        let (controllers, clients) = known.iter().partition(|known| known.place == Place::Controller);
+        let (controllers, clients) = known.iter().partition(|known| known.place == KeptBy::Controller);
         let table = shown::table(controllers, clients);
         // What the controller says of a cloud wins over what this client says.
         let by_name: BTreeMap<String, Cloud> =
@@ -228,19 +228,19 @@ async fn known(context: &Context, place: &PlaceArgs) -> Result<Vec<Known>> {
     let mut known = Vec::new();
     if let Some(controller) = &place.controller {
         let kept = context.controller(Some(controller))?.client.kept().await?.clouds;
-        known.extend(all(Place::Controller, kept, &BTreeMap::new()));
+        known.extend(all(KeptBy::Controller, kept, &BTreeMap::new()));
     }
     if place.of_client() {
         let data = ClientData::read(&context.data)?;
         let counts = data.credentials.iter().map(|(cloud, credentials)| (cloud.clone(), credentials.len()));
-        known.extend(all(Place::Client, data.clouds, &counts.collect()));
+        known.extend(all(KeptBy::Client, data.clouds, &counts.collect()));
     }
     Ok(known)
 }
 
 /// The clouds of a place, in order of their names.
 fn all(
-    place: Place,
+    place: KeptBy,
     kept: BTreeMap<CloudName, CloudDefinition>,
     credentials: &BTreeMap<CloudName, usize>,
 ) -> Vec<Known> {

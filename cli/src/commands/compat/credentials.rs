@@ -12,7 +12,7 @@ use clap::Args;
 use periapt_host_api::{CloudName, CredentialName, cloud::Keep, command::ControllerCommand, yaml};
 use serde::Deserialize;
 
-use self::shown::{Listing, OfCloud, Shown};
+use self::shown::{Listing, OfCloud, ShownCredential};
 use super::place::PlaceArgs;
 use crate::{
     commands::Verb,
@@ -107,6 +107,20 @@ pub(crate) struct RemoveCredential {
     place: PlaceArgs,
 }
 
+/// Whether what is secret of credentials is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secrets {
+    Shown,
+    LeftOut,
+}
+
+impl Secrets {
+    /// As `--show-secrets` says it.
+    fn of_flag(shown: bool) -> Self {
+        if shown { Self::Shown } else { Self::LeftOut }
+    }
+}
+
 /// A file of credentials, as Juju reads it: by cloud and name, and settings of the cloud's that count for nothing.
 #[derive(Debug, Deserialize)]
 struct File {
@@ -115,14 +129,16 @@ struct File {
 
 impl Verb for Credentials {
     async fn run(self, context: &Context) -> Result<()> {
-        let listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
+        let listing =
+            listing(context, &self.place, self.cloud.as_ref(), Secrets::of_flag(self.show_secrets)).await?;
         self.output.print(context.color, &listing, Listing::table)
     }
 }
 
 impl Verb for ShowCredential {
     async fn run(self, context: &Context) -> Result<()> {
-        let mut listing = listing(context, &self.place, self.cloud.as_ref(), self.show_secrets).await?;
+        let mut listing =
+            listing(context, &self.place, self.cloud.as_ref(), Secrets::of_flag(self.show_secrets)).await?;
         if let (Some(cloud), Some(name)) = (&self.cloud, &self.name) {
             listing.retain(name);
             if listing.is_empty() {
@@ -138,7 +154,7 @@ async fn listing(
     context: &Context,
     place: &PlaceArgs,
     cloud: Option<&CloudName>,
-    secrets: bool,
+    secrets: Secrets,
 ) -> Result<Listing> {
     let wanted = |of: &CloudName| cloud.is_none_or(|wanted| wanted == of);
     let mut listing = Listing::default();
@@ -147,7 +163,7 @@ async fn listing(
         for (cloud, credentials) in kept.into_iter().filter(|(cloud, _)| wanted(cloud)) {
             let credentials = credentials
                 .into_iter()
-                .map(|(name, credential)| (name.to_string(), Shown::of(credential, secrets)));
+                .map(|(name, credential)| (name.to_string(), ShownCredential::of(credential, secrets)));
             let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
             listing.client_credentials.insert(cloud.to_string(), of_cloud);
         }
@@ -155,9 +171,9 @@ async fn listing(
     if let Some(controller) = &place.controller {
         let kept = context.controller(Some(controller))?.client.kept().await?;
         for (cloud, credentials) in kept.credentials.into_iter().filter(|(cloud, _)| wanted(cloud)) {
-            let credentials = credentials
-                .into_iter()
-                .map(|(name, auth_type)| (name.to_string(), Shown { auth_type, details: BTreeMap::new() }));
+            let credentials = credentials.into_iter().map(|(name, auth_type)| {
+                (name.to_string(), ShownCredential { auth_type, details: BTreeMap::new() })
+            });
             let of_cloud = OfCloud { cloud_credentials: credentials.collect() };
             listing.controller_credentials.insert(cloud.to_string(), of_cloud);
         }
@@ -165,10 +181,10 @@ async fn listing(
     Ok(listing)
 }
 
-impl Shown {
-    fn of(credential: Credential, secrets: bool) -> Self {
+impl ShownCredential {
+    fn of(credential: Credential, secrets: Secrets) -> Self {
         let mut details = credential.attributes;
-        details.retain(|key, _| secrets || PUBLIC.contains(&key.as_str()));
+        details.retain(|key, _| secrets == Secrets::Shown || PUBLIC.contains(&key.as_str()));
         Self { auth_type: credential.auth_type, details }
     }
 }
@@ -329,9 +345,10 @@ mod tests {
         assert_eq!(read_back.len(), 1);
         let mine = read_back.remove(&"mine".parse().unwrap()).unwrap();
         assert_eq!(mine.auth_type, "access-key");
-        let keys = |secrets| Shown::of(mine.clone(), secrets).details.into_keys().collect::<Vec<_>>();
-        assert_eq!(keys(false), ["access-key"]);
-        assert_eq!(keys(true), ["Token", "access-key", "maas-oauth", "pass-phrase", "secret-key"]);
+        let keys =
+            |secrets| ShownCredential::of(mine.clone(), secrets).details.into_keys().collect::<Vec<_>>();
+        assert_eq!(keys(Secrets::LeftOut), ["access-key"]);
+        assert_eq!(keys(Secrets::Shown), ["Token", "access-key", "maas-oauth", "pass-phrase", "secret-key"]);
         let error = read(&path, &"gce".parse().unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("no credentials for cloud \"gce\" in file "), "{error}");
         fs::write(&path, "credentials: {aws: {mine: {a: b}}}").unwrap();

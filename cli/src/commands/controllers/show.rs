@@ -31,7 +31,7 @@ pub(crate) struct ShowController {
 /// As Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownController {
     details: Details,
     models: BTreeMap<String, ShownModel>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ impl Verb for ShowController {
                 };
                 (model.name.to_string(), counts)
             });
-            let one = Shown {
+            let one = ShownController {
                 details: Details {
                     controller_uuid: info.uuid.to_string(),
                     uuid: info.uuid.to_string(),

@@ -38,7 +38,7 @@ pub(crate) struct ShowModel {
 /// As Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownModel {
     name: String,
     short_name: String,
     model_uuid: String,
@@ -135,13 +135,13 @@ fn shown(
     model: ModelSummary,
     status: FullStatus,
     secrets: usize,
-) -> Shown {
+) -> ShownModel {
     let owner = model.owner.to_string();
     let machine = |(number, machine): (String, MachineStatus)| {
         (number, ShownMachine { cores: cores(&machine.hardware) })
     };
     let user = ShownUser { display_name: owner.clone(), access: "admin", last_connection: NOT_RECORDED };
-    Shown {
+    ShownModel {
         name: format!("{owner}/{}", model.name),
         short_name: model.name.to_string(),
         model_uuid: model.uuid.to_string(),

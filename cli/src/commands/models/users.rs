@@ -52,7 +52,7 @@ pub(crate) struct ShowUser {
 /// As Juju prints it; when they were made known and when they came last is not recorded.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownUser {
     user_name: &'static str,
     display_name: &'static str,
     access: &'static str,
@@ -69,7 +69,7 @@ struct OfModel {
     last_connection: &'static str,
 }
 
-const ADMIN: Shown = Shown {
+const ADMIN: ShownUser = ShownUser {
     user_name: USER,
     display_name: USER,
     access: "superuser",

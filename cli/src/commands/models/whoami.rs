@@ -16,7 +16,7 @@ pub(crate) struct Whoami {
 /// As Juju prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownLogin {
     controller: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -27,7 +27,7 @@ impl Verb for Whoami {
     async fn run(self, context: &Context) -> Result<()> {
         let controller = context.controller(None)?;
         let model = controller.entry.current_model.map(|model| model.to_string());
-        let shown = Shown { controller: controller.name.to_string(), model, user: USER };
+        let shown = ShownLogin { controller: controller.name.to_string(), model, user: USER };
         self.output.print(context.color, &shown, |shown| {
             let model = shown.model.as_deref().unwrap_or("<no-current-model>");
             format!("Controller:  {}\nModel:       {model}\nUser:        {}\n", shown.controller, shown.user)

@@ -11,6 +11,7 @@ use crate::{
     context::{Context, ModelArg},
     error::Result,
     output::{Sink, Text, Tone, continued, is_watched, one_line, to_json},
+    parse::ParseError,
 };
 
 /// Show a model's log
@@ -141,8 +142,9 @@ impl DebugLog {
     }
 }
 
-fn level(text: &str) -> Result<LogLevel, String> {
-    text.parse().map_err(|()| format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"))
+fn level(text: &str) -> Result<LogLevel, ParseError> {
+    let wrong = |()| ParseError::Form(format!("{text:?} is no level: TRACE, DEBUG, INFO, WARNING or ERROR"));
+    text.parse().map_err(wrong)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(crate) struct ShowApplication {
 /// Juju's fields in its order, and then what it does not tell.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownApplication {
     charm: String,
     base: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ impl Verb for ShowApplication {
     }
 }
 
-fn shown(details: ApplicationDetails) -> Shown {
+fn shown(details: ApplicationDetails) -> ShownApplication {
     let base = Base::default();
     let exposure = |exposure: &Exposure| ShownExposure {
         expose_to_spaces: exposure.spaces.iter().map(ToString::to_string).collect(),
@@ -86,7 +86,7 @@ fn shown(details: ApplicationDetails) -> Shown {
     };
     let exposures = details.exposures.iter().filter(|_| details.exposed);
     let endpoints = details.endpoints.keys().map(ToString::to_string).chain([String::new()]);
-    Shown {
+    ShownApplication {
         endpoint_bindings: endpoints
             .map(|endpoint| (endpoint.clone(), details.bindings.space_of(&endpoint).to_owned()))
             .collect(),

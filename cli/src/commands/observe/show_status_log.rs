@@ -8,7 +8,8 @@ use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::{Failure, Result},
-    output::{OutputArgs, Table, Text, to_the_second, tone_of_status},
+    output::{OutputArgs, Table, Text, Times, to_the_second, tone_of_status},
+    parse::ParseError,
 };
 
 /// How many lines are shown where nobody says how many, or since when.
@@ -61,7 +62,7 @@ impl Verb for ShowStatusLog {
         if history.entries.is_empty() {
             return Err(Failure::new("no status history available"));
         }
-        self.output.print(context.color, &history.entries, |entries| table(entries, self.utc))
+        self.output.print(context.color, &history.entries, |entries| table(entries, Times::of_utc(self.utc)))
     }
 }
 
@@ -82,16 +83,18 @@ impl ShowStatusLog {
 }
 
 /// The beginning of a day.
-fn midnight(text: &str) -> Result<Timestamp, String> {
-    let date: Date = text.parse().map_err(|_| format!("{text:?} is no day: write it as YYYY-MM-DD"))?;
-    format!("{date}T00:00:00Z").parse().map_err(|_| format!("the day {text:?} is too far away"))
+fn midnight(text: &str) -> Result<Timestamp, ParseError> {
+    let date: Result<Date, _> = text.parse();
+    let date = date.map_err(|_| ParseError::Form(format!("{text:?} is no day: write it as YYYY-MM-DD")))?;
+    let midnight = format!("{date}T00:00:00Z").parse();
+    midnight.map_err(|_| ParseError::Form(format!("the day {text:?} is too far away")))
 }
 
 /// As Juju draws it.
-fn table(entries: &[StatusHistoryEntry], utc: bool) -> Text {
-    let time = |at: Timestamp| match utc {
-        true => to_the_second(at),
-        false => at.strftime("%d %b %Y %H:%M:%SZ").to_string(),
+fn table(entries: &[StatusHistoryEntry], times: Times) -> Text {
+    let time = |at: Timestamp| match times {
+        Times::Iso => to_the_second(at),
+        Times::ForPeople => at.strftime("%d %b %Y %H:%M:%SZ").to_string(),
     };
     let mut table = Table::new(["Time", "Type", "Status", "Message"]);
     for entry in entries {
@@ -160,13 +163,13 @@ mod tests {
             entry(StatusKind::JujuUnit, "executing", "running install hook"),
             entry(StatusKind::Workload, "active", ""),
         ];
-        let plain = |utc| anstream::adapter::strip_str(&table(&entries, utc)).to_string();
+        let plain = |times| anstream::adapter::strip_str(&table(&entries, times)).to_string();
         assert_eq!(
-            plain(false),
+            plain(Times::ForPeople),
             "Time                   Type       Status     Message\n\
              02 Jan 2026 03:04:05Z  juju-unit  executing  running install hook\n\
              02 Jan 2026 03:04:05Z  workload   active\n"
         );
-        assert!(plain(true).contains("\n2026-01-02 03:04:05Z  workload "), "{}", plain(true));
+        assert!(plain(Times::Iso).contains("\n2026-01-02 03:04:05Z  workload "), "{}", plain(Times::Iso));
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct ShowUnit {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Shown {
+struct ShownUnit {
     #[serde(skip_serializing_if = "String::is_empty")]
     workload_version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,11 +132,11 @@ impl Verb for ShowUnit {
 }
 
 impl ShowUnit {
-    fn shown(&self, unit: UnitDetails) -> Shown {
+    fn shown(&self, unit: UnitDetails) -> ShownUnit {
         let wanted = |relation: &UnitRelation| {
             self.endpoint.as_ref().is_none_or(|endpoint| relation.endpoint.as_str() == endpoint)
         };
-        Shown {
+        ShownUnit {
             workload_version: unit.workload_version,
             machine: unit.machine.map(|machine| machine.to_string()),
             agent: unit.agent.map(|agent| agent.to_string()),
@@ -183,7 +183,7 @@ impl ShowUnit {
     }
 }
 
-fn journal_table(units: &BTreeMap<String, Shown>) -> Text {
+fn journal_table(units: &BTreeMap<String, ShownUnit>) -> Text {
     journal::table(
         units.iter().map(|(unit, shown)| (unit.as_str(), shown.journal.as_deref().unwrap_or_default())),
     )

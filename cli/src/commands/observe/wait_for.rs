@@ -11,7 +11,7 @@ use periapt_host_api::{ApplicationName, MachineId, UnitName, status::FullStatus}
 use tokio::time::timeout;
 
 use self::{
-    condition::{application_is, machine_is_started, model_is_settled, unit_is},
+    condition::{NotYet, application_is, machine_is_started, model_is_settled, unit_is},
     goal::{Goal, GoalArgs},
     query::Subject,
 };
@@ -95,7 +95,7 @@ const AGENT_STATUSES: [&str; 6] = ["idle", "executing", "allocating", "error", "
 
 /// What is wanted of units.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Wanted {
+pub(crate) struct UnitGoal {
     /// The workload's status; unless said, active, or unknown once it has started, as of a charm that never sets one
     #[arg(long, conflicts_with_all = ["gone", "query"], value_parser = STATUSES)]
     pub(crate) status: Option<String>,
@@ -124,7 +124,7 @@ struct Application {
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["gone", "query"])]
     units: Option<usize>,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: UnitGoal,
     #[command(flatten)]
     goal: GoalArgs,
     #[command(flatten)]
@@ -137,7 +137,7 @@ struct Unit {
     /// The unit
     name: UnitName,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: UnitGoal,
     #[command(flatten)]
     goal: GoalArgs,
     #[command(flatten)]
@@ -188,8 +188,8 @@ enum Missing {
     ForEver(String),
 }
 
-impl From<String> for Missing {
-    fn from(reason: String) -> Self {
+impl From<NotYet> for Missing {
+    fn from(NotYet(reason): NotYet) -> Self {
         Self::Yet(reason)
     }
 }

@@ -153,7 +153,7 @@ impl Verb for ShowOffer {
                 (model.controller, found)
             }
             Err(_) => {
-                let named: OfferRef = self.offer.parse().map_err(Failure::new)?;
+                let named: OfferRef = self.offer.parse()?;
                 let controller = context.controller(named.controller.as_ref())?;
                 let details = one(&controller, &named.url).await?;
                 (controller, details)

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use clap::Args;
 use periapt_host_api::{
-    ApplicationName, EndpointName, NameError,
+    ApplicationName, EndpointName,
     api::ModelSelector,
     command::{Answer, Command},
 };
@@ -14,6 +14,7 @@ use crate::{
     context::{Context, ModelArg, ModelRef},
     data::ControllerName,
     error::{Failure, Result},
+    parse::ParseError,
     parse::{offer::OfferRef, removal::ForceArgs},
     print::removal::report,
     prompt::PromptArg,
@@ -54,22 +55,19 @@ struct Endpoints {
 }
 
 impl FromStr for Endpoints {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (model, rest) = match text.split_once('.') {
-            Some((model, rest)) => (Some(model.parse().map_err(|error: NameError| error.to_string())?), rest),
+            Some((model, rest)) => (Some(model.parse()?), rest),
             None => (None, text),
         };
-        let (application, endpoints) = rest.split_once(':').ok_or(
-            "endpoints must conform to format \"<application-name>:<endpoint-name>[,...]\"".to_owned(),
-        )?;
+        let wrong = || {
+            ParseError::form("endpoints must conform to format \"<application-name>:<endpoint-name>[,...]\"")
+        };
+        let (application, endpoints) = rest.split_once(':').ok_or_else(wrong)?;
         let endpoints = endpoints.split(',').map(EndpointName::new).collect::<Result<_, _>>();
-        Ok(Self {
-            model,
-            application: ApplicationName::new(application).map_err(|error| error.to_string())?,
-            endpoints: endpoints.map_err(|error| error.to_string())?,
-        })
+        Ok(Self { model, application: ApplicationName::new(application)?, endpoints: endpoints? })
     }
 }
 
@@ -155,7 +153,7 @@ impl Verb for RemoveOffer {
                     (offer, model.command(command).await?)
                 }
                 Err(_) => {
-                    let named: OfferRef = text.parse().map_err(crate::error::Failure::new)?;
+                    let named: OfferRef = text.parse()?;
                     let controller =
                         context.controller(named.controller.as_ref().or(self.controller.as_ref()))?;
                     let model = named.model(&controller).await?;

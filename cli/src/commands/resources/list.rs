@@ -13,6 +13,7 @@ use crate::{
     context::{Context, ModelArg},
     error::{Failure, Result},
     output::{OutputArgs, Table},
+    parse::ParseError,
 };
 
 /// Show the resources of an application or a unit
@@ -48,13 +49,13 @@ enum Target {
 }
 
 impl FromStr for Target {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match (ApplicationName::new(text), text.parse()) {
             (Ok(application), _) => Ok(Self::Application(application)),
             (_, Ok(unit)) => Ok(Self::Unit(unit)),
-            _ => Err(format!("{text:?} is neither an application nor a unit")),
+            _ => Err(ParseError::Form(format!("{text:?} is neither an application nor a unit"))),
         }
     }
 }
@@ -70,7 +71,7 @@ impl Target {
 
 /// A resource, in Juju's words for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-struct Shown {
+struct ShownResource {
     #[serde(rename = "resourceid", skip_serializing_if = "String::is_empty")]
     id: String,
     #[serde(rename = "applicationId", skip_serializing_if = "String::is_empty")]
@@ -92,7 +93,7 @@ struct Shown {
     username: String,
 }
 
-impl Shown {
+impl ShownResource {
     /// A resource with some revision of its content; none: it has no content.
     fn of(
         application: &ApplicationName,
@@ -145,8 +146,8 @@ struct Detail {
     #[serde(rename = "unitID")]
     unit: String,
     #[serde(rename = "unit")]
-    has: Shown,
-    expected: Shown,
+    has: ShownResource,
+    expected: ShownResource,
 }
 
 #[derive(Debug, Serialize)]
@@ -169,8 +170,9 @@ impl Verb for Resources {
             context.say("No resources to display.");
             return Ok(());
         }
-        let expected =
-            |resource: &ResourceDetails| Shown::of(&application, resource, resource.attached.as_ref());
+        let expected = |resource: &ResourceDetails| {
+            ShownResource::of(&application, resource, resource.attached.as_ref())
+        };
         let (color, output) = (context.color, &self.output);
         match (&self.target, self.details) {
             (Target::Application(_), false) => {
@@ -184,7 +186,7 @@ impl Verb for Resources {
             (Target::Unit(unit), false) => {
                 let has = |resource: &ResourceDetails| {
                     let revision = resource.units.get(unit).and_then(Option::as_ref);
-                    Shown::of(&application, resource, revision)
+                    ShownResource::of(&application, resource, revision)
                 };
                 let listed: Vec<_> = resources.iter().map(has).collect();
                 output.print(color, &listed, |listed| of_unit(listed).render())
@@ -209,14 +211,14 @@ fn details(
         let has = resource.units.get(unit).and_then(Option::as_ref);
         Detail {
             unit: unit.to_string(),
-            has: has.map(|has| Shown::of(application, resource, Some(has))).unwrap_or_default(),
-            expected: Shown::of(application, resource, resource.attached.as_ref()),
+            has: has.map(|has| ShownResource::of(application, resource, Some(has))).unwrap_or_default(),
+            expected: ShownResource::of(application, resource, resource.attached.as_ref()),
         }
     };
     units.flat_map(|unit| resources.iter().map(move |resource| detail(unit, resource))).collect()
 }
 
-fn of_application(resources: &[Shown]) -> Table {
+fn of_application(resources: &[ShownResource]) -> Table {
     let mut table = Table::new(["Resource", "Supplied by", "Revision"]);
     for shown in resources {
         table.row([(&shown.name).into(), shown.supplied_by().into(), shown.when().into()]);
@@ -224,7 +226,7 @@ fn of_application(resources: &[Shown]) -> Table {
     table
 }
 
-fn of_unit(resources: &[Shown]) -> Table {
+fn of_unit(resources: &[ShownResource]) -> Table {
     let mut table = Table::new(["Resource", "Revision"]);
     for shown in resources {
         table.row([(&shown.name).into(), shown.when().into()]);
@@ -304,7 +306,7 @@ mod tests {
         let (resources, application) = (resources(), "app".parse().unwrap());
         let shown: Vec<_> = resources
             .iter()
-            .map(|resource| Shown::of(&application, resource, resource.attached.as_ref()))
+            .map(|resource| ShownResource::of(&application, resource, resource.attached.as_ref()))
             .collect();
         assert_eq!(
             drawn(&of_application(&shown)),
@@ -332,7 +334,7 @@ mod tests {
     #[test]
     fn fields_have_jujus_names() {
         let (resources, application) = (resources(), "app".parse().unwrap());
-        let shown = Shown::of(&application, &resources[0], resources[0].attached.as_ref());
+        let shown = ShownResource::of(&application, &resources[0], resources[0].attached.as_ref());
         let digest = CharmDigest::of(&[7]).to_string();
         assert_eq!(
             serde_json::to_value(&shown).unwrap(),
@@ -352,6 +354,6 @@ mod tests {
         assert!(matches!("app".parse(), Ok(Target::Application(_))));
         assert!(matches!("app/0".parse(), Ok(Target::Unit(_))));
         let error = "App/0".parse::<Target>().unwrap_err();
-        assert_eq!(error, "\"App/0\" is neither an application nor a unit");
+        assert_eq!(error.to_string(), "\"App/0\" is neither an application nor a unit");
     }
 }

@@ -9,12 +9,13 @@ use periapt_host_api::{
 };
 use serde::{Serialize, Serializer};
 
-use super::shown::Shown;
+use super::shown::{Revisions, ShownSecret};
 use crate::{
     commands::Verb,
     context::{Context, ModelArg},
     error::Result,
     output::{OutputArgs, Table, to_the_second},
+    parse::ParseError,
 };
 
 /// List a model's secrets, of its users and of its charms
@@ -43,12 +44,12 @@ enum Owner {
 
 /// A tag, as in Juju; what is none is read as a name.
 impl FromStr for Owner {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::tagged(text).or_else(|| Self::named(text)).ok_or_else(|| {
-            format!("invalid owner {text:?}: write application-NAME, unit-NAME-NUMBER or model-UUID")
-        })
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let right = "write application-NAME, unit-NAME-NUMBER or model-UUID";
+        let wrong = || ParseError::Form(format!("invalid owner {text:?}: {right}"));
+        Self::tagged(text).or_else(|| Self::named(text)).ok_or_else(wrong)
     }
 }
 
@@ -83,7 +84,7 @@ impl Owner {
 }
 
 /// Secrets by their ids, in the order in which they were made.
-struct Listing<'a>(Vec<(String, &'a Shown)>);
+struct Listing<'a>(Vec<(String, &'a ShownSecret)>);
 
 impl Serialize for Listing<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -101,7 +102,8 @@ impl Verb for Secrets {
             let uuid = model.client().model(&model.selector).await?.uuid;
             secrets.retain(|secret| owner.has(&secret.owner, uuid));
         }
-        let rows: Vec<_> = secrets.iter().map(|secret| (secret, Shown::of(secret, false))).collect();
+        let rows: Vec<_> =
+            secrets.iter().map(|secret| (secret, ShownSecret::of(secret, Revisions::LeftOut))).collect();
         let shown = Listing(rows.iter().map(|(secret, shown)| (secret.id.to_string(), shown)).collect());
         self.output.print(context.color, &shown, |_| {
             let mut table =
@@ -147,7 +149,7 @@ mod tests {
         }
         for text in ["", "My SQL", "mysql/", "unit-mysql-0x/", "<model>"] {
             let error = text.parse::<Owner>().unwrap_err();
-            assert!(error.starts_with("invalid owner "), "{error}");
+            assert!(error.to_string().starts_with("invalid owner "), "{error}");
         }
         let other = "model-00000000-0000-4000-8000-000000000000".parse::<Owner>().unwrap();
         assert!(!other.has(&SecretOwner::Model, model));

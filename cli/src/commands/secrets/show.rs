@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use clap::{Args, ValueEnum};
 use periapt_host_api::{api::SecretQuery, secret::SecretRevision};
 
-use super::shown::Shown;
+use super::shown::{Revisions, ShownSecret};
 use crate::{
     commands::Verb,
     context::{Context, ModelArg},
@@ -63,7 +63,8 @@ impl Verb for ShowSecret {
         let found = model.client().secret(&model.selector, &self.secret, &query).await?;
         let found = found.ok_or_else(|| Failure::new(format!("secret {:?} not found", self.secret)))?;
         let id = found.id.to_string();
-        let shown = Shown::of(&found, self.revisions);
+        let revisions = if self.revisions { Revisions::Listed } else { Revisions::LeftOut };
+        let shown = ShownSecret::of(&found, revisions);
         let text = match self.format {
             ShowFormat::Yaml => to_yaml(&BTreeMap::from([(id, shown.for_yaml())]))?,
             ShowFormat::Json => to_json(&BTreeMap::from([(id, shown)]))?,

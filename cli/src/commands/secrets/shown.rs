@@ -12,9 +12,16 @@ use sha2::{Digest as _, Sha256};
 /// The owner of secrets of a model's users.
 const OF_MODEL: &str = "<model>";
 
+/// Whether all revisions of a secret are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Revisions {
+    Listed,
+    LeftOut,
+}
+
 /// A secret as Juju's client prints it: times to the second.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Shown {
+pub(super) struct ShownSecret {
     revision: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<Timestamp>,
@@ -58,8 +65,8 @@ struct Access {
     role: String,
 }
 
-impl Shown {
-    pub(super) fn of(secret: &SecretDetails, revisions: bool) -> Self {
+impl ShownSecret {
+    pub(super) fn of(secret: &SecretDetails, revisions: Revisions) -> Self {
         let (owner, name, label) = match &secret.owner {
             SecretOwner::Model => (OF_MODEL.to_owned(), secret.label.clone(), None),
             SecretOwner::Application(owner) => (owner.to_string(), None, secret.label.clone()),
@@ -91,7 +98,7 @@ impl Shown {
             updated: second(secret.updated_at),
             content: secret.content.as_ref().map(|content| json!({ "Data": content.texts() })),
             checksum: secret.content.as_ref().map(checksum),
-            revisions: if revisions { lines.collect() } else { Vec::new() },
+            revisions: if revisions == Revisions::Listed { lines.collect() } else { Vec::new() },
             access: access.collect(),
         }
     }
@@ -149,7 +156,7 @@ mod tests {
         };
         let at = "2026-01-01T00:00:00Z";
         assert_eq!(
-            serde_json::to_value(Shown::of(&secret, true)).unwrap(),
+            serde_json::to_value(ShownSecret::of(&secret, Revisions::Listed)).unwrap(),
             json!({
                 "revision": 1, "owner": "<model>", "name": "db", "created": at, "updated": at,
                 "content": {"Data": {"password": "x"}},
@@ -157,7 +164,7 @@ mod tests {
                 "revisions": [{"revision": 1, "backend": "internal", "created": at, "updated": at}],
             })
         );
-        let yaml = serde_json::to_value(Shown::of(&secret, false).for_yaml()).unwrap();
+        let yaml = serde_json::to_value(ShownSecret::of(&secret, Revisions::LeftOut).for_yaml()).unwrap();
         assert_eq!(yaml["content"], json!({"password": "x"}));
     }
 }

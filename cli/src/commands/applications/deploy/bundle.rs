@@ -34,7 +34,7 @@ use crate::{
 
 /// The operator's consent, for all applications of a bundle.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct Consent {
     /// Trusts the applications for which the bundle says `trust: true`.
     pub(crate) trust: bool,
     /// Takes charms whose `assumes` this controller does not meet.
@@ -77,7 +77,7 @@ pub(crate) async fn deploy(
     model: &Model,
     path: &Path,
     args: &BundleArgs,
-    asked: Asked,
+    asked: Consent,
 ) -> Result<()> {
     let bundle = read(path, &args.overlay)?;
     let untrusted = bundle.applications.iter().find(|(_, application)| application.trust && !asked.trust);

@@ -29,7 +29,7 @@ pub(super) fn pack(directory: &Path, choices: &Choices, context: &Context) -> Re
     let progress = Progress::of_steps();
     let mut warnings = Vec::new();
     let packed =
-        packer.pack(directory, choices, &mut warnings, &mut |step| progress.step(step, context.quiet));
+        packer.pack(directory, choices, &mut warnings, &mut |step| progress.step(step, context.verbosity));
     progress.finish();
     for warning in &warnings {
         note(format_args!("WARNING {warning}"));
@@ -45,8 +45,8 @@ pub(super) fn check(
 ) -> Result<(Vec<String>, Vec<Finding>)> {
     let progress = Progress::of_steps();
     let mut warnings = Vec::new();
-    let checked =
-        packer()?.check(directory, choices, &mut warnings, &mut |step| progress.step(step, context.quiet));
+    let checked = packer()?
+        .check(directory, choices, &mut warnings, &mut |step| progress.step(step, context.verbosity));
     progress.finish();
     for warning in &warnings {
         note(format_args!("WARNING {warning}"));

@@ -10,7 +10,7 @@ use crate::{
 
 /// Who says what a cloud is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KeptBy {
     Controller,
     Client,
 }
@@ -18,7 +18,7 @@ pub(super) enum Place {
 /// A cloud at a place.
 #[derive(Debug)]
 pub(super) struct Known {
-    pub(super) place: Place,
+    pub(super) place: KeptBy,
     pub(super) name: String,
     pub(super) cloud: Cloud,
 }
@@ -47,7 +47,7 @@ const KEYS: [&str; 16] = [
     "users",
 ];
 
-impl Place {
+impl KeptBy {
     /// The word for where a cloud is defined.
     pub(super) fn defines(self) -> &'static str {
         match self {
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    fn known(place: Place) -> Known {
+    fn known(place: KeptBy) -> Known {
         let definition = json!({"regions": {"dev": {"endpoint": "https://a"}}, "type": "openstack", "x": 1});
         let cloud = Cloud::new(place.defines(), definition.as_object().cloned().unwrap());
         Known { place, name: "mine".into(), cloud: cloud.with_credentials(2) }
@@ -177,23 +177,24 @@ mod tests {
 
     #[test]
     fn a_cloud_is_shown_with_jujus_fields_in_jujus_order() {
-        let yaml = one(Format::Yaml, vec![known(Place::Client)], "").unwrap();
+        let yaml = one(Format::Yaml, vec![known(KeptBy::Client)], "").unwrap();
         assert_eq!(
             yaml,
             "name: mine\nsummary: Client cloud \"mine\"\ndefined: local\ntype: openstack\ncredential-count: 2\n\
              regions:\n  dev:\n    endpoint: https://a\nx: 1\n"
         );
-        let json = one(Format::Json, vec![known(Place::Controller), known(Place::Client)], "local").unwrap();
+        let json =
+            one(Format::Json, vec![known(KeptBy::Controller), known(KeptBy::Client)], "local").unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json[0]["summary"], "Cloud \"mine\" from controller \"local\"");
         assert_eq!((&json[1]["defined"], &json[1]["name"]), (&"local".into(), &"mine".into()));
-        let text = one(Format::Tabular, vec![known(Place::Client)], "").unwrap();
+        let text = one(Format::Tabular, vec![known(KeptBy::Client)], "").unwrap();
         assert!(text.starts_with("Client cloud \"mine\":\n\ndefined: local\n"), "{text}");
     }
 
     #[test]
     fn clouds_are_drawn_by_who_says_what_they_are() {
-        let (of_controller, of_client) = (known(Place::Controller), known(Place::Client));
+        let (of_controller, of_client) = (known(KeptBy::Controller), known(KeptBy::Client));
         let drawn = table(vec![&of_controller], vec![&of_client]);
         assert_eq!(
             anstream::adapter::strip_str(&drawn).to_string(),

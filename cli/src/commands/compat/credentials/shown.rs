@@ -20,13 +20,13 @@ pub(super) struct Listing {
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct OfCloud {
-    pub(super) cloud_credentials: BTreeMap<String, Shown>,
+    pub(super) cloud_credentials: BTreeMap<String, ShownCredential>,
 }
 
 /// A credential in the list.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct Shown {
+pub(super) struct ShownCredential {
     pub(super) auth_type: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) details: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ struct Detail {
 
 /// How one authenticates, then the attributes.
 #[derive(Debug)]
-struct Content(Shown);
+struct Content(ShownCredential);
 
 impl Serialize for Content {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -96,7 +96,7 @@ impl Listing {
 }
 
 fn details(places: BTreeMap<String, OfCloud>) -> BTreeMap<String, BTreeMap<String, Detail>> {
-    let detail = |shown: Shown| Detail { content: Content(shown) };
+    let detail = |shown: ShownCredential| Detail { content: Content(shown) };
     let of_cloud = |of_cloud: OfCloud| {
         of_cloud.cloud_credentials.into_iter().map(|(name, shown)| (name, detail(shown))).collect()
     };
@@ -110,11 +110,11 @@ mod tests {
     use super::*;
 
     fn listing() -> Listing {
-        let shown = |secret: Option<&str>| Shown {
+        let shown = |secret: Option<&str>| ShownCredential {
             auth_type: "access-key".into(),
             details: secret.map(|key| ("access-key".to_owned(), key.to_owned())).into_iter().collect(),
         };
-        let of = |name: &str, shown: Shown| {
+        let of = |name: &str, shown: ShownCredential| {
             let cloud_credentials = BTreeMap::from([(name.to_owned(), shown)]);
             BTreeMap::from([("aws".to_owned(), OfCloud { cloud_credentials })])
         };

@@ -5,36 +5,42 @@ use periapt_host_api::{
     status::{FullStatus, PlacedUnit},
 };
 
-use super::Wanted;
+use super::UnitGoal;
+
+/// What a goal still misses, for messages.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotYet(pub(super) String);
 
 /// Everything is active and idle, and nothing is on its way in or out.
-pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), String> {
-    let wanted = Wanted { status: None, message: "*".into(), agent: "idle".into(), gone: false };
+pub(super) fn model_is_settled(status: &FullStatus) -> Result<(), NotYet> {
+    let wanted = UnitGoal { status: None, message: "*".into(), agent: "idle".into(), gone: false };
     for (name, application) in &status.applications {
         if !application.life.is_empty() {
-            return Err(format!("application {name} is {}", application.life));
+            return Err(NotYet(format!("application {name} is {}", application.life)));
         }
         application.all_units().try_for_each(|placed| fits(placed, &wanted))?;
     }
     for (name, machine) in &status.machines {
         if !machine.life.is_empty() {
-            return Err(format!("machine {name} is {}", machine.life));
+            return Err(NotYet(format!("machine {name} is {}", machine.life)));
         }
     }
     for relation in &status.relations {
         if !relation.waits_for.is_empty() || !matches!(relation.status.as_str(), "joined" | "joining") {
-            return Err(format!("relation {} is {}", relation.id, relation.status));
+            return Err(NotYet(format!("relation {} is {}", relation.id, relation.status)));
         }
     }
     Ok(())
 }
 
 /// A machine is there, and its agent runs it.
-pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), String> {
-    let machine = status.machines.get(name).ok_or_else(|| format!("machine {name} does not exist"))?;
+pub(super) fn machine_is_started(status: &FullStatus, name: &str) -> Result<(), NotYet> {
+    let machine =
+        status.machines.get(name).ok_or_else(|| NotYet(format!("machine {name} does not exist")))?;
     match machine.juju_status.current.as_str() {
         "started" => Ok(()),
-        other => Err(format!("machine {name} is {other}")),
+        other => Err(NotYet(format!("machine {name} is {other}"))),
     }
 }
 
@@ -43,34 +49,34 @@ pub(super) fn application_is(
     status: &FullStatus,
     name: &str,
     units: Option<usize>,
-    wanted: &Wanted,
-) -> Result<(), String> {
+    wanted: &UnitGoal,
+) -> Result<(), NotYet> {
     match (status.applications.get(name), wanted.gone) {
         (None, true) => return Ok(()),
         (Some(_), false) => {}
-        (None, false) => return Err(format!("application {name} does not exist")),
+        (None, false) => return Err(NotYet(format!("application {name} does not exist"))),
         (Some(application), true) => {
-            return Err(still_there(&format!("application {name}"), &application.waits_for));
+            return Err(NotYet(still_there(&format!("application {name}"), &application.waits_for)));
         }
     }
     let all: Vec<_> = status.units().filter(|unit| unit.application() == name).collect();
     match units {
         Some(wanted) if all.len() != wanted => {
-            return Err(format!("application {name} has {} unit(s), not {wanted}", all.len()));
+            return Err(NotYet(format!("application {name} has {} unit(s), not {wanted}", all.len())));
         }
-        None if all.is_empty() => return Err(format!("application {name} has no units")),
+        None if all.is_empty() => return Err(NotYet(format!("application {name} has no units"))),
         _ => {}
     }
     all.into_iter().try_for_each(|placed| fits(placed, wanted))
 }
 
 /// A unit is as wanted, or gone.
-pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &Wanted) -> Result<(), String> {
+pub(super) fn unit_is(status: &FullStatus, name: &str, wanted: &UnitGoal) -> Result<(), NotYet> {
     match (status.units().find(|unit| unit.name == name), wanted.gone) {
         (None, true) => Ok(()),
         (Some(placed), false) => fits(placed, wanted),
-        (None, false) => Err(format!("unit {name} does not exist")),
-        (Some(placed), true) => Err(still_there(&format!("unit {name}"), &placed.unit.waits_for)),
+        (None, false) => Err(NotYet(format!("unit {name} does not exist"))),
+        (Some(placed), true) => Err(NotYet(still_there(&format!("unit {name}"), &placed.unit.waits_for))),
     }
 }
 
@@ -81,10 +87,10 @@ fn still_there(what: &str, waits_for: &[String]) -> String {
     }
 }
 
-fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &Wanted) -> Result<(), String> {
+fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &UnitGoal) -> Result<(), NotYet> {
     let (workload, agent) = (&unit.workload_status, &unit.juju_status);
     if !unit.life.is_empty() {
-        return Err(format!("unit {name} is {}", unit.life));
+        return Err(NotYet(format!("unit {name} is {}", unit.life)));
     }
     let has_it = match &wanted.status {
         Some(status) => workload.current == *status,
@@ -92,18 +98,18 @@ fn fits(PlacedUnit { name, unit, .. }: PlacedUnit<'_>, wanted: &Wanted) -> Resul
         None => matches!(workload.current.as_str(), "active" | "unknown"),
     };
     if !has_it {
-        return Err(format!("unit {name} is {}: {}", workload.current, workload.message));
+        return Err(NotYet(format!("unit {name} is {}: {}", workload.current, workload.message)));
     }
     if !glob(&wanted.message, &workload.message) {
-        return Err(format!("unit {name} says {:?}", workload.message));
+        return Err(NotYet(format!("unit {name} says {:?}", workload.message)));
     }
     if !unit.upgrading_from.is_empty() {
-        return Err(format!("unit {name} does not run its application's charm yet"));
+        return Err(NotYet(format!("unit {name} does not run its application's charm yet")));
     }
     // A unit in error has an idle agent: its hook waits for a retry or for an operator.
     match agent.current == wanted.agent {
         true => Ok(()),
-        false => Err(format!("unit {name}'s agent is {}: {}", agent.current, agent.message)),
+        false => Err(NotYet(format!("unit {name}'s agent is {}: {}", agent.current, agent.message))),
     }
 }
 
@@ -112,22 +118,28 @@ mod tests {
     use super::*;
     use crate::print::status::fixture;
 
-    fn wanted(status: &str, message: &str) -> Wanted {
-        Wanted { status: Some(status.into()), message: message.into(), agent: "idle".into(), gone: false }
+    fn wanted(status: &str, message: &str) -> UnitGoal {
+        UnitGoal { status: Some(status.into()), message: message.into(), agent: "idle".into(), gone: false }
     }
 
-    fn gone() -> Wanted {
-        Wanted { gone: true, ..wanted("active", "*") }
+    fn gone() -> UnitGoal {
+        UnitGoal { gone: true, ..wanted("active", "*") }
     }
 
     #[test]
     fn a_model_is_settled_when_all_is_active_idle_and_alive() {
         assert_eq!(model_is_settled(&fixture::settled()), Ok(()));
-        assert_eq!(model_is_settled(&fixture::unsettled()).unwrap_err(), "application wordpress is dying");
+        assert_eq!(
+            model_is_settled(&fixture::unsettled()).unwrap_err().to_string(),
+            "application wordpress is dying"
+        );
         let mut executing = fixture::settled();
         let mysql = executing.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "executing".into();
-        assert_eq!(model_is_settled(&executing).unwrap_err(), "unit mysql/1's agent is executing: ");
+        assert_eq!(
+            model_is_settled(&executing).unwrap_err().to_string(),
+            "unit mysql/1's agent is executing: "
+        );
     }
 
     #[test]
@@ -137,15 +149,18 @@ mod tests {
         for unit in mysql.units.values_mut() {
             unit.workload_status.current = "unknown".into();
         }
-        let unsaid = Wanted { status: None, ..wanted("active", "*") };
+        let unsaid = UnitGoal { status: None, ..wanted("active", "*") };
         assert_eq!(model_is_settled(&silent), Ok(()));
         assert_eq!(application_is(&silent, "mysql", Some(2), &unsaid), Ok(()));
-        let error = application_is(&silent, "mysql", Some(2), &wanted("active", "*")).unwrap_err();
+        let error =
+            application_is(&silent, "mysql", Some(2), &wanted("active", "*")).unwrap_err().to_string();
         assert!(error.contains("is unknown"), "{error}");
         // Nothing is known of a unit whose agent is gone.
         let mysql = silent.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().juju_status.current = "lost".into();
-        assert!(application_is(&silent, "mysql", Some(2), &unsaid).unwrap_err().contains("is lost"));
+        assert!(
+            application_is(&silent, "mysql", Some(2), &unsaid).unwrap_err().to_string().contains("is lost")
+        );
     }
 
     #[test]
@@ -154,7 +169,7 @@ mod tests {
         let mysql = former.applications.get_mut("mysql").unwrap();
         mysql.units.get_mut("mysql/1").unwrap().upgrading_from = "ab".repeat(32);
         assert_eq!(
-            model_is_settled(&former).unwrap_err(),
+            model_is_settled(&former).unwrap_err().to_string(),
             "unit mysql/1 does not run its application's charm yet"
         );
     }
@@ -169,7 +184,10 @@ mod tests {
             (None, wanted("active", "idling"), "unit wordpress/10 says \"serving\""),
             (None, gone(), "application wordpress is still there"),
         ] {
-            assert_eq!(application_is(&status, "wordpress", units, &wanted).unwrap_err(), missing);
+            assert_eq!(
+                application_is(&status, "wordpress", units, &wanted).unwrap_err().to_string(),
+                missing
+            );
         }
         assert_eq!(application_is(&status, "shop", None, &gone()), Ok(()));
         assert!(application_is(&status, "shop", None, &wanted("active", "*")).is_err());
@@ -181,6 +199,9 @@ mod tests {
         assert_eq!(unit_is(&status, "proxy/0", &wanted("error", "*")), Ok(()));
         assert_eq!(application_is(&status, "proxy", Some(1), &wanted("error", "*")), Ok(()));
         assert_eq!(unit_is(&status, "proxy/1", &gone()), Ok(()));
-        assert_eq!(unit_is(&status, "proxy/0", &gone()).unwrap_err(), "unit proxy/0 is still there");
+        assert_eq!(
+            unit_is(&status, "proxy/0", &gone()).unwrap_err().to_string(),
+            "unit proxy/0 is still there"
+        );
     }
 }

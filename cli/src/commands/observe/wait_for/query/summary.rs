@@ -12,7 +12,7 @@ use super::{
 
 /// The fields that are asked for: the thing's own, and those of what is in it, by collection.
 #[derive(Debug, Default)]
-struct Asked<'q> {
+struct QueriedFields<'q> {
     own: BTreeSet<&'q str>,
     within: BTreeMap<&'q str, BTreeSet<&'q str>>,
     /// Names of loops over collections of the thing's own, the innermost last; of others nothing is told.
@@ -20,7 +20,7 @@ struct Asked<'q> {
 }
 
 pub(super) fn summary(goal: &Expression, thing: Thing<'_>) -> Json {
-    let mut asked = Asked::default();
+    let mut asked = QueriedFields::default();
     asked.gather(goal);
     let mut summary = Map::new();
     summary.insert("properties".to_owned(), properties(thing, &asked.own));
@@ -47,7 +47,7 @@ fn properties(thing: Thing<'_>, fields: &BTreeSet<&str>) -> Json {
     Json::Object(shown.collect())
 }
 
-impl<'q> Asked<'q> {
+impl<'q> QueriedFields<'q> {
     fn gather(&mut self, expression: &'q Expression) {
         match &expression.node {
             Node::Text(_) | Node::Number(_) | Node::Truth(_) => {}
