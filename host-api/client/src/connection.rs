@@ -1,10 +1,6 @@
 //! The one connection, made when it is needed and made anew when it broke.
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Uri, uri::Authority};
@@ -14,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use periapt_host_api::{CharmDigest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
-use crate::{ClientError, Options, Result, error::chain};
+use crate::{Backoff, ClientError, Options, Result, error::chain};
 
 /// A request's body.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -76,7 +72,7 @@ impl Client {
     /// long as the options say; callers that come meanwhile share the attempt.
     pub(crate) async fn lane(&self, broken: Option<u64>) -> Result<Lane> {
         let began = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let mut open = self.shared.open.lock().await;
             let generation = match &*open {
@@ -94,13 +90,12 @@ impl Client {
                 Err(reason) => reason,
             };
             drop(open);
-            let wait = jittered(pause);
+            let wait = backoff.failed();
             if began.elapsed() + wait > self.shared.options.patience {
                 return Err(self.unreachable(reason, false));
             }
             tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");
             tokio::time::sleep(wait).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -168,13 +163,6 @@ fn authority_of(url: &str) -> std::result::Result<Authority, String> {
     Ok(authority.clone())
 }
 
-/// Between half of a pause and the whole of it, so that many clients of a controller that restarts do not come
-/// back at one moment.
-pub(crate) fn jittered(pause: Duration) -> Duration {
-    let chance = RandomState::new().hash_one(0_u8) % 1_000;
-    pause.mul_f64(0.5 + chance as f64 / 2_000.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,13 +182,5 @@ mod tests {
         for url in ["http://127.0.0.1:1", "http://[::1]:17070/"] {
             assert!(Client::new(Options::new(url, Identity::Local)).is_ok(), "{url}");
         }
-    }
-
-    #[test]
-    fn pauses_vary_within_their_bound() {
-        let pause = Duration::from_secs(1);
-        let seen: std::collections::BTreeSet<_> = (0..64).map(|_| jittered(pause)).collect();
-        assert!(seen.len() > 1);
-        assert!(seen.iter().all(|wait| *wait >= pause / 2 && *wait <= pause));
     }
 }

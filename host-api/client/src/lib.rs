@@ -6,6 +6,7 @@
 //! stands and asks again from there.
 
 mod api;
+mod backoff;
 mod connection;
 mod error;
 mod ndjson;
@@ -13,6 +14,7 @@ mod options;
 mod request;
 mod retry;
 
+pub use backoff::Backoff;
 pub use connection::Client;
 pub use error::ClientError;
 pub use ndjson::NdJson;

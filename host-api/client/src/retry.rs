@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, header};
 use tokio::time::Instant;
 
-use crate::{ClientError, connection::jittered};
+use crate::{Backoff, ClientError};
 
 /// The pauses between attempts grow from this...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -18,23 +18,22 @@ const LONGEST_ASKED: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Retry {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl Retry {
     /// Attempts for so long from now on.
     pub(crate) fn new(within: Duration) -> Self {
-        Self { until: Instant::now() + within, pause: FIRST_PAUSE }
+        Self { until: Instant::now() + within, backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE) }
     }
 
     /// Waits for the next attempt, at least as long as the controller asks for; false: there is none.
     pub(crate) async fn next(&mut self, asked: Option<Duration>) -> bool {
         // Many callers that were refused together come back one by one.
-        let wait = asked.unwrap_or_default().min(LONGEST_ASKED) + jittered(self.pause);
+        let wait = asked.unwrap_or_default().min(LONGEST_ASKED) + self.backoff.failed();
         if Instant::now() + wait > self.until {
             return false;
         }
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         tokio::time::sleep(wait).await;
         true
     }

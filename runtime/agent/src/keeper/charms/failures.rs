@@ -28,9 +28,6 @@ const LAST_UNREACHABLE: Duration = Duration::from_secs(15);
 /// mended what was wrong wants to see it.
 const LAST_AWAY: Duration = Duration::from_secs(5 * 60);
 
-/// By which part of it a wait is longer at most: hosts that failed together do not try again together.
-const SPREAD: u32 = 8;
-
 /// How often a charm failed, and the last time why.
 #[derive(Debug)]
 pub(super) struct Failures(Mutex<Inner>);
@@ -46,9 +43,9 @@ struct Inner {
 impl Default for Failures {
     fn default() -> Self {
         Self(Mutex::new(Inner {
-            charm: Backoff::new(FIRST, LAST),
-            unreachable: Backoff::new(FIRST_AWAY, LAST_UNREACHABLE),
-            away: Backoff::new(FIRST_AWAY, LAST_AWAY),
+            charm: Backoff::at_least(FIRST, LAST),
+            unreachable: Backoff::at_least(FIRST_AWAY, LAST_UNREACHABLE),
+            away: Backoff::at_least(FIRST_AWAY, LAST_AWAY),
             last: None,
         }))
     }
@@ -67,27 +64,21 @@ impl Failures {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (error, wait) = match error {
             CharmError::Charm(mut refusal) => {
-                let wait = spread(inner.charm.failed());
+                let wait = inner.charm.failed();
                 let at = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
                 refusal.message =
                     format!("{} (not tried again before {})", refusal.message, at.strftime("%H:%M:%SZ"));
                 (CharmError::Charm(refusal), wait)
             }
-            error @ CharmError::Unreachable(_) => (error, spread(inner.unreachable.failed())),
+            error @ CharmError::Unreachable(_) => (error, inner.unreachable.failed()),
             error @ CharmError::Away(_) => {
                 // The controller was there.
                 inner.unreachable.succeeded();
-                (error, spread(inner.away.failed()))
+                (error, inner.away.failed())
             }
         };
         tracing::warn!(charm = %digest.short(), %error, ?wait, "a charm cannot be put in place");
         inner.last = Some((error.clone(), Instant::now() + wait));
         error
     }
-}
-
-/// A wait that is a little longer than this. Nothing secret hangs on it: a system without randomness adds nothing.
-fn spread(wait: Duration) -> Duration {
-    let longer = (wait / SPREAD).mul_f64(f64::from(getrandom::u32().unwrap_or(0)) / f64::from(u32::MAX));
-    wait.saturating_add(longer)
 }

@@ -1,0 +1,103 @@
+//! How long to wait before something is tried again.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    time::Duration,
+};
+
+/// Waits that double up to a bound, and start over after success. Each is moved by chance: what failed for many at one moment,
+/// as when a controller restarts, is not tried again by all of them at one moment.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    last: Duration,
+    spread: Spread,
+    failures: u32,
+}
+
+/// How far chance moves a wait.
+#[derive(Debug, Clone, Copy)]
+enum Spread {
+    /// It is between half of it and the whole.
+    Shorter,
+    /// It is the whole and up to an eighth more.
+    Longer,
+}
+
+impl Backoff {
+    /// Waits at most `first` after the first failure, and never longer than `last`; at least half of that.
+    pub fn new(first: Duration, last: Duration) -> Self {
+        Self { first, last, spread: Spread::Shorter, failures: 0 }
+    }
+
+    /// Waits at least `first` after the first failure, and `last` in the end; at most an eighth longer. For what costs much to
+    /// try again.
+    pub fn at_least(first: Duration, last: Duration) -> Self {
+        Self { spread: Spread::Longer, ..Self::new(first, last) }
+    }
+
+    /// For calls over the network: a controller that restarts is found again within the second.
+    pub fn network() -> Self {
+        Self::new(Duration::from_millis(50), Duration::from_secs(2))
+    }
+
+    /// It failed once more: how long to wait now.
+    pub fn failed(&mut self) -> Duration {
+        let doubled = self.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
+        self.failures = self.failures.saturating_add(1);
+        let wait = doubled.min(self.last);
+        match self.spread {
+            Spread::Shorter => wait.saturating_sub((wait / 2).mul_f64(chance())),
+            Spread::Longer => wait.saturating_add((wait / 8).mul_f64(chance())),
+        }
+    }
+
+    /// It worked.
+    pub fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// Anything from 0 to 1, another number each time. Nothing secret hangs on it.
+fn chance() -> f64 {
+    RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn waits_double_up_to_the_bound_and_start_over_after_success() {
+        let pauses = [100, 200, 400, 700, 700].map(Duration::from_millis);
+        let mut backoff = Backoff::new(pauses[0], pauses[4]);
+        let mut longer = Backoff::at_least(pauses[0], pauses[4]);
+        for pause in pauses {
+            let (wait, later) = (backoff.failed(), longer.failed());
+            assert!((pause / 2..=pause).contains(&wait), "{wait:?} of {pause:?}");
+            assert!((pause..=pause + pause / 8).contains(&later), "{later:?} of {pause:?}");
+        }
+        backoff.succeeded();
+        assert!(backoff.failed() <= pauses[0]);
+    }
+
+    #[test]
+    fn very_many_failures_do_not_overflow() {
+        let mut backoff = Backoff::at_least(SECOND, 9 * SECOND);
+        let last = (0..100).map(|_| backoff.failed()).last();
+        assert!(last.is_some_and(|last| last >= 9 * SECOND && last <= 11 * SECOND), "{last:?}");
+    }
+
+    #[test]
+    fn those_that_failed_at_one_moment_come_back_spread_over_half_of_the_wait() {
+        let mut tenths = [0; 10];
+        for _ in 0..2_000 {
+            let part = (Backoff::new(SECOND, SECOND).failed().as_secs_f64() - 0.5) * 20.0;
+            tenths[(part as usize).min(9)] += 1;
+        }
+        // 200 are expected in each; so far off is one in 10^20 spreads.
+        assert!(tenths.iter().all(|tenth| (80..320).contains(tenth)), "{tenths:?}");
+    }
+}
