@@ -8,7 +8,7 @@ pub fn of_value<T: Serialize>(value: &T) -> String {
     // A value that cannot be written as JSON (a map with keys that are no text) is a mistake in the type and
     // differs from every other: its error text is hashed.
     let bytes = serde_json::to_vec(value).unwrap_or_else(|error| error.to_string().into_bytes());
-    let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    let (half, _) = digest.split_at(16);
-    hex::encode(half)
+    let mut digest = hex::encode(Sha256::digest(&bytes));
+    digest.truncate(32);
+    digest
 }

@@ -119,7 +119,7 @@ impl CompatibilityHash {
 /// 32 hex digits.
 impl fmt::Display for CompatibilityHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 

@@ -80,7 +80,7 @@ fn digest(path: &Path) -> io::Result<String> {
             read => context.update(piece.get(..read).unwrap_or_default()),
         }
     }
-    Ok(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(context.finish()))
 }
 
 #[cfg(test)]
