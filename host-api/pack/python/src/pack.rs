@@ -188,16 +188,17 @@ fn gather(
     let stage = tempfile::Builder::new().prefix("periapt-pack-").tempdir();
     let stage = stage.map_err(|source| PythonError::Io { path: std::env::temp_dir(), source })?;
     let below = |name: &str| stage.path().join(name);
-    let (charm, package) = (below("charm"), below("shim"));
+    let (charm, package, packing) = (below("charm"), below("shim"), below("packing"));
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source: io::Error| PythonError::Io { path, source }
     };
     shim::write_package(&package).map_err(failed(&package))?;
+    shim::write_packing(&packing).map_err(failed(&packing))?;
     shim::write_wit(&below("wit")).map_err(failed(stage.path()))?;
     write_all(&contents, &charm)?;
 
-    let packing = Packing { python: &python, package: &package, wheels };
+    let packing = Packing { python: &python, packages: [&packing, &package], wheels };
     at(Step::Dependencies);
     let venv = charm.join("venv");
     let vendored = packing.vendor(directory, &repository, &parts.required, choices, &venv)?;

@@ -1,4 +1,5 @@
-//! The package `periapt_ops` and the contract, as they are written to where a component is built.
+//! The package `periapt_ops` and the contract, as they are written to where a component is built; and the package `periapt_packing`,
+//! which runs before that.
 
 use std::{fs, io, path::Path};
 
@@ -9,13 +10,13 @@ const CONTRACT: &str = include_str!("../../../wit/charm.wit");
 const WORLD: &str = include_str!("../wit/python.wit");
 
 macro_rules! sources {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../sdk/python/", $path)))),*]
+    ($directory:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!($directory, $path)))),*]
     };
 }
 
 /// All sources of the package, and the component's own module.
-const SOURCES: &[(&str, &str)] = sources![
+const SOURCES: &[(&str, &str)] = sources!["../../../sdk/python/":
     "periapt_component.py",
     "periapt_ops/__init__.py",
     "periapt_ops/build.py",
@@ -25,43 +26,6 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/imports.py",
     "periapt_ops/location.py",
     "periapt_ops/metadata.py",
-    "periapt_ops/packing/__init__.py",
-    "periapt_ops/packing/__main__.py",
-    "periapt_ops/packing/beyond.py",
-    "periapt_ops/packing/bounds.py",
-    "periapt_ops/packing/built.py",
-    "periapt_ops/packing/check.py",
-    "periapt_ops/packing/direct.py",
-    "periapt_ops/packing/fetching.py",
-    "periapt_ops/packing/git.py",
-    "periapt_ops/packing/layout.py",
-    "periapt_ops/packing/libraries.py",
-    "periapt_ops/packing/lines.py",
-    "periapt_ops/packing/locked.py",
-    "periapt_ops/packing/locks.py",
-    "periapt_ops/packing/markers.py",
-    "periapt_ops/packing/metadata.py",
-    "periapt_ops/packing/native.py",
-    "periapt_ops/packing/native_sources.txt",
-    "periapt_ops/packing/pinned.py",
-    "periapt_ops/packing/poetry.py",
-    "periapt_ops/packing/poetrylock.py",
-    "periapt_ops/packing/preferring.py",
-    "periapt_ops/packing/projects.py",
-    "periapt_ops/packing/refusing.py",
-    "periapt_ops/packing/repository.py",
-    "periapt_ops/packing/required.py",
-    "periapt_ops/packing/requirements.py",
-    "periapt_ops/packing/runnable.py",
-    "periapt_ops/packing/sources.py",
-    "periapt_ops/packing/stdlib.py",
-    "periapt_ops/packing/trees.py",
-    "periapt_ops/packing/unpacked.py",
-    "periapt_ops/packing/upgrading.py",
-    "periapt_ops/packing/uvlock.py",
-    "periapt_ops/packing/vendor.py",
-    "periapt_ops/packing/wanted.py",
-    "periapt_ops/packing/wheels.py",
     "periapt_ops/reading.py",
     "periapt_ops/stand_ins/__init__.py",
     "periapt_ops/stand_ins/coder.py",
@@ -83,9 +47,59 @@ const SOURCES: &[(&str, &str)] = sources![
     "periapt_ops/tracing.py",
 ];
 
-/// Writes the package below a directory.
+/// All sources of what packs.
+const PACKING: &[(&str, &str)] = sources!["../":
+    "periapt_packing/__init__.py",
+    "periapt_packing/__main__.py",
+    "periapt_packing/beyond.py",
+    "periapt_packing/bounds.py",
+    "periapt_packing/built.py",
+    "periapt_packing/check.py",
+    "periapt_packing/direct.py",
+    "periapt_packing/fetching.py",
+    "periapt_packing/git.py",
+    "periapt_packing/layout.py",
+    "periapt_packing/libraries.py",
+    "periapt_packing/lines.py",
+    "periapt_packing/locked.py",
+    "periapt_packing/locks.py",
+    "periapt_packing/markers.py",
+    "periapt_packing/metadata.py",
+    "periapt_packing/native.py",
+    "periapt_packing/native_sources.txt",
+    "periapt_packing/pinned.py",
+    "periapt_packing/poetry.py",
+    "periapt_packing/poetrylock.py",
+    "periapt_packing/preferring.py",
+    "periapt_packing/projects.py",
+    "periapt_packing/refusing.py",
+    "periapt_packing/repository.py",
+    "periapt_packing/required.py",
+    "periapt_packing/requirements.py",
+    "periapt_packing/runnable.py",
+    "periapt_packing/sources.py",
+    "periapt_packing/stdlib.py",
+    "periapt_packing/trees.py",
+    "periapt_packing/unpacked.py",
+    "periapt_packing/upgrading.py",
+    "periapt_packing/uvlock.py",
+    "periapt_packing/vendor.py",
+    "periapt_packing/wanted.py",
+    "periapt_packing/wheels.py",
+];
+
+/// Writes the package around a charm below a directory.
 pub(crate) fn write_package(directory: &Path) -> io::Result<()> {
-    for (path, source) in SOURCES {
+    write_all(directory, SOURCES)
+}
+
+/// Writes the package that packs below a directory. It imports the other one.
+pub(crate) fn write_packing(directory: &Path) -> io::Result<()> {
+    write_all(directory, PACKING)
+}
+
+fn write_all(directory: &Path, sources: &[(&str, &str)]) -> io::Result<()> {
+    for (path, source) in sources {
         write(&directory.join(path), source)?;
     }
     Ok(())
@@ -121,13 +135,25 @@ mod tests {
         }
     }
 
+    /// The names of files below a directory of this repository.
+    fn names(root: &str, parts: &[&str]) -> BTreeSet<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
+        let mut found = Vec::new();
+        for part in parts.iter().map(|part| root.join(part)) {
+            match part.is_dir() {
+                true => sources_below(&part, &mut found),
+                false => found.push(part),
+            }
+        }
+        found.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned()).collect()
+    }
+
     #[test]
-    fn every_source_of_the_package_is_in_the_binary() {
-        let root = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python");
-        let mut found = vec![root.join("periapt_component.py")];
-        sources_below(&root.join("periapt_ops"), &mut found);
-        let found: BTreeSet<_> =
-            found.iter().map(|path| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()).collect();
-        assert_eq!(found, SOURCES.iter().map(|(path, _)| (*path).to_owned()).collect());
+    fn every_source_of_both_packages_is_in_the_binary() {
+        let ours = |sources: &[(&str, &str)]| {
+            sources.iter().map(|(path, _)| (*path).to_owned()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(names("../../sdk/python", &["periapt_component.py", "periapt_ops"]), ours(SOURCES));
+        assert_eq!(names(".", &["periapt_packing"]), ours(PACKING));
     }
 }

@@ -1,4 +1,4 @@
-//! What `periapt_ops.packing` does with the packer's Python: it fetches dependencies and checks sources.
+//! What `periapt_packing` does with the packer's Python: it fetches dependencies and checks sources.
 
 use std::{
     ffi::OsString,
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{Choices, Finding, PythonError, choices::Repositories, parts::Required, python::Python};
 
-/// The exit code of `periapt_ops.packing` where it met its bound of memory.
+/// The exit code of `periapt_packing` where it met its bound of memory.
 const OUT_OF_MEMORY: i32 = 3;
 
 /// What came of fetching dependencies.
@@ -38,8 +38,8 @@ pub(crate) struct Vendored {
 #[derive(Debug)]
 pub(crate) struct Packing<'a> {
     pub(crate) python: &'a Python,
-    /// The directory that holds `periapt_ops`.
-    pub(crate) package: &'a Path,
+    /// The directories that hold `periapt_packing` and `periapt_ops`.
+    pub(crate) packages: [&'a Path; 2],
     /// Directories with wheels of native code that was built for the sandbox.
     pub(crate) wheels: &'a [PathBuf],
 }
@@ -88,12 +88,10 @@ impl Packing<'_> {
         verb: &str,
         arguments: &[OsString],
     ) -> Result<T, PythonError> {
+        // Directories of our own making: no name of theirs holds what separates them.
+        let path = std::env::join_paths(self.packages).unwrap_or_default();
         let done = self.python.output(
-            self.python
-                .module("periapt_ops.packing")
-                .env("PYTHONPATH", self.package)
-                .arg(verb)
-                .args(arguments),
+            self.python.module("periapt_packing").env("PYTHONPATH", path).arg(verb).args(arguments),
         )?;
         let Output { status, stdout, stderr } = done;
         let said = || String::from_utf8_lossy(&stderr).trim().to_owned();

@@ -5,5 +5,5 @@ import is imported (`imports`), and the interpreter's memory becomes the compone
 is there at once, and what charm.py does as a program is done. `location` and `reading` make modules believe that they
 lie in `/charm`, where a hook finds them, and `handles` closes what they left open; `storage` keeps StoredState and
 deferred events in the hook's commit; `metadata` spares each hook the parsing of its YAML. `host` is the way to the
-sandbox. `packing` runs natively, before all of that.
+sandbox. `periapt_packing`, beside the packer, runs natively, before all of that.
 """

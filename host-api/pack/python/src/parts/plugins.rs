@@ -67,7 +67,7 @@ pub(super) enum Libraries {
 }
 
 impl Required {
-    /// The same as arguments of `periapt_ops.packing vendor`. Each is one word, since what a part says may begin as an
+    /// The same as arguments of `periapt_packing vendor`. Each is one word, since what a part says may begin as an
     /// option does.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let many = |option: &str, values: &[String]| -> Vec<OsString> {

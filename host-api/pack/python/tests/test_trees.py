@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from periapt_ops.packing import unpacked, vendor
-from periapt_ops.packing.wanted import Choices, Parts
+from periapt_packing import unpacked, vendor
+from periapt_packing.wanted import Choices, Parts
 
 TRAP = "raise SystemExit('a build backend ran')\n"
 

@@ -8,7 +8,7 @@ import functools
 import pathlib
 from collections.abc import Iterator
 
-from ..location import PARTS
+from periapt_ops.location import PARTS
 from .built import SUFFIX
 
 #: What is raised by an import that fails, or by more than that.

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from ..stand_ins.names import ASKS_FOR_FLOATS, HOOK_TOOLS, STAND_INS
+from periapt_ops.stand_ins.names import ASKS_FOR_FLOATS, HOOK_TOOLS, STAND_INS
 from .sources import Module, Native, Sources
 from .stdlib import MISSING, NAMES, REMOVED, SINCE, VERSION
 

@@ -1,4 +1,4 @@
-"""`python3 -m periapt_ops.packing check|vendor ...`: one JSON document on standard output."""
+"""`python3 -m periapt_packing check|vendor ...`: one JSON document on standard output."""
 
 import argparse
 import dataclasses
@@ -15,7 +15,7 @@ OUT_OF_MEMORY = 3
 
 def main(arguments: list[str]) -> int:
     """Do what the arguments say; 0 if there is a document, and what there is instead by its number."""
-    parser = argparse.ArgumentParser(prog="periapt_ops.packing", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="periapt_packing", allow_abbrev=False)
     commands = parser.add_subparsers(required=True)
 
     checking = commands.add_parser("check")

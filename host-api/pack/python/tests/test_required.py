@@ -2,9 +2,9 @@
 
 import pytest
 
-from periapt_ops.packing import required, requirements
-from periapt_ops.packing.git import Checkouts
-from periapt_ops.packing.wanted import Choices, Parts
+from periapt_packing import required, requirements
+from periapt_packing.git import Checkouts
+from periapt_packing.wanted import Choices, Parts
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import zipfile
 
 import pytest
 
-from periapt_ops.packing import requirements, unpacked, vendor
-from periapt_ops.packing.wanted import Parts
+from periapt_packing import requirements, unpacked, vendor
+from periapt_packing.wanted import Parts
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from periapt_ops.packing.built import SUFFIX
-from periapt_ops.packing.check import check
+from periapt_packing.built import SUFFIX
+from periapt_packing.check import check
 
 
 @pytest.fixture

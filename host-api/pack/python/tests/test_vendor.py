@@ -13,9 +13,9 @@ import zipfile
 
 import pytest
 
-from periapt_ops.packing import bounds, fetching, unpacked, vendor, wheels
-from periapt_ops.packing.built import BuiltError
-from periapt_ops.packing.wanted import Parts
+from periapt_packing import bounds, fetching, unpacked, vendor, wheels
+from periapt_packing.built import BuiltError
+from periapt_packing.wanted import Parts
 
 
 def install(target, name, files):
@@ -318,9 +318,8 @@ def test_a_package_that_is_made_to_fill_the_packers_machine_is_stopped(tmp_path,
                 metadata.write(bytes(1 << 24))
         bomb.writestr("some-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
     (tmp_path / "requirements.txt").write_text("some\n")
-    package = pathlib.Path(vendor.__file__).parents[2]
-    command = [sys.executable, "-m", "periapt_ops.packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+    command = [sys.executable, "-m", "periapt_packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True)
     assert "MiB" in json.loads(done.stdout)["error"], done.stderr
 
 
@@ -336,12 +335,11 @@ def test_pip_has_an_end(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("line", "unreachable"), [("ops", True), ("-i https://example.org", False), ("pydantic==2.10.6", False)])
 def test_an_index_that_cannot_be_asked_is_told_apart_from_what_is_refused(tmp_path, line, unreachable):
     (tmp_path / "requirements.txt").write_text(f"{line}\n")
-    package = pathlib.Path(vendor.__file__).parents[2]
     with socket.socket() as closed:
         # Nobody listens there.
         closed.bind(("127.0.0.1", 0))
         index = {"PIP_INDEX_URL": f"http://127.0.0.1:{closed.getsockname()[1]}/", "PIP_RETRIES": "1", "PIP_FIND_LINKS": ""}
-        command = [sys.executable, "-m", "periapt_ops.packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
-        done = subprocess.run(command, env={**os.environ, **index, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+        command = [sys.executable, "-m", "periapt_packing", "vendor", str(tmp_path), str(tmp_path / "venv")]
+        done = subprocess.run(command, env={**os.environ, **index, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True)
     told = json.loads(done.stdout)
     assert (bool(told["error"]), told["unreachable"]) == (True, unreachable), told

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from periapt_ops.packing import vendor
-from periapt_ops.packing.wanted import Choices, Parts
+from periapt_packing import vendor
+from periapt_packing.wanted import Choices, Parts
 
 
 class Locked:
@@ -527,7 +527,7 @@ class TestUpgrade:
         assert "--upgrade 'pydantic>=2.12,<3'" in causes[0] and "--upgrade 'httpcore>=1.0.8,<2'" in causes[1]
 
     def test_without_a_lock_a_version_that_cannot_run_is_refused_before_anything_is_fetched(self, locked, monkeypatch):
-        from periapt_ops.packing import fetching
+        from periapt_packing import fetching
 
         monkeypatch.setattr(fetching, "run", lambda *_: pytest.fail("pip ran"))
         for line in ("pydantic==2.10.6", "pydantic>=2,<2.12", "pydantic==1.10.19", "pydantic~=2.9.0"):
