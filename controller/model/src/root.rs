@@ -151,6 +151,12 @@ impl Root {
         })
     }
 
+    /// Whether the same is known of agents and their connections. Cheap: pointers are compared. A `false` may be wrong, a
+    /// `true` never is.
+    pub fn knows_the_same_agents(&self, other: &Self) -> bool {
+        self.agents.ptr_eq(&other.agents) && self.presence.ptr_eq(&other.presence)
+    }
+
     /// An uploaded charm.
     pub fn charm(&self, digest: &CharmDigest) -> Option<&Charm> {
         self.charms.get(digest).map(Arc::as_ref)
@@ -237,9 +243,7 @@ impl Root {
                     (None, None) => true,
                     _ => false,
                 },
-                Caller::User(_) | Caller::Agent(_) | Caller::Worker => {
-                    self.agents.ptr_eq(&newer.agents) && self.presence.ptr_eq(&newer.presence)
-                }
+                Caller::User(_) | Caller::Agent(_) | Caller::Worker => self.knows_the_same_agents(newer),
             }
     }
 

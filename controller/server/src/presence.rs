@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -11,7 +11,11 @@ use periapt_model::{Input, Root, WorkerCommand};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{commands::Commands, published::Subscription, writer::Lane};
+use crate::{
+    commands::Commands,
+    published::{Published, Subscription},
+    writer::Lane,
+};
 
 /// How long after a refusal the model is told again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -22,8 +26,15 @@ pub(crate) struct Presence(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    streams: Mutex<BTreeMap<AgentName, usize>>,
+    streams: Mutex<Streams>,
     changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    open: BTreeMap<AgentName, usize>,
+    /// How often a stream was opened or ended.
+    changes: u64,
 }
 
 /// One open stream of an agent.
@@ -41,11 +52,12 @@ impl Presence {
     }
 
     fn count(&self, agent: &AgentName, change: impl FnOnce(usize) -> usize) {
-        let mut streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = change(streams.get(agent).copied().unwrap_or_default());
+        let mut streams = self.lock();
+        streams.changes += 1;
+        let now = change(streams.open.get(agent).copied().unwrap_or_default());
         match now {
-            0 => streams.remove(agent),
-            open => streams.insert(agent.clone(), open),
+            0 => streams.open.remove(agent),
+            open => streams.open.insert(agent.clone(), open),
         };
         drop(streams);
         self.0.changed.notify_one();
@@ -53,22 +65,35 @@ impl Presence {
 
     /// What the model must be told for it to know who is connected.
     fn differences(&self, root: &Root) -> Vec<WorkerCommand> {
-        let streams = self.0.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = self.lock();
         let known = |agent: &AgentName| root.presence(agent).is_some_and(|presence| presence.connected);
-        let come = streams.keys().filter(|agent| !known(agent)).cloned().map(WorkerCommand::AgentConnected);
+        let come =
+            streams.open.keys().filter(|agent| !known(agent)).cloned().map(WorkerCommand::AgentConnected);
         let gone = root
             .agents()
             .map(|agent| &agent.name)
-            .filter(|agent| known(agent) && !streams.contains_key(*agent))
+            .filter(|agent| known(agent) && !streams.open.contains_key(*agent))
             .cloned()
             .map(WorkerCommand::AgentDisconnected);
         come.chain(gone).collect()
     }
 
+    fn lock(&self) -> MutexGuard<'_, Streams> {
+        // Each call leaves the streams whole.
+        self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keeps the model told until it is told to stop.
     pub(crate) async fn run(self, commands: Commands, mut state: Subscription, stop: CancellationToken) {
+        // For these streams and this state there was nothing to tell.
+        let mut told: Option<(u64, Arc<Published>)> = None;
         loop {
-            let differences = self.differences(&state.seen().root);
+            let (published, changes) = (state.seen(), self.lock().changes);
+            let is_told = told.as_ref().is_some_and(|(for_changes, at)| {
+                *for_changes == changes && at.root.knows_the_same_agents(&published.root)
+            });
+            let differences = if is_told { Vec::new() } else { self.differences(&published.root) };
+            told = differences.is_empty().then_some((changes, published));
             let mut refused = false;
             for command in differences {
                 let input = Input::Worker(command);
@@ -125,6 +150,6 @@ mod tests {
         let root = root.apply(&Changes { volatile: vec![told], ..Changes::default() }, Revision(0));
         assert!(presence.differences(&root).is_empty());
         drop(second);
-        assert!(presence.0.streams.lock().unwrap().is_empty());
+        assert!(presence.lock().open.is_empty());
     }
 }

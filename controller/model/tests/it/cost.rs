@@ -192,9 +192,11 @@ fn a_unit_that_waits_for_its_place_among_many_costs_the_same() {
         while let Some(item) = next(&world) {
             world.work(WorkerCommand::RunWork(world.model, item));
         }
+        // With the first of them the application comes into view, and all its units in outline.
+        let assign = |world: &mut World| world.work(WorkerCommand::AssignUnits(world.model));
+        assign(&mut world);
         let caller = world.runner("a1");
-        Large { world, caller }
-            .cost(|world| world.work(periapt_model::WorkerCommand::AssignUnits(world.model)))
+        Large { world, caller }.cost(assign)
     });
     let [small, large] = costs;
     assert!(large.command <= small.command * 3 / 2, "{small:?} {large:?}");

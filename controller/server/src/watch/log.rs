@@ -16,7 +16,8 @@ impl Topic for LogOf {
 
     /// People read; each look is a read of the store.
     const PACE: Duration = Duration::from_millis(20);
-    const AGAIN: Option<Duration> = None;
+    /// So that a follower of a log that nobody writes keeps no old state of all models alive.
+    const AGAIN: Option<Duration> = Some(Duration::from_secs(60));
     const OF_ALL: bool = false;
 
     fn model(&self) -> ModelUuid {
