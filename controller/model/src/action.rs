@@ -4,3 +4,4 @@ pub(crate) mod command;
 pub(crate) mod commit;
 pub(crate) mod due;
 pub(crate) mod entity;
+pub(crate) mod view;

@@ -13,12 +13,12 @@ use periapt_host_api::{
     timing::{AGENT_GRACE, LEASE_AFTER_RESTART_MS},
 };
 
-use crate::entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent};
+use crate::entity::{Agent, Charm, Controller, CrossId, Entity, EntityKey, ModelKey, ResourceContent, kinds};
 use changes::{Changes, CrossNews, VolatileChange};
 
 pub mod changes;
 mod index;
-mod state;
+pub(crate) mod state;
 
 pub use state::ModelState;
 pub(crate) use state::{Bell, Touched};
@@ -282,25 +282,8 @@ impl Root {
                 self.hand_down_defaults();
             }
             (EntityKey::Controller, _) => self.controller = None,
-            (EntityKey::Agent(name), Some(Entity::Agent(agent))) => {
-                self.agents.insert(name.clone(), Arc::clone(agent));
-            }
-            (EntityKey::Agent(name), _) => {
-                self.agents.remove(name);
-            }
-            (EntityKey::Charm(digest), Some(Entity::Charm(charm))) => {
-                self.charms.insert(*digest, Arc::clone(charm));
-            }
-            (EntityKey::Charm(digest), _) => {
-                self.charms.remove(digest);
-            }
-            (EntityKey::ResourceContent(digest), Some(Entity::ResourceContent(content))) => {
-                self.contents.insert(*digest, Arc::clone(content));
-            }
-            (EntityKey::ResourceContent(digest), _) => {
-                self.contents.remove(digest);
-            }
             (EntityKey::InModel(uuid, inner), entity) => self.put_in_model(*uuid, inner, entity),
+            (key, entity) => self.put_in_table(key, entity),
         }
     }
 
@@ -411,6 +394,31 @@ impl Root {
         }
     }
 }
+
+macro_rules! tables {
+    (
+        controller { $($(#[$doc:meta])* $kind:ident: $key:ident($field:ident: $type:ty) { table $table:ident })* }
+        model $model:tt
+    ) => {
+        impl Root {
+            /// Puts an entity of no model in its place or takes it away.
+            fn put_in_table(&mut self, key: &EntityKey, entity: Option<&Entity>) {
+                match (key, entity) {
+                    $((EntityKey::$key(key), Some(Entity::$kind(entity))) => {
+                        self.$table.insert(Clone::clone(key), Arc::clone(entity));
+                    }
+                    (EntityKey::$key(key), _) => {
+                        self.$table.remove(key);
+                    })*
+                    // Neither stands in a table.
+                    (EntityKey::Controller | EntityKey::InModel(..), _) => {}
+                }
+            }
+        }
+    };
+}
+
+kinds!(tables);
 
 /// Who is to look at what because of a write in a relation across models: the other model. What is copied from there
 /// is no news to it.

@@ -6,3 +6,4 @@ pub(crate) mod entity;
 pub(crate) mod life;
 pub(crate) mod status;
 pub(crate) mod takeover;
+pub(crate) mod view;

@@ -12,14 +12,17 @@ use periapt_host_api::{
 };
 
 use crate::{
-    entity::{Bag, Relation, Storage, Unit},
+    entity::{Bag, Relation, Unit},
     root::{ModelState, Root},
 };
 
 mod follow;
+mod kinds;
 mod project;
+mod seen;
 
 pub use follow::follow;
+pub(crate) use seen::Seen;
 
 /// One caller's view of its model. Whoever is no runner, or whose model is gone, sees nothing.
 pub fn view(root: &Root, caller: &Caller) -> View {
@@ -29,7 +32,7 @@ pub fn view(root: &Root, caller: &Caller) -> View {
     let own = Own::of(state, agent);
     let mut view = View { model: Some(project::model(state)), ..empty };
     own.add_units(root, &mut view);
-    own.add_storages(&mut view);
+    own.add_kinds_beside(&mut view);
     own.add_applications(root, &mut view);
     for relation in own.relations() {
         own.add_relation(relation, &mut view);
@@ -77,26 +80,7 @@ impl<'a> Own<'a> {
         if let Some(found) = project::unit(self.state, unit) {
             view.units.insert(name.clone(), found);
         }
-        for entry in self.state.state_of(name) {
-            view.states.insert(entry.key.clone(), project::state(entry));
-        }
-        if let Some(events) = self.state.events_of(name) {
-            view.events.insert(name.clone(), project::events(events));
-        }
-        let tasks = self.state.open_tasks(name);
-        view.tasks.extend(tasks.map(|task| (task.id, project::task(task))));
-    }
-
-    fn add_storages(&self, view: &mut View) {
-        let of_units = self.units().flat_map(|unit| self.state.storages_of(&unit.name));
-        for storage in of_units.chain(self.state.storages_at(self.agent)) {
-            view.storages.insert(storage.id.clone(), project::storage(storage));
-        }
-    }
-
-    /// What lies on the agent's disk, or is to.
-    fn sees_storage(&self, storage: &Storage) -> bool {
-        storage.agent.as_ref() == Some(self.agent) || storage.unit().is_some_and(|unit| self.has_unit(unit))
+        self.add_kinds_of(name, view);
     }
 
     fn add_applications(&self, root: &Root, view: &mut View) {

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    AgentName,
     status::Life,
     storage::{StorageEnd, UnitStorage},
 };
 
 use crate::{
     application,
-    entity::{Model, ModelKey, RemoteApplication, RemoteSource, Runner, Storage},
+    entity::{Model, ModelKey, RemoteApplication, RemoteSource, Storage},
     offer,
     root::ModelState,
     storage,
@@ -128,30 +127,18 @@ fn delete_rest(tx: &mut Transaction<'_>) {
     }
 }
 
-/// What has no life of its own. A step looks at no more of it than it takes: there may be a great deal.
+/// What has no life of its own, counters last: as long as there is work, its numbers are handed out. A step looks at no
+/// more of it than it takes: there may be a great deal.
 fn rest(state: &ModelState) -> impl Iterator<Item = ModelKey> {
-    let bags = state.relations_with_bags().flat_map(|relation| state.bags(relation));
-    let contents = state.secret_ids_with_contents().flat_map(|id| state.secret_contents(id));
-    let expiries = state.secret_ids_with_expiries().flat_map(|id| state.secret_expiries(id));
-    let consumers = state.secret_ids_with_consumers().flat_map(|id| state.secret_consumers(id));
-    let work = state.work().map(|item| ModelKey::Work(item.id));
-    work.chain(bags.map(|bag| ModelKey::Bag(bag.key.clone())))
-        .chain(contents.map(|content| ModelKey::SecretContent(content.id, content.revision)))
-        .chain(expiries.map(|expiry| ModelKey::SecretExpiry(expiry.id, expiry.revision)))
-        .chain(consumers.map(|consumer| ModelKey::SecretConsumer(consumer.id, consumer.unit.clone())))
-        .chain(state.secrets().map(|secret| ModelKey::Secret(secret.id)))
-        .chain(state.charms().map(|charm| ModelKey::Charm(charm.digest)))
-        .chain(state.tasks().map(|task| ModelKey::Task(task.id)))
-        .chain(state.operations().map(|operation| ModelKey::ActionOperation(operation.id)))
-        .chain(state.offers().map(|offer| ModelKey::Offer(offer.name.clone())))
-        .chain(done_runners(state).map(|runner| ModelKey::Runner(runner.agent.clone())))
-        .chain(state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone())))
-}
-
-/// Runners of agents that have nothing to delete.
-fn done_runners(state: &ModelState) -> impl Iterator<Item = &Runner> {
-    let has_files = |agent: &AgentName| state.storages_at(agent).next().is_some();
-    state.runners().filter(move |runner| !has_files(&runner.agent))
+    let goes = |key: &ModelKey| match key {
+        // It goes when its agent has deleted the files.
+        ModelKey::Storage(_) => false,
+        ModelKey::Runner(agent) => state.storages_at(agent).next().is_none(),
+        ModelKey::Sequence(_) => false,
+        _ => true,
+    };
+    let counters = state.sequences().map(|sequence| ModelKey::Sequence(sequence.key.clone()));
+    state.keys().filter(goes).chain(counters)
 }
 
 /// What a dying model waits for before it can go.

@@ -2,31 +2,34 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdSet;
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, StorageId, TaskId,
     Timestamp, UnitName,
-    relation::{BagKey, BagOwner},
+    relation::BagKey,
     settings::{ModelConfig, ModelSettings},
     state::StateKey,
     status::Life,
     view::Membership,
 };
 
+pub(crate) mod derived;
 mod diff;
 mod hosted;
+mod kinds;
 mod offers;
 mod secrets;
-mod write;
+mod table;
 
+pub(crate) use derived::Bell;
 pub(crate) use diff::Touched;
-pub(crate) use secrets::Bell;
 
-use super::index::Index;
 use crate::entity::{
     ActionOperation, Application, Bag, Machine, Model, ModelCharm, PendingEvents, Relation, Runner, Sequence,
     SequenceKey, StateEntry, Storage, Task, Unit, WorkId, WorkItem,
 };
+use derived::Derived;
+use kinds::Tables;
 
 /// All entities of one model, and what is derived from them to find them quickly.
 #[derive(Debug, Clone)]
@@ -36,40 +39,8 @@ pub struct ModelState {
     defaults: Arc<ModelSettings>,
     /// What holds: derived from both.
     config: Arc<ModelConfig>,
-    charms: OrdMap<CharmDigest, Arc<ModelCharm>>,
-    sequences: OrdMap<SequenceKey, Arc<Sequence>>,
-    runners: OrdMap<AgentName, Arc<Runner>>,
-    applications: OrdMap<ApplicationName, Arc<Application>>,
-    machines: OrdMap<MachineId, Arc<Machine>>,
-    units: OrdMap<UnitName, Arc<Unit>>,
-    relations: OrdMap<RelationId, Arc<Relation>>,
-    members: OrdMap<RelationId, OrdMap<UnitName, Membership>>,
-    bags: OrdMap<RelationId, OrdMap<BagOwner, Arc<Bag>>>,
-    states: OrdMap<UnitName, OrdMap<String, Arc<StateEntry>>>,
-    events: OrdMap<UnitName, Arc<PendingEvents>>,
-    operations: OrdMap<ActionOperationId, Arc<ActionOperation>>,
-    tasks: OrdMap<TaskId, Arc<Task>>,
-    storages: OrdMap<StorageId, Arc<Storage>>,
-    secrets: secrets::Secrets,
-    offers: offers::Offers,
-    work: OrdMap<WorkId, Arc<WorkItem>>,
-
-    units_on: Index<MachineId, UnitName>,
-    machines_of: Index<AgentName, MachineId>,
-    relations_of: Index<ApplicationName, RelationId>,
-    scopes_of: Index<UnitName, RelationId>,
-    hosted: hosted::Hosted,
-    subordinates_of: Index<UnitName, UnitName>,
-    contained_bags: Index<UnitName, BagKey>,
-    storages_of: Index<UnitName, StorageId>,
-    storages_at: Index<AgentName, StorageId>,
-    unplaced: OrdSet<UnitName>,
-    /// Work by the time from which it is due; none: at once.
-    work_due: OrdSet<(Option<Timestamp>, WorkId)>,
-    open_tasks: Index<UnitName, TaskId>,
-    ended_tasks: OrdSet<(Timestamp, TaskId)>,
-    ended_memory: u64,
-    ended_bytes: u64,
+    tables: Tables,
+    derived: Derived,
 }
 
 impl ModelState {
@@ -78,39 +49,21 @@ impl ModelState {
             config: Arc::new(model.settings.config(&defaults)),
             defaults,
             model,
-            charms: OrdMap::new(),
-            sequences: OrdMap::new(),
-            runners: OrdMap::new(),
-            applications: OrdMap::new(),
-            machines: OrdMap::new(),
-            units: OrdMap::new(),
-            relations: OrdMap::new(),
-            members: OrdMap::new(),
-            bags: OrdMap::new(),
-            states: OrdMap::new(),
-            events: OrdMap::new(),
-            operations: OrdMap::new(),
-            tasks: OrdMap::new(),
-            storages: OrdMap::new(),
-            secrets: secrets::Secrets::default(),
-            offers: offers::Offers::default(),
-            work: OrdMap::new(),
-            units_on: Index::default(),
-            machines_of: Index::default(),
-            relations_of: Index::default(),
-            scopes_of: Index::default(),
-            hosted: hosted::Hosted::default(),
-            subordinates_of: Index::default(),
-            contained_bags: Index::default(),
-            storages_of: Index::default(),
-            storages_at: Index::default(),
-            unplaced: OrdSet::new(),
-            work_due: OrdSet::new(),
-            open_tasks: Index::default(),
-            ended_tasks: OrdSet::new(),
-            ended_memory: 0,
-            ended_bytes: 0,
+            tables: Tables::default(),
+            derived: Derived::default(),
         }
+    }
+
+    pub(super) fn set_model(&mut self, model: Arc<Model>) {
+        if model.settings != self.model.settings {
+            self.config = Arc::new(model.settings.config(&self.defaults));
+        }
+        self.model = model;
+    }
+
+    pub(super) fn set_defaults(&mut self, defaults: Arc<ModelSettings>) {
+        self.config = Arc::new(self.model.settings.config(&defaults));
+        self.defaults = defaults;
     }
 
     /// The model itself.
@@ -130,79 +83,79 @@ impl ModelState {
 
     /// A charm that the model uses.
     pub fn charm(&self, digest: &CharmDigest) -> Option<&ModelCharm> {
-        self.charms.get(digest).map(Arc::as_ref)
+        self.tables.charms.get(digest).map(Arc::as_ref)
     }
 
     /// The charms that the model uses.
     pub fn charms(&self) -> impl Iterator<Item = &ModelCharm> {
-        self.charms.values().map(Arc::as_ref)
+        self.tables.charms.values().map(Arc::as_ref)
     }
 
     /// The next number of a sequence.
     pub fn next(&self, key: &SequenceKey) -> u64 {
-        self.sequences.get(key).map_or(0, |sequence| sequence.next)
+        self.tables.sequences.get(key).map_or(0, |sequence| sequence.next)
     }
 
     /// The sequences.
     pub fn sequences(&self) -> impl Iterator<Item = &Sequence> {
-        self.sequences.values().map(Arc::as_ref)
+        self.tables.sequences.values().map(Arc::as_ref)
     }
 
     /// The runner of an agent.
     pub fn runner(&self, agent: &AgentName) -> Option<&Runner> {
-        self.runners.get(agent).map(Arc::as_ref)
+        self.tables.runners.get(agent).map(Arc::as_ref)
     }
 
     /// The runners that ever attached.
     pub fn runners(&self) -> impl Iterator<Item = &Runner> {
-        self.runners.values().map(Arc::as_ref)
+        self.tables.runners.values().map(Arc::as_ref)
     }
 
     /// An application.
     pub fn application(&self, name: &ApplicationName) -> Option<&Arc<Application>> {
-        self.applications.get(name)
+        self.tables.applications.get(name)
     }
 
     /// The applications, by name.
     pub fn applications(&self) -> impl Iterator<Item = &Arc<Application>> {
-        self.applications.values()
+        self.tables.applications.values()
     }
 
     /// A machine.
     pub fn machine(&self, id: &MachineId) -> Option<&Arc<Machine>> {
-        self.machines.get(id)
+        self.tables.machines.get(id)
     }
 
     /// The machines, by number.
     pub fn machines(&self) -> impl Iterator<Item = &Arc<Machine>> {
-        self.machines.values()
+        self.tables.machines.values()
     }
 
     /// The machines that an agent hosts.
     pub fn machines_of(&self, agent: &AgentName) -> impl Iterator<Item = &Arc<Machine>> {
-        self.machines_of.get(agent).filter_map(|id| self.machines.get(id))
+        self.derived.machines_of.get(agent).filter_map(|id| self.tables.machines.get(id))
     }
 
     /// A unit.
     pub fn unit(&self, name: &UnitName) -> Option<&Arc<Unit>> {
-        self.units.get(name)
+        self.tables.units.get(name)
     }
 
     /// All units, by name.
     pub fn units(&self) -> impl Iterator<Item = &Arc<Unit>> {
-        self.units.values()
+        self.tables.units.values()
     }
 
     /// How many units there are.
     pub fn unit_count(&self) -> usize {
-        self.units.len()
+        self.tables.units.len()
     }
 
     /// The units of an application, by number.
     pub fn units_of(&self, application: &ApplicationName) -> impl Iterator<Item = &Arc<Unit>> {
         let first = UnitName::new(application.clone(), 0);
         let last = UnitName::new(application.clone(), u32::MAX);
-        self.units.range(first..=last).map(|(_, unit)| unit)
+        self.tables.units.range(first..=last).map(|(_, unit)| unit)
     }
 
     /// The units of an application behind one of them, by number; none: all.
@@ -213,32 +166,32 @@ impl ModelState {
     ) -> impl Iterator<Item = &Arc<Unit>> {
         let first = unit.map_or(0, |unit| unit.number().saturating_add(1));
         let last = UnitName::new(application.clone(), u32::MAX);
-        self.units.range(UnitName::new(application.clone(), first)..=last).map(|(_, unit)| unit)
+        self.tables.units.range(UnitName::new(application.clone(), first)..=last).map(|(_, unit)| unit)
     }
 
     /// The units on a machine, subordinates included.
     pub fn units_on(&self, machine: &MachineId) -> impl Iterator<Item = &Arc<Unit>> {
-        self.units_on.get(machine).filter_map(|name| self.units.get(name))
+        self.derived.units_on.get(machine).filter_map(|name| self.tables.units.get(name))
     }
 
     /// How many units are on a machine.
     pub fn unit_count_on(&self, machine: &MachineId) -> usize {
-        self.units_on.len(machine)
+        self.derived.units_on.len(machine)
     }
 
     /// The subordinates of a unit that are still there.
     pub fn subordinates_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Unit>> {
-        self.subordinates_of.get(unit).filter_map(|name| self.units.get(name))
+        self.derived.subordinates_of.get(unit).filter_map(|name| self.tables.units.get(name))
     }
 
     /// Units that have no machine yet.
     pub fn unplaced(&self) -> impl Iterator<Item = &Arc<Unit>> {
-        self.unplaced.iter().filter_map(|name| self.units.get(name))
+        self.derived.unplaced.iter().filter_map(|name| self.tables.units.get(name))
     }
 
     /// The names of units that have no machine yet, as they are now.
     pub(crate) fn unplaced_names(&self) -> OrdSet<UnitName> {
-        self.unplaced.clone()
+        self.derived.unplaced.clone()
     }
 
     /// The agent that runs a unit.
@@ -248,190 +201,190 @@ impl ModelState {
 
     /// A relation, in whatever life.
     pub fn relation(&self, id: &RelationId) -> Option<&Arc<Relation>> {
-        self.relations.get(id)
+        self.tables.relations.get(id)
     }
 
     /// All relations, by number.
     pub fn relations(&self) -> impl Iterator<Item = &Arc<Relation>> {
-        self.relations.values()
+        self.tables.relations.values()
     }
 
     /// The relations of an application, by number.
     pub fn relations_of(&self, application: &ApplicationName) -> impl Iterator<Item = &Arc<Relation>> {
-        self.relations_of.get(application).filter_map(|id| self.relations.get(id))
+        self.derived.relations_of.get(application).filter_map(|id| self.tables.relations.get(id))
     }
 
     /// The units in a relation's scope.
     pub fn members(&self, relation: &RelationId) -> impl Iterator<Item = (&UnitName, &Membership)> {
-        self.members.get(relation).into_iter().flatten()
+        self.tables.members.of(relation).map(|member| (&member.unit, &member.membership))
     }
 
     /// How many units are in a relation's scope.
     pub fn member_count(&self, relation: &RelationId) -> usize {
-        self.members.get(relation).map_or(0, OrdMap::len)
+        self.tables.members.count(relation)
     }
 
     /// A unit's place in a relation's scope.
     pub fn membership(&self, relation: &RelationId, unit: &UnitName) -> Option<Membership> {
-        self.members.get(relation)?.get(unit).copied()
+        self.tables.members.get(relation)?.get(unit).map(|member| member.membership)
     }
 
     /// The relations in whose scope a unit is.
     pub fn scopes_of(&self, unit: &UnitName) -> impl Iterator<Item = &RelationId> {
-        self.scopes_of.get(unit)
+        self.derived.scopes_of.get(unit)
     }
 
     /// In how many scopes a unit is.
     pub fn scope_count(&self, unit: &UnitName) -> usize {
-        self.scopes_of.len(unit)
+        self.derived.scopes_of.len(unit)
     }
 
     /// A bag.
     pub fn bag(&self, key: &BagKey) -> Option<&Arc<Bag>> {
-        self.bags.get(&key.relation)?.get(&key.owner)
+        self.tables.bags.find(key)
     }
 
     /// All bags of a relation, those of former members included.
     pub fn bags(&self, relation: &RelationId) -> impl Iterator<Item = &Arc<Bag>> {
-        self.bags.get(relation).into_iter().flat_map(OrdMap::values)
+        self.tables.bags.of(relation)
     }
 
     /// The bags that stay readable for a unit that shares its container with their owners.
     pub(crate) fn bags_contained_by(&self, principal: &UnitName) -> impl Iterator<Item = &BagKey> {
-        self.contained_bags.get(principal)
+        self.derived.contained_bags.get(principal)
     }
 
     /// How many bags a relation has.
     pub fn bag_count(&self, relation: &RelationId) -> usize {
-        self.bags.get(relation).map_or(0, OrdMap::len)
+        self.tables.bags.count(relation)
     }
 
     /// Relations that have bags, those that are gone included.
     pub fn relations_with_bags(&self) -> impl Iterator<Item = &RelationId> {
-        self.bags.keys()
+        self.tables.bags.keys()
     }
 
     /// What a charm stored under one key for its unit.
     pub fn state_entry(&self, key: &StateKey) -> Option<&Arc<StateEntry>> {
-        self.states.get(&key.unit)?.get(&key.key)
+        self.tables.states.find(key)
     }
 
     /// What a charm stored for its unit, by key.
     pub fn state_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<StateEntry>> {
-        self.states.get(unit).into_iter().flat_map(OrdMap::values)
+        self.tables.states.of(unit)
     }
 
     /// Units whose charms stored something.
     pub fn units_with_state(&self) -> impl Iterator<Item = &UnitName> {
-        self.states.keys()
+        self.tables.states.keys()
     }
 
     /// The events that a unit waits for; none: it never asked for any.
     pub fn events_of(&self, unit: &UnitName) -> Option<&Arc<PendingEvents>> {
-        self.events.get(unit)
+        self.tables.events.get(unit)
     }
 
     /// Units that asked for events.
     pub fn units_with_events(&self) -> impl Iterator<Item = &UnitName> {
-        self.events.keys()
+        self.tables.events.keys()
     }
 
     /// A request to run an action.
     pub fn operation(&self, id: &ActionOperationId) -> Option<&Arc<ActionOperation>> {
-        self.operations.get(id)
+        self.tables.operations.get(id)
     }
 
     /// The requests to run actions, by number.
     pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Arc<ActionOperation>> {
-        self.operations.values()
+        self.tables.operations.values()
     }
 
     /// A task.
     pub fn task(&self, id: &TaskId) -> Option<&Arc<Task>> {
-        self.tasks.get(id)
+        self.tables.tasks.get(id)
     }
 
     /// All tasks that are kept, by number.
     pub fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
-        self.tasks.values()
+        self.tables.tasks.values()
     }
 
     /// A unit's tasks that have not ended, by number.
     pub fn open_tasks(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Task>> {
-        self.open_tasks.get(unit).filter_map(|id| self.tasks.get(id))
+        self.derived.open_tasks.get(unit).filter_map(|id| self.tables.tasks.get(id))
     }
 
     /// How many of a unit's tasks have not ended.
     pub fn open_task_count(&self, unit: &UnitName) -> usize {
-        self.open_tasks.len(unit)
+        self.derived.open_tasks.len(unit)
     }
 
     /// Tasks that have ended, the first to end first.
     pub(crate) fn ended_tasks(&self) -> impl Iterator<Item = &(Timestamp, TaskId)> {
-        self.ended_tasks.iter()
+        self.derived.ended_tasks.iter()
     }
 
     /// Bytes that tasks that have ended take in memory.
     pub(crate) fn ended_memory(&self) -> u64 {
-        self.ended_memory
+        self.derived.ended_memory.0
     }
 
     /// Bytes of the messages and results of tasks that have ended, and of what they take in memory.
     pub(crate) fn ended_bytes(&self) -> u64 {
-        self.ended_bytes.saturating_add(self.ended_memory)
+        self.derived.ended_records.0.saturating_add(self.derived.ended_memory.0)
     }
 
     /// An instance of storage.
     pub fn storage(&self, id: &StorageId) -> Option<&Arc<Storage>> {
-        self.storages.get(id)
+        self.tables.storages.get(id)
     }
 
     /// All storage that the model knows of, by id.
     pub fn storages(&self) -> impl Iterator<Item = &Arc<Storage>> {
-        self.storages.values().filter(|storage| !storage.forgotten)
+        self.tables.storages.values().filter(|storage| !storage.forgotten)
     }
 
     /// Storage that only its agent has still to hear of, by id.
     pub fn forgotten_storages(&self) -> impl Iterator<Item = &Arc<Storage>> {
-        self.storages.values().filter(|storage| storage.forgotten)
+        self.tables.storages.values().filter(|storage| storage.forgotten)
     }
 
     /// The storage that a unit has, by id.
     pub fn storages_of(&self, unit: &UnitName) -> impl Iterator<Item = &Arc<Storage>> {
-        self.storages_of.get(unit).filter_map(|id| self.storages.get(id))
+        self.derived.storages_of.get(unit).filter_map(|id| self.tables.storages.get(id))
     }
 
     /// The storage that lies on an agent's disk, by id.
     pub fn storages_at(&self, agent: &AgentName) -> impl Iterator<Item = &Arc<Storage>> {
-        self.storages_at.get(agent).filter_map(|id| self.storages.get(id))
+        self.derived.storages_at.get(agent).filter_map(|id| self.tables.storages.get(id))
     }
 
     /// What is still to be done, in the order in which it was noted.
     pub fn work(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
-        self.work.values()
+        self.tables.work.values()
     }
 
     /// What is still to be done, in the order in which it is due: at once, then by time.
     pub(crate) fn work_by_due(&self) -> impl Iterator<Item = &Arc<WorkItem>> {
-        self.work_due.iter().filter_map(|(_, id)| self.work.get(id))
+        self.derived.work_due.iter().filter_map(|(_, id)| self.tables.work.get(id))
     }
 
     /// One thing that is still to be done.
     pub fn work_item(&self, id: &WorkId) -> Option<&Arc<WorkItem>> {
-        self.work.get(id)
+        self.tables.work.get(id)
     }
 
-    /// Whether the controller has something to do here.
     /// Whether the model is gone, but for files that agents have still to delete.
     pub fn is_remains(&self) -> bool {
         self.model.life == Life::Dead
     }
 
+    /// Whether the controller has something to do here.
     pub(crate) fn has_work(&self) -> bool {
-        !self.work.is_empty()
-            || !self.unplaced.is_empty()
-            || !self.ended_tasks.is_empty()
-            || self.secrets.is_waiting()
+        !self.tables.work.is_empty()
+            || !self.derived.unplaced.is_empty()
+            || !self.derived.ended_tasks.is_empty()
+            || !self.derived.bells.is_empty()
             || self.model.life != Life::Alive
     }
 }

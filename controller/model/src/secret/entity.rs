@@ -48,6 +48,11 @@ pub struct Secret {
 }
 
 impl Secret {
+    /// When the owner is to be told of rotation; none while it is being told.
+    pub(crate) fn rotates_at(&self) -> Option<Timestamp> {
+        self.next_rotate.filter(|_| !self.rotate_due)
+    }
+
     /// What it counts for in what a model may have of secrets, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let texts = self.description.len().saturating_add(self.label.as_ref().map_or(0, String::len));

@@ -6,7 +6,7 @@ mod units;
 use std::{cell::OnceCell, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, CharmDigest, MachineId, UnitName, command::Caller, settings::FirewallMode, status::Life,
+    AgentName, CharmDigest, MachineId, command::Caller, settings::FirewallMode, status::Life,
     view::View,
 };
 
@@ -48,12 +48,9 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow.units();
     follow.machines();
     follow.applications();
-    follow.states();
-    follow.events();
     follow.relations();
     follow.consumers();
-    follow.tasks();
-    follow.storages();
+    follow.own.follow_kinds(&follow.touched, &mut follow.next);
     follow.secrets();
     follow.next
 }
@@ -223,60 +220,6 @@ impl<'a> Follow<'a> {
                 let found = project::application(self.own.state, application);
                 self.next.applications.insert(application.name.clone(), found);
             }
-        }
-    }
-
-    fn states(&mut self) {
-        for (key, entry) in &self.touched.states {
-            match entry {
-                Some(entry) if self.next.units.contains_key(&key.unit) => {
-                    self.next.states.insert(key.clone(), project::state(entry));
-                }
-                _ => {
-                    self.next.states.remove(key);
-                }
-            }
-        }
-    }
-
-    fn events(&mut self) {
-        for (unit, events) in &self.touched.events {
-            match events.filter(|_| self.next.units.contains_key(unit)) {
-                Some(events) => self.next.events.insert(unit.clone(), project::events(events)),
-                None => self.next.events.remove(unit),
-            };
-        }
-    }
-
-    /// Tasks are seen with their unit, until they end.
-    fn tasks(&mut self) {
-        for (id, task) in &self.touched.tasks {
-            match task.filter(|task| task.status.is_open() && self.next.units.contains_key(&task.unit)) {
-                // A message that was sent is nothing that the agent sees.
-                Some(task) => {
-                    let found = project::task(task);
-                    if self.next.tasks.get(id) != Some(&found) {
-                        self.next.tasks.insert(*id, found);
-                    }
-                }
-                None => {
-                    self.next.tasks.remove(id);
-                }
-            }
-        }
-    }
-
-    fn storages(&mut self) {
-        let around = |state: &'a ModelState, unit: &UnitName| {
-            state.storages_of(unit).map(|storage| &storage.id).collect::<Vec<_>>()
-        };
-        let came = self.units.came.iter().flat_map(|unit| around(self.own.state, &unit.name));
-        let went = self.units.went.iter().flat_map(|unit| around(self.old, &unit.name));
-        for id in self.touched.storages.iter().copied().chain(came).chain(went) {
-            match self.own.state.storage(id).filter(|storage| self.own.sees_storage(storage)) {
-                Some(storage) => self.next.storages.insert(id.clone(), project::storage(storage)),
-                None => self.next.storages.remove(id),
-            };
         }
     }
 

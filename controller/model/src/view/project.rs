@@ -7,16 +7,13 @@ use periapt_host_api::{
     hash,
     resource::ResourceRevision,
     view::{
-        ApplicationView, BagView, CharmView, EventsView, MachineView, Membership, ModelView, RelationView,
-        RemoteEnd, ResourceView, StateView, StorageView, TaskView, UnitOutline, UnitView,
+        ApplicationView, BagView, CharmView, MachineView, Membership, ModelView, RelationView, RemoteEnd,
+        ResourceView, UnitOutline, UnitView,
     },
 };
 
 use crate::{
-    entity::{
-        Application, AttachedResource, Bag, CrossSide, Machine, PendingEvents, Relation, StateEntry, Storage,
-        Task, Unit,
-    },
+    entity::{Application, AttachedResource, Bag, CrossSide, Machine, Relation, Unit},
     network::firewall::ingress_rules,
     root::{ModelState, Root},
     status,
@@ -140,35 +137,6 @@ pub(super) fn bag(bag: &Bag) -> BagView {
         settings: bag.settings.clone(),
         version: bag.version,
         container: bag.container.clone(),
-    }
-}
-
-pub(super) fn state(entry: &StateEntry) -> StateView {
-    StateView { key: entry.key.clone(), value: entry.value.clone() }
-}
-
-pub(super) fn events(events: &PendingEvents) -> EventsView {
-    EventsView { unit: events.unit.clone(), next: events.next, events: events.events.clone() }
-}
-
-pub(super) fn task(task: &Task) -> TaskView {
-    TaskView {
-        id: task.id,
-        unit: task.unit.clone(),
-        action: task.action.clone(),
-        parameters: task.parameters.clone(),
-        group: task.group.clone(),
-        status: task.status,
-    }
-}
-
-pub(super) fn storage(storage: &Storage) -> StorageView {
-    StorageView {
-        id: storage.id.clone(),
-        life: storage.life(),
-        size: storage.size,
-        provisioned: storage.agent.is_some(),
-        attachment: storage.attachment.clone(),
     }
 }
 

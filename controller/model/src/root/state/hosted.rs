@@ -4,7 +4,7 @@ use imbl::OrdMap;
 use periapt_host_api::{AgentName, ApplicationName, CharmDigest, RelationId};
 
 use super::ModelState;
-use crate::entity::Unit;
+use crate::entity::{Machine, Unit};
 
 /// The agents that have units.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl<K: Ord + Clone> Counts<K> {
 }
 
 impl Hosted {
-    pub(super) fn add(&mut self, agent: &AgentName, unit: &Unit) {
+    fn add(&mut self, agent: &AgentName, unit: &Unit) {
         let host = self.0.entry(agent.clone()).or_default();
         host.units += 1;
         host.applications.add(unit.name.application());
@@ -56,7 +56,7 @@ impl Hosted {
         unit.record.relations.keys().for_each(|id| host.relations.add(id));
     }
 
-    pub(super) fn take(&mut self, agent: &AgentName, unit: &Unit) {
+    fn take(&mut self, agent: &AgentName, unit: &Unit) {
         let Some(host) = self.0.get_mut(agent) else { return };
         host.units = host.units.saturating_sub(1);
         host.applications.take(unit.name.application());
@@ -71,45 +71,75 @@ impl Hosted {
 }
 
 /// Whether two states of a unit count alike.
-pub(super) fn counts_alike(one: &Unit, other: &Unit) -> bool {
+fn counts_alike(one: &Unit, other: &Unit) -> bool {
     let digest = |unit: &Unit| unit.record.charm.map(|charm| charm.digest);
     let (before, after) = (&one.record.relations, &other.record.relations);
     one.machine == other.machine && digest(one) == digest(other) && before.keys().eq(after.keys())
 }
 
+/// Counts a unit as it is, for the agent of its machine, and no longer as it was.
+pub(super) fn unit_changed(state: &mut ModelState, old: Option<&Unit>, new: Option<&Unit>) {
+    if old.zip(new).is_some_and(|(old, new)| counts_alike(old, new)) {
+        return;
+    }
+    let agent = |unit: &Unit| Some(&state.tables.machines.find(&unit.machine?)?.agent);
+    if let Some((agent, old)) = old.and_then(|old| Some((agent(old)?, old))) {
+        state.derived.hosted.take(agent, old);
+    }
+    if let Some((agent, new)) = new.and_then(|new| Some((agent(new)?, new))) {
+        state.derived.hosted.add(agent, new);
+    }
+}
+
+/// Counts the units on a machine for its agent. Units may still be on one that is gone: they count for nobody then.
+pub(super) fn machine_changed(state: &mut ModelState, old: Option<&Machine>, new: Option<&Machine>) {
+    if old.map(|machine| &machine.agent) == new.map(|machine| &machine.agent) {
+        return;
+    }
+    let Some(id) = new.or(old).map(|machine| machine.id) else { return };
+    for unit in state.derived.units_on.get(&id).filter_map(|name| state.tables.units.find(name)) {
+        if let Some(old) = old {
+            state.derived.hosted.take(&old.agent, unit);
+        }
+        if let Some(new) = new {
+            state.derived.hosted.add(&new.agent, unit);
+        }
+    }
+}
+
 impl ModelState {
     /// How many units are on an agent's machines.
     pub fn unit_count_of(&self, agent: &AgentName) -> usize {
-        self.hosted.0.get(agent).map_or(0, |host| host.units)
+        self.derived.hosted.0.get(agent).map_or(0, |host| host.units)
     }
 
     /// The applications with units on an agent's machines, by name.
     pub(crate) fn applications_on(&self, agent: &AgentName) -> impl Iterator<Item = &ApplicationName> {
-        self.hosted.0.get(agent).into_iter().flat_map(|host| host.applications.0.keys())
+        self.derived.hosted.0.get(agent).into_iter().flat_map(|host| host.applications.0.keys())
     }
 
     /// Whether an application has a unit on an agent's machines.
     pub(crate) fn has_units_on(&self, agent: &AgentName, application: &ApplicationName) -> bool {
-        self.hosted.0.get(agent).is_some_and(|host| host.applications.0.contains_key(application))
+        self.derived.hosted.0.get(agent).is_some_and(|host| host.applications.0.contains_key(application))
     }
 
     /// The charms that units on an agent's machines run.
     pub(crate) fn charms_run_on(&self, agent: &AgentName) -> impl Iterator<Item = &CharmDigest> {
-        self.hosted.0.get(agent).into_iter().flat_map(|host| host.charms.0.keys())
+        self.derived.hosted.0.get(agent).into_iter().flat_map(|host| host.charms.0.keys())
     }
 
     /// Whether a unit on an agent's machines has hooks to run for a relation.
     pub(crate) fn is_remembered_on(&self, agent: &AgentName, relation: &RelationId) -> bool {
-        self.hosted.0.get(agent).is_some_and(|host| host.relations.0.contains_key(relation))
+        self.derived.hosted.0.get(agent).is_some_and(|host| host.relations.0.contains_key(relation))
     }
 
     /// Whether any unit has hooks to run for a relation.
     pub(crate) fn is_remembered(&self, relation: &RelationId) -> bool {
-        self.hosted.0.values().any(|host| host.relations.0.contains_key(relation))
+        self.derived.hosted.0.values().any(|host| host.relations.0.contains_key(relation))
     }
 
     /// Whether any unit runs a charm.
     pub(crate) fn runs_charm(&self, digest: &CharmDigest) -> bool {
-        self.hosted.0.values().any(|host| host.charms.0.contains_key(digest))
+        self.derived.hosted.0.values().any(|host| host.charms.0.contains_key(digest))
     }
 }

@@ -2,38 +2,15 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
-use periapt_host_api::{ApplicationName, OfferUuid, RelationId, status::Life};
+use periapt_host_api::{ApplicationName, OfferUuid, status::Life};
 
 use super::ModelState;
 use crate::entity::{CrossId, Offer, Relation, RemoteApplication};
 
-/// Offers, remote applications, and the relations that other models have a part in.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Offers {
-    pub(super) offers: OrdMap<ApplicationName, Arc<Offer>>,
-    pub(super) remotes: OrdMap<ApplicationName, Arc<RemoteApplication>>,
-    crossings: OrdMap<CrossId, RelationId>,
-}
-
-impl Offers {
-    pub(super) fn note_relation(&mut self, relation: &Relation) {
-        if let Some(cross) = &relation.cross {
-            self.crossings.insert(cross.id, relation.id);
-        }
-    }
-
-    pub(super) fn forget_relation(&mut self, relation: &Relation) {
-        if let Some(cross) = &relation.cross {
-            self.crossings.remove(&cross.id);
-        }
-    }
-}
-
 impl ModelState {
     /// An offer.
     pub fn offer(&self, name: &ApplicationName) -> Option<&Arc<Offer>> {
-        self.offers.offers.get(name)
+        self.tables.offers.get(name)
     }
 
     /// An offer, whatever its name.
@@ -43,7 +20,7 @@ impl ModelState {
 
     /// The offers, by name.
     pub fn offers(&self) -> impl Iterator<Item = &Arc<Offer>> {
-        self.offers.offers.values()
+        self.tables.offers.values()
     }
 
     /// The offers of an application.
@@ -61,18 +38,18 @@ impl ModelState {
 
     /// An application of another model.
     pub fn remote_application(&self, name: &ApplicationName) -> Option<&Arc<RemoteApplication>> {
-        self.offers.remotes.get(name)
+        self.tables.remotes.get(name)
     }
 
     /// The applications of other models that are known here, by name.
     pub fn remote_applications(&self) -> impl Iterator<Item = &Arc<RemoteApplication>> {
-        self.offers.remotes.values()
+        self.tables.remotes.values()
     }
 
     /// The relation that is the one across models here; none if it is gone, but for units that have yet to run its
     /// last hooks.
     pub(crate) fn crossing(&self, id: &CrossId) -> Option<&Arc<Relation>> {
-        let relation = self.relation(self.offers.crossings.get(id)?)?;
+        let relation = self.relation(self.derived.crossings.get(id).next()?)?;
         (relation.life != Life::Dead).then_some(relation)
     }
 

@@ -34,13 +34,7 @@ impl Follow<'_> {
         }
         for unit in &self.units.went {
             self.next.units.remove(&unit.name);
-            self.next.events.remove(&unit.name);
-            for entry in self.old.state_of(&unit.name) {
-                self.next.states.remove(&entry.key);
-            }
-            for task in self.old.open_tasks(&unit.name) {
-                self.next.tasks.remove(&task.id);
-            }
+            self.own.take_kinds_of(self.old, &unit.name, &mut self.next);
         }
     }
 

@@ -1,0 +1,152 @@
+//! The table of all kinds of entities: the one place where a kind is declared.
+
+/// Hands the table of kinds to another macro. A kind is declared as
+///
+/// ```text
+/// /// What it is.
+/// TYPE: KEY(FIELD: TYPE OF THE FIELD, ...) {
+///     table TABLE: SHAPE;
+///     seen TABLE as VIEW;
+///     derive DERIVED by |entity| PARTS;
+///     then FUNCTION;
+/// }
+/// ```
+///
+/// - `TYPE` is the entity's struct, and the name of its variant in [`Entity`](super::Entity).
+/// - `KEY` is its variant in [`ModelKey`](super::ModelKey), of the struct's fields that are named. Both names are stored: what a
+///   release wrote keeps its name. New kinds go to the end, for the order of the keys is that of the writes.
+/// - `TABLE` is where entities of this kind stand in a model's state. `SHAPE` is `Flat` (a map by the key), or `Nested` (a map
+///   of maps, for keys of two parts of which the first is asked for alone).
+/// - `seen` stands where runners see entities of this kind: what differs of them between two states is listed for views.
+///   With `as VIEW`, the rest follows, too: the entity shows itself ([`Seen`](crate::view::Seen)) as the kind `VIEW` of
+///   `periapt_host_api::view`. Kinds that are seen through others, such as a relation's members, are shown by hand
+///   (`view.rs`, `view/follow.rs`).
+/// - `DERIVED` is a field of [`Derived`](crate::root::state::derived::Derived): an index, a set or a sum. `PARTS` are what one entity
+///   adds to it; whatever is put, changed or deleted, the parts of the old entity go and those of the new one come.
+/// - `FUNCTION` is called with the state, the old entity and the new one, for what follows from several kinds together.
+///
+/// Kinds that stand in no model only have a map of the root, by name.
+macro_rules! kinds {
+    ($generate:ident) => {
+        $generate! {
+            controller {
+                /// An agent.
+                Agent: Agent(name: AgentName) { table agents }
+                /// An uploaded charm.
+                Charm: Charm(digest: CharmDigest) { table charms }
+                /// Content that was uploaded for resources.
+                ResourceContent: ResourceContent(digest: CharmDigest) { table contents }
+            }
+            model {
+                /// A charm that the model uses.
+                ModelCharm: Charm(digest: CharmDigest) { table charms: Flat; seen charms; }
+                /// A counter.
+                Sequence: Sequence(key: SequenceKey) { table sequences: Flat; }
+                /// An agent's runner of this model.
+                Runner: Runner(agent: AgentName) { table runners: Flat; }
+                /// An application.
+                Application: Application(name: ApplicationName) { table applications: Flat; seen applications; }
+                /// What is offered to other models, by the offer's name.
+                Offer: Offer(name: ApplicationName) { table offers: Flat; }
+                /// An application of another model, by its name here.
+                RemoteApplication: RemoteApplication(name: ApplicationName) { table remotes: Flat; }
+                /// A machine.
+                Machine: Machine(id: MachineId) {
+                    table machines: Flat;
+                    seen machines;
+                    derive machines_of by |machine| [(machine.agent.clone(), machine.id)];
+                    then hosted::machine_changed;
+                }
+                /// A unit.
+                Unit: Unit(name: UnitName) {
+                    table units: Flat;
+                    seen units;
+                    derive units_on by |unit| unit.machine.map(|machine| (machine, unit.name.clone()));
+                    derive unplaced by |unit| unit.machine.is_none().then(|| unit.name.clone());
+                    derive subordinates_of by |unit| unit.principal.clone().map(|of| (of, unit.name.clone()));
+                    then hosted::unit_changed;
+                }
+                /// A relation. Its ends never change.
+                Relation: Relation(id: RelationId) {
+                    table relations: Flat;
+                    seen relations;
+                    derive relations_of by |relation| {
+                        relation.endpoints.iter().map(|end| (end.application.clone(), relation.id))
+                    };
+                    derive crossings by |relation| relation.cross.as_ref().map(|cross| (cross.id, relation.id));
+                }
+                /// A unit in a relation's scope.
+                Member: Member(relation: RelationId, unit: UnitName) {
+                    table members: Nested;
+                    seen members;
+                    derive scopes_of by |member| [(member.unit.clone(), member.relation)];
+                }
+                /// A bag.
+                Bag: Bag(key: BagKey) {
+                    table bags: Nested;
+                    seen bags;
+                    derive contained_bags by |bag| bag.container.clone().map(|unit| (unit, bag.key.clone()));
+                }
+                /// A key of a unit's state.
+                StateEntry: State(key: StateKey) { table states: Nested; seen states as State; }
+                /// The events that a unit waits for.
+                PendingEvents: Events(unit: UnitName) { table events: Flat; seen events as Events; }
+                /// A request to run an action.
+                ActionOperation: ActionOperation(id: ActionOperationId) { table operations: Flat; }
+                /// A run of an action on a unit.
+                Task: Task(id: TaskId) {
+                    table tasks: Flat;
+                    seen tasks as Task;
+                    derive open_tasks by |task| task.completed.is_none().then(|| (task.unit.clone(), task.id));
+                    derive ended_tasks by |task| task.completed.map(|at| (at, task.id));
+                    derive ended_memory by |task| task.completed.map(|_| task.memory());
+                    derive ended_records by |task| task.completed.map(|_| task.record_bytes());
+                }
+                /// Storage.
+                Storage: Storage(id: StorageId) {
+                    table storages: Flat;
+                    seen storages as Storage;
+                    derive storages_of by |storage| storage.unit().map(|unit| (unit.clone(), storage.id.clone()));
+                    derive storages_at by |storage| {
+                        storage.agent.as_ref().map(|agent| (agent.clone(), storage.id.clone()))
+                    };
+                }
+                /// A secret.
+                Secret: Secret(id: SecretId) {
+                    table secrets: Flat;
+                    seen secrets;
+                    derive secret_bytes by |secret| [size(secret.weight())];
+                    derive owned_by by |secret| [(secret.owner.clone(), secret.id)];
+                    derive granted_to by |secret| secret.access.keys().map(|reader| (reader.clone(), secret.id));
+                    derive bells by |secret| secret.rotates_at().map(|at| (at, secret.id, Bell::Rotate));
+                }
+                /// One revision of a secret.
+                SecretContent: SecretContent(id: SecretId, revision: SecretRevision) {
+                    table contents: Nested;
+                    seen contents;
+                    derive secret_bytes by |content| [size(content.weight())];
+                    then secrets::content_changed;
+                }
+                /// What became of one revision's expiry.
+                SecretExpiry: SecretExpiry(id: SecretId, revision: SecretRevision) {
+                    table expiries: Nested;
+                    seen expiries;
+                    then secrets::expiry_changed;
+                }
+                /// What a unit tracks of a secret.
+                SecretConsumer: SecretConsumer(id: SecretId, unit: UnitName) {
+                    table consumers: Nested;
+                    seen consumers;
+                    derive secret_bytes by |_| [size(PART_BYTES)];
+                    derive consumed_by by |consumer| [(consumer.unit.clone(), consumer.id)];
+                }
+                /// Something that the controller has still to do.
+                WorkItem: Work(id: WorkId) {
+                    table work: Flat;
+                    derive work_due by |item| [(item.due, item.id)];
+                }
+            }
+        }
+    };
+}
+pub(crate) use kinds;

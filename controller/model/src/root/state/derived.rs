@@ -1,0 +1,126 @@
+//! What is derived from the entities of a model, to find them quickly. What each kind adds is part of its declaration
+//! ([`kinds`](crate::entity::kinds)).
+
+use imbl::OrdSet;
+use periapt_host_api::{
+    AgentName, ApplicationName, MachineId, RelationId, StorageId, TaskId, Timestamp, UnitName,
+    relation::BagKey,
+    secret::{SecretId, SecretOwner, SecretReader, SecretRevision},
+};
+
+use super::hosted::Hosted;
+use crate::{
+    entity::{CrossId, WorkId},
+    root::index::Index,
+};
+
+/// What a time that a secret waits for is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Bell {
+    /// It is to be rotated.
+    Rotate,
+    /// A revision expires.
+    Expire(SecretRevision),
+}
+
+/// All that is derived.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Derived {
+    pub(super) machines_of: Index<AgentName, MachineId>,
+    pub(super) units_on: Index<MachineId, UnitName>,
+    pub(super) unplaced: OrdSet<UnitName>,
+    pub(super) subordinates_of: Index<UnitName, UnitName>,
+    pub(super) relations_of: Index<ApplicationName, RelationId>,
+    /// The relations that other models have a part in.
+    pub(super) crossings: Index<CrossId, RelationId>,
+    /// What each agent hosts, by the machines of its units.
+    pub(super) hosted: Hosted,
+    pub(super) scopes_of: Index<UnitName, RelationId>,
+    /// The bags of units that share a container with a unit.
+    pub(super) contained_bags: Index<UnitName, BagKey>,
+    /// Work by the time from which it is due; none: at once.
+    pub(super) work_due: OrdSet<(Option<Timestamp>, WorkId)>,
+    pub(super) open_tasks: Index<UnitName, TaskId>,
+    pub(super) ended_tasks: OrdSet<(Timestamp, TaskId)>,
+    pub(super) ended_memory: Sum,
+    pub(super) ended_records: Sum,
+    pub(super) storages_of: Index<UnitName, StorageId>,
+    pub(super) storages_at: Index<AgentName, StorageId>,
+    pub(super) owned_by: Index<SecretOwner, SecretId>,
+    pub(super) granted_to: Index<SecretReader, SecretId>,
+    pub(super) consumed_by: Index<UnitName, SecretId>,
+    pub(super) bells: OrdSet<(Timestamp, SecretId, Bell)>,
+    pub(super) secret_bytes: Sum,
+}
+
+/// A number that entities add up to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sum(pub(super) u64);
+
+/// A size in memory, to be added up.
+pub(super) fn size(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Something that is made of parts, each of one entity.
+pub(super) trait Parted {
+    /// What one entity adds.
+    type Part: PartialEq;
+
+    /// Adds a part.
+    fn add(&mut self, part: Self::Part);
+
+    /// Takes a part away again.
+    fn take(&mut self, part: &Self::Part);
+}
+
+impl<K: Clone + Ord, V: Clone + Ord> Parted for Index<K, V> {
+    type Part = (K, V);
+    fn add(&mut self, (key, value): (K, V)) {
+        self.insert(key, value);
+    }
+    fn take(&mut self, (key, value): &(K, V)) {
+        self.remove(key, value);
+    }
+}
+
+impl<V: Clone + Ord> Parted for OrdSet<V> {
+    type Part = V;
+    fn add(&mut self, value: V) {
+        self.insert(value);
+    }
+    fn take(&mut self, value: &V) {
+        self.remove(value);
+    }
+}
+
+impl Parted for Sum {
+    type Part = u64;
+    fn add(&mut self, number: u64) {
+        self.0 = self.0.saturating_add(number);
+    }
+    fn take(&mut self, number: &u64) {
+        self.0 = self.0.saturating_sub(*number);
+    }
+}
+
+/// Puts the parts of an entity as it is in the place of those that it had. An entity whose parts stay as they are costs
+/// no write.
+pub(super) fn derive<'a, D: Parted, V, Parts: IntoIterator<Item = D::Part>>(
+    derived: &mut D,
+    old: Option<&'a V>,
+    new: Option<&'a V>,
+    parts: impl Fn(&'a V) -> Parts,
+) {
+    if let (Some(old), Some(new)) = (old, new)
+        && parts(old).into_iter().eq(parts(new))
+    {
+        return;
+    }
+    for part in old.into_iter().flat_map(&parts) {
+        derived.take(&part);
+    }
+    for part in new.into_iter().flat_map(&parts) {
+        derived.add(part);
+    }
+}

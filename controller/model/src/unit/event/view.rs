@@ -1,0 +1,27 @@
+//! Events in a view: those that own units wait for.
+
+use std::sync::Arc;
+
+use periapt_host_api::{UnitName, view::EventsView};
+
+use crate::{
+    entity::PendingEvents,
+    root::ModelState,
+    view::{Own, Seen},
+};
+
+impl Seen for PendingEvents {
+    type View = EventsView;
+
+    fn of_unit<'a>(state: &'a ModelState, unit: &UnitName) -> impl Iterator<Item = &'a Arc<Self>> {
+        state.events_of(unit).into_iter()
+    }
+
+    fn seen(&self, own: &Own<'_>) -> Option<EventsView> {
+        own.has_unit(&self.unit).then(|| EventsView {
+            unit: self.unit.clone(),
+            next: self.next,
+            events: self.events.clone(),
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! The parts of a view that follow from the declaration of kinds ([`kinds`]).
+
+use std::sync::Arc;
+
+use periapt_host_api::{
+    UnitName,
+    view::{View, ViewEntity, ViewKey},
+};
+
+use super::{Own, Seen};
+use crate::{
+    entity::{self, Kind, kinds},
+    root::{ModelState, Touched},
+};
+
+macro_rules! views {
+    (
+        controller $controller:tt
+        model {
+            $($(#[$doc:meta])* $kind:ident: $key:ident($($field:ident: $type:ty),+) {
+                table $table:ident: $shape:ident;
+                $(seen $seen:ident $(as $view:ident)?;)?
+                $(derive $derived:ident by $parts:expr;)*
+                $(then $then:path;)?
+            })*
+        }
+    ) => {
+        impl Own<'_> {
+            /// Shows the entities that are seen for themselves and come with a unit.
+            pub(super) fn add_kinds_of(&self, unit: &UnitName, view: &mut View) {
+                $($($(for entity in <entity::$kind as Seen>::of_unit(self.state, unit) {
+                    self.show(entity, ViewEntity::$view, ViewKey::$view, view);
+                })?)?)*
+            }
+
+            /// Shows the entities that are seen for themselves and come with no own unit.
+            pub(super) fn add_kinds_beside(&self, view: &mut View) {
+                $($($(for entity in <entity::$kind as Seen>::beside(self) {
+                    self.show(entity, ViewEntity::$view, ViewKey::$view, view);
+                })?)?)*
+            }
+
+            /// Shows entities that came with a unit which is no longer the runner's, as far as they are still seen.
+            pub(super) fn take_kinds_of(&self, old: &ModelState, unit: &UnitName, view: &mut View) {
+                $($($(for entity in <entity::$kind as Seen>::of_unit(old, unit) {
+                    self.show(entity, ViewEntity::$view, ViewKey::$view, view);
+                })?)?)*
+            }
+
+            /// Brings the entities that are seen for themselves up to date.
+            pub(super) fn follow_kinds(&self, touched: &Touched<'_>, view: &mut View) {
+                $($($(for change in &touched.all.$seen {
+                    match (change.new, change.old) {
+                        (Some(entity), _) => self.show(entity, ViewEntity::$view, ViewKey::$view, view),
+                        (None, Some(gone)) => view.delete(&ViewKey::$view(gone.key())),
+                        (None, None) => {}
+                    }
+                })?)?)*
+            }
+        }
+    };
+}
+
+kinds!(views);
+
+impl Own<'_> {
+    /// Shows an entity as far as the runner sees it.
+    fn show<V: Seen>(
+        &self,
+        entity: &Arc<V>,
+        seen_as: fn(V::View) -> ViewEntity,
+        key: fn(V::Key) -> ViewKey,
+        view: &mut View,
+    ) {
+        match entity.seen(self) {
+            Some(seen) => view.put(seen_as(seen)),
+            None => view.delete(&key(entity.key())),
+        }
+    }
+}
