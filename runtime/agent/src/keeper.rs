@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, io, path::PathBuf, sync::Arc, time::Duration};
 
-use periapt_client::{Client, ClientError, Identity};
+use periapt_client::{Backoff, Client, ClientError, Identity};
 use periapt_host_api::{
     CharmDigest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{backoff::Backoff, clock::BootTime, options::Options};
+use crate::{clock::BootTime, options::Options};
 
 mod calls;
 mod charms;

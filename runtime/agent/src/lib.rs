@@ -6,7 +6,6 @@
 //! again. Decisions are taken by `periapt-uniter` and `periapt-hook`; this crate only carries things between
 //! them, the sandbox and the controller.
 
-mod backoff;
 mod clock;
 mod helper;
 mod host;

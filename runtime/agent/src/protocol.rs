@@ -26,12 +26,10 @@ use crate::clock::BootTime;
 
 mod codec;
 mod descriptors;
-mod weight;
 
 pub use codec::LinkError;
 use codec::Message;
 pub(crate) use codec::{Incoming, Outgoing, split};
-pub(crate) use weight::early_bytes;
 
 /// The most bytes of one message of a runner. A commit is at most 1 MiB of effects; journal and early items have
 /// bounds of their own. A runner that sends more is not one of ours any more.

@@ -18,18 +18,13 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{
-    backoff::Backoff,
-    protocol::{
-        Call, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, LinkError, Start, ToKeeper,
-        ToRunner, split,
-    },
+use crate::protocol::{
+    Call, CallOutcome, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, LinkError, Start, ToKeeper, ToRunner,
+    split,
 };
+use periapt_client::Backoff;
 
-mod action;
-mod board;
 mod charms;
-mod commit;
 mod exec;
 mod fetch;
 mod groups;
@@ -37,16 +32,13 @@ mod hook;
 mod leases;
 mod link;
 mod mirror;
-mod outbox;
 mod places;
 mod quarantine;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod unit;
 mod units;
 
-use board::Board;
 use charms::PreparedCharms;
 use fetch::Fetch;
 use groups::Groups;
@@ -83,6 +75,8 @@ pub enum RunnerError {
 struct World {
     start: Start,
     incarnation: Incarnation,
+    /// The version of the engine, for the journal.
+    engine: Arc<str>,
     link: Link,
     mirror: Mirror,
     leases: Arc<LeaseBook>,
@@ -91,7 +85,6 @@ struct World {
     fetch: Fetch,
     storages: Storages,
     hooks: Places,
-    board: Board,
     groups: Groups,
 }
 
@@ -237,11 +230,12 @@ async fn look_after(
     let incarnation = attach(&link).await?;
     mirror.filled().await;
     let hooks = Places::new(start.hooks, start.hook_memory_mib);
-    let (board, groups) = (Board::default(), Groups::default());
+    let groups = Groups::default();
     let storages = Storages::new(start.storage.clone());
     let world = Arc::new(World {
         start,
         incarnation,
+        engine: periapt_sandbox::engine_version().into(),
         link,
         mirror,
         leases,
@@ -250,14 +244,10 @@ async fn look_after(
         fetch,
         storages,
         hooks,
-        board,
         groups,
     });
     let storage = storage::run(Arc::clone(&world));
-    let units = async {
-        quarantine::run(&world).await?;
-        units::run(Arc::clone(&world)).await
-    };
+    let units = units::run(Arc::clone(&world));
     tokio::select! {
         ended = storage => ended,
         ended = units => ended,

@@ -1,6 +1,9 @@
 //! An agent without processes: its mirror of the model, the leases that its keeper holds, and its units' executors.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use periapt_hook::{HeldLease, LeaseState};
 use periapt_host_api::{
@@ -12,15 +15,18 @@ use periapt_host_api::{
     view::View,
 };
 use periapt_model::{Input, Output, Root, WorkerCommand, follow, view};
-use periapt_uniter::Timeline;
+use periapt_uniter::{
+    Timeline,
+    executor::{Dependents, Touched},
+};
 
 use crate::{LabError, clock::Clock, controller::Controller, travel::travelled};
 
-mod executor;
-mod outbox;
+mod driver;
+mod watch;
 
-pub(crate) use executor::{Executor, Step, World};
-pub(crate) use outbox::Outbox;
+use driver::Groups;
+pub(crate) use driver::{Driver, Step, World};
 
 /// Whether an agent's process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +98,16 @@ pub(crate) struct Agent {
     renew_at_ms: u64,
     /// The view on which leadership was last claimed out of turn.
     claimed_at: Option<Revision>,
-    pub(crate) executors: BTreeMap<UnitName, Executor>,
+    pub(crate) drivers: BTreeMap<UnitName, Driver>,
+    /// Which units a frame concerns.
+    dependents: Dependents,
+    /// Units whose decision may be another one by now.
+    touched: BTreeSet<UnitName>,
+    /// Whether units that a frame does not concern are looked at, too.
+    pub(crate) doubts: bool,
+    groups: Groups,
+    /// How far the clock of short waits is ahead of the one of leases: see [`Agent::pass_short_waits`].
+    ahead: Duration,
 }
 
 impl Agent {
@@ -113,7 +128,12 @@ impl Agent {
             leases: BTreeMap::new(),
             renew_at_ms: 0,
             claimed_at: None,
-            executors: BTreeMap::new(),
+            drivers: BTreeMap::new(),
+            dependents: Dependents::default(),
+            touched: BTreeSet::new(),
+            doubts: false,
+            groups: Groups::default(),
+            ahead: Duration::ZERO,
         }
     }
 
@@ -128,6 +148,11 @@ impl Agent {
     /// What it knows of the model.
     pub(crate) fn view(&self) -> View {
         self.mirror.clone().unwrap_or_default()
+    }
+
+    /// Up to where it knows the model.
+    pub(crate) fn revision(&self) -> Revision {
+        self.mirror.as_ref().map_or(Revision::default(), |mirror| mirror.revision)
     }
 
     /// Whether a unit is in the model at all.
@@ -161,16 +186,25 @@ impl Agent {
         controller: &mut Controller,
         clock: Clock,
     ) -> Result<(), LabError> {
-        let (caller, incarnation) = (self.caller(), self.incarnation);
-        for executor in self.executors.values_mut() {
-            executor.outbox.flush(controller, clock, &caller, incarnation)?;
+        let last_words = |(unit, driver): (&UnitName, &mut Driver)| (unit.clone(), driver.last_words());
+        let noted: Vec<_> = self.drivers.iter_mut().map(last_words).collect();
+        for (unit, items) in noted.into_iter().filter(|(_, items)| !items.is_empty()) {
+            let command = RunnerCommand::Early { unit, incarnation: self.incarnation, items };
+            match self.call(controller, clock, command) {
+                // A refusal says that the unit is not this runner's any more: nobody is left to hear it.
+                Ok(_) | Err(LabError::Refused(_)) => {}
+                Err(other) => return Err(other),
+            }
         }
         self.forget();
         self.attach(controller, clock)
     }
 
     fn forget(&mut self) {
-        self.executors.clear();
+        self.drivers.clear();
+        self.dependents = Dependents::default();
+        self.touched.clear();
+        self.groups = Groups::default();
         self.mirror = None;
         self.claimed_at = None;
     }
@@ -201,7 +235,7 @@ impl Agent {
 
     /// Receives all that happened as one frame, and checks that the mirror is the view afterwards. Answers whether
     /// there was anything in it.
-    pub(crate) fn catch_up(&mut self, controller: &Controller) -> Result<bool, LabError> {
+    pub(crate) fn catch_up(&mut self, controller: &Controller, clock: Clock) -> Result<bool, LabError> {
         let root = controller.root();
         let known = self.mirror.as_ref().is_some_and(|mirror| mirror.revision == root.revision());
         if !self.is_up() || self.stream == Line::Down || known {
@@ -225,16 +259,20 @@ impl Agent {
             return Err(self.differs(root.revision(), &what));
         }
         let news = frame.from.is_none() || !(frame.puts.is_empty() && frame.deletes.is_empty());
+        let before = mirror.clone();
+        let touched = Touched::by(&before, &frame);
         mirror.apply(travelled("a frame", &frame)?)?;
         if mirror != newest {
             let (puts, deletes) = mirror.difference(&newest);
             return Err(self.differs(root.revision(), &format!("{puts:?} {deletes:?}")));
         }
         self.mirrored = root.clone();
+        self.touch(&touched, &before, &mirror, clock)?;
         for (name, unit) in &mirror.units {
-            self.executors
-                .entry(name.clone())
-                .or_insert_with(|| Executor::new(name.clone(), unit.early_number));
+            if !self.drivers.contains_key(name) {
+                let driver = Driver::new(self, name.clone(), unit.early_number);
+                self.drivers.insert(name.clone(), driver);
+            }
         }
         self.mirror = Some(mirror);
         Ok(news)

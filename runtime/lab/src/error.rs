@@ -67,6 +67,32 @@ pub enum LabError {
         /// What the controller said the second time.
         reason: String,
     },
+    /// Defect: a hook was run before it was decided what becomes of the one before it.
+    #[error("unit {unit} runs {event} before it is decided what becomes of the hook before that")]
+    NotSerial {
+        /// Whose.
+        unit: UnitName,
+        /// Which.
+        event: String,
+    },
+    /// Defect: a hook was run from a record that the unit has left behind: it does not see its own last commit.
+    #[error("unit {unit} runs {event} from an older record than that of its last commit")]
+    OldView {
+        /// Whose.
+        unit: UnitName,
+        /// Which.
+        event: String,
+    },
+    /// Defect: a frame changed what a unit is to do, and the unit would not have been woken.
+    #[error("a frame is said not to concern unit {unit}, which decided: {before}; and now: {after}")]
+    NotTouched {
+        /// Whose.
+        unit: UnitName,
+        /// What it decided before the frame.
+        before: String,
+        /// What it decides after it.
+        after: String,
+    },
     /// Defect: there is always one more thing to do.
     #[error("nothing settles after {rounds} rounds; the last hooks were: {}", .last.join(", "))]
     NeverSettles {

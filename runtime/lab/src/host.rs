@@ -4,26 +4,22 @@ use std::time::Duration;
 
 use periapt_hook::{CallError, CallTime, LeaseState};
 use periapt_host_api::{
-    ErrorCode, Refusal, Timestamp, UnitName,
+    ErrorCode, Refusal, Timestamp,
     commit::EarlyEffect,
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
 };
+use periapt_uniter::executor::Input;
 
 use crate::{
     HookHost,
-    agent::{Agent, Outbox},
-    clock::Clock,
-    controller::Controller,
+    agent::{Driver, World},
 };
 
 /// The laboratory, as one hook of one unit uses it.
-pub(crate) struct Host<'a> {
-    pub(crate) clock: &'a mut Clock,
-    pub(crate) controller: &'a mut Controller,
-    pub(crate) agent: &'a mut Agent,
-    pub(crate) unit: &'a UnitName,
-    pub(crate) outbox: &'a mut Outbox,
+pub(crate) struct Host<'a, 'b> {
+    pub(crate) world: &'a mut World<'b>,
+    pub(crate) unit: &'a mut Driver,
     pub(crate) seed: [u8; 32],
 }
 
@@ -38,9 +34,9 @@ fn refused(refusal: Refusal) -> CallError {
 /// The longest sleep between two looks at what time brings: leases are renewed more often.
 const NAP: Duration = Duration::from_secs(5);
 
-impl HookHost for Host<'_> {
+impl HookHost for Host<'_, '_> {
     fn now(&self) -> CallTime {
-        self.clock.call_time()
+        self.world.clock.call_time()
     }
 
     fn seed(&self) -> [u8; 32] {
@@ -48,29 +44,33 @@ impl HookHost for Host<'_> {
     }
 
     fn renew_lease(&mut self) -> LeaseState {
-        if self.agent.is_up() {
+        let World { clock, controller, agent, .. } = &mut *self.world;
+        if agent.is_up() {
             // Whatever goes wrong, what is held afterwards is the answer.
-            let _ = self.agent.claim(self.controller, *self.clock, self.unit);
+            let _ = agent.claim(controller, **clock, self.unit.name());
         }
-        self.agent.lease(self.unit)
+        agent.lease(self.unit.name())
     }
 
     fn fetch_secret(&mut self, key: SecretKey) -> Result<SecretData, CallError> {
-        if !self.agent.is_up() {
+        if !self.world.agent.is_up() {
             return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
         }
-        self.controller.secret(&self.agent.caller(), self.unit, &key).map_err(refused)
+        let World { controller, agent, .. } = &*self.world;
+        controller.secret(&agent.caller(), self.unit.name(), &key).map_err(refused)
     }
 
     fn fetch_resource(&mut self, key: &ResourceKey) -> Result<(), CallError> {
-        if !self.agent.is_up() {
+        if !self.world.agent.is_up() {
             return Err(CallError::TryAgain("the controller is away, try again".to_owned()));
         }
-        self.controller.resource(&self.agent.caller(), self.unit, key).map_err(refused)
+        let World { controller, agent, .. } = &*self.world;
+        controller.resource(&agent.caller(), self.unit.name(), key).map_err(refused)
     }
 
     fn early(&mut self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.outbox.push(self.clock.now(), items);
+        // What the laboratory itself gets wrong comes to light when the hook has ended.
+        let _ = self.unit.feed(Input::Said(items), self.world);
     }
 
     /// The keeper renews leases meanwhile, and the outbox sends what has waited for long enough.
@@ -79,11 +79,12 @@ impl HookHost for Host<'_> {
         while !left.is_zero() {
             let nap = left.min(NAP);
             left = left.saturating_sub(nap);
-            self.clock.pass(nap);
-            let _ = self.agent.keep_leases(self.controller, *self.clock);
-            if self.agent.is_up() && self.outbox.due().is_some_and(|due| due <= self.clock.now()) {
-                let (caller, incarnation) = (self.agent.caller(), self.agent.incarnation);
-                let _ = self.outbox.flush(self.controller, *self.clock, &caller, incarnation);
+            self.world.clock.pass(nap);
+            let World { clock, controller, agent, .. } = &mut *self.world;
+            let _ = agent.keep_leases(controller, **clock);
+            let due = self.unit.early_due().is_some_and(|due| due <= agent.time(**clock).steady);
+            if agent.is_up() && due {
+                let _ = self.unit.feed(Input::Woken, self.world);
             }
         }
     }

@@ -18,7 +18,8 @@ use periapt_model::{
 };
 
 use crate::{
-    Action, Chance, Charm, LabError, Traced, agent::Agent, clock::Clock, controller::Controller, trace::Trace,
+    Action, Chance, Charm, Defect, LabError, Traced, agent::Agent, clock::Clock, controller::Controller,
+    trace::Trace,
 };
 
 mod by_hand;
@@ -54,6 +55,7 @@ pub struct Lab {
     held: BTreeSet<UnitName>,
     trace: Trace,
     weather: Weather,
+    defect: Option<Defect>,
 }
 
 impl fmt::Debug for Lab {
@@ -95,6 +97,7 @@ impl Lab {
             held: BTreeSet::new(),
             trace: Trace::default(),
             weather: Weather::default(),
+            defect: None,
         };
         lab.add_agent(FIRST_AGENT)?;
         Ok(lab)
@@ -231,7 +234,7 @@ impl Lab {
     /// Whether some running agent looks after a unit.
     pub fn is_looked_after(&self, unit: &str) -> bool {
         let named = |name: &UnitName| name.to_string() == unit;
-        self.agents.values().any(|agent| agent.executors.keys().any(named))
+        self.agents.values().any(|agent| agent.drivers.keys().any(named))
     }
 
     fn agent(&self, name: &str) -> Result<&Agent, LabError> {

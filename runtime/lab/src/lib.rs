@@ -3,9 +3,10 @@
 //!
 //! A [`Lab`] has one model, some agents, and time that passes when a test lets it. Values travel between its parts as
 //! they do between processes: views as frames, frames and commits as JSON; and after each frame the mirror is
-//! compared with the view. What runs is decided by `periapt-uniter` and `periapt-hook` alone; the laboratory only
-//! carries it out, as the agent's executor does, in steps between which processes may die, answers may be lost, and
-//! other units may run ([`Lab::micro_step`]). All chance comes from one seed.
+//! compared with the view. What runs is decided by `periapt-uniter` and `periapt-hook` alone. The executors of units are
+//! those of the agent's runner; the laboratory is another driver of them, which carries out their commands in steps
+//! between which processes may die, answers may be lost, and other units may run ([`Lab::micro_step`]). All chance comes
+//! from one seed.
 //!
 //! A charm's code is a script, a closure, or with the feature `components` a real component in the sandbox.
 //! [`laws`] says what must be true of every run, however wild.
@@ -17,6 +18,7 @@ mod clock;
 #[cfg(feature = "components")]
 mod component;
 mod controller;
+mod defect;
 mod error;
 mod host;
 mod lab;
@@ -30,6 +32,7 @@ pub use chance::Chance;
 pub use charm::{Action, Charm, CharmCode, Ending, Hook, HookHost, Ran};
 #[cfg(feature = "components")]
 pub use component::{Component, ComponentError};
+pub use defect::Defect;
 pub use error::LabError;
 pub use lab::{ByHand, Lab, Standings, Weather};
 pub use trace::{Fate, ToolCall, Traced};

@@ -8,7 +8,9 @@ use periapt_host_api::{
     view::TaskView,
 };
 
-use crate::{ActionEnd, ActionRun, Decision, HookRun, Progress, retry, status, subject::Subject};
+use crate::{
+    ActionEnd, ActionRun, Decision, HookRun, Progress, executor::Returned, retry, status, subject::Subject,
+};
 
 /// What operators read of an action whose agent died under it.
 const TERMINATED: &str = "action terminated";
@@ -66,55 +68,31 @@ fn ended(record: &UnitRecord, task: TaskId, end: ActionEnd) -> Progress {
     progress
 }
 
-/// How an action's handler came back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ActionReturn {
-    /// It returned ok.
-    Handled,
-    /// The charm has no handler for the action.
-    Unhandled,
-    /// It failed, trapped, or ran out of a budget.
-    Failed {
-        /// As a process's exit code; not 0.
-        code: i32,
-        /// Why, in its own words or the sandbox's; may be empty.
-        message: String,
-    },
-    /// A tool that an operator ran came to its end: its exit code is a result and no failure, and what it asked for is
-    /// committed whatever it is (C-9).
-    Exited {
-        /// As a process's exit code.
-        code: i32,
-    },
-    /// It was stopped, because an operator cancelled the task.
-    Stopped,
-}
-
 impl ActionEnd {
     /// How an action ended whose handler came back so, left these results (their return code is set here), and said
     /// of itself that it failed, or did not. Its effects are committed if and only if the handler returned ok, even
     /// if it said that it failed (C-8).
     pub fn of(
         unit: &UnitName,
-        returned: ActionReturn,
+        returned: Returned,
         failed: Option<String>,
         results: TaskResults,
         status_set: bool,
     ) -> Self {
         let (outcome, return_code, message) = match (returned, failed) {
-            (ActionReturn::Handled, None) => (TaskOutcome::Completed, 0, String::new()),
-            (ActionReturn::Handled, Some(message)) => (TaskOutcome::Failed, 0, message),
-            (ActionReturn::Exited { code }, None) => (TaskOutcome::Completed, code, String::new()),
-            (ActionReturn::Exited { code }, Some(message)) => (TaskOutcome::Failed, code, message),
-            (ActionReturn::Unhandled, _) => {
+            (Returned::Handled, None) => (TaskOutcome::Completed, 0, String::new()),
+            (Returned::Handled, Some(message)) => (TaskOutcome::Failed, 0, message),
+            (Returned::Exited { code }, None) => (TaskOutcome::Completed, code, String::new()),
+            (Returned::Exited { code }, Some(message)) => (TaskOutcome::Failed, code, message),
+            (Returned::Unhandled, _) => {
                 (TaskOutcome::Failed, 1, format!("action not implemented on unit {unit:?}"))
             }
-            (ActionReturn::Failed { code, .. }, Some(message)) => (TaskOutcome::Failed, code, message),
-            (ActionReturn::Failed { code, message }, None) if message.is_empty() => {
+            (Returned::Failed { code, .. }, Some(message)) => (TaskOutcome::Failed, code, message),
+            (Returned::Failed { code, message }, None) if message.is_empty() => {
                 (TaskOutcome::Failed, code, format!("exit status {code}"))
             }
-            (ActionReturn::Failed { code, message }, None) => (TaskOutcome::Failed, code, message),
-            (ActionReturn::Stopped, _) => (TaskOutcome::Aborted, 1, "action cancelled".to_owned()),
+            (Returned::Failed { code, message }, None) => (TaskOutcome::Failed, code, message),
+            (Returned::Stopped, _) => (TaskOutcome::Aborted, 1, "action cancelled".to_owned()),
         };
         Self { outcome, message, results: TaskResults { return_code, ..results }, status_set }
     }

@@ -6,11 +6,15 @@
 //! no state beside the record: an event that became moot never runs, ten changes of one thing are one hook, and
 //! an agent that died goes on where the record stands.
 //!
+//! An [`executor::Executor`] carries it out: what happened goes in, commands come out.
+//!
 //! This crate is pure: time and jitter are arguments.
 
 mod action;
+mod backoff;
 mod coalesced;
 mod decision;
+pub mod executor;
 mod jitter;
 mod later;
 mod progress;
@@ -22,7 +26,8 @@ mod subject;
 mod timeline;
 mod update_status;
 
-pub use action::{ActionReturn, action_ended};
+pub use action::action_ended;
+use backoff::Backoff;
 pub use decision::{ActionEnd, ActionRun, Decision, DeployRun, HookEnd, HookRun, Progress, Seen, Skipped};
 pub use jitter::Jitter;
 pub use progress::{begin, deploy_failed, deployed, hook_ended};

@@ -6,8 +6,7 @@ mod units;
 use std::{cell::OnceCell, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, CharmDigest, MachineId, command::Caller, settings::FirewallMode, status::Life,
-    view::View,
+    AgentName, CharmDigest, MachineId, command::Caller, settings::FirewallMode, status::Life, view::View,
 };
 
 use super::{Own, project, view};

@@ -9,7 +9,7 @@ use periapt_host_api::{
 use tokio::time::{Instant, sleep_until};
 
 use super::controller::{Answers, Controller, ControllerError};
-use crate::backoff::Backoff;
+use periapt_client::Backoff;
 
 /// What is followed, and from where.
 pub(crate) trait Source: Send + 'static {

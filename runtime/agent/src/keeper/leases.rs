@@ -23,7 +23,8 @@ use super::{
     controller::Controller,
     roster::{Roster, Urgency},
 };
-use crate::{backoff::Backoff, clock::BootTime, protocol::Grant};
+use crate::{clock::BootTime, protocol::Grant};
+use periapt_client::Backoff;
 
 /// The least time between two claims for one unit. The first claim is sent at once: the unit's first hooks wait for
 /// its answer.

@@ -23,7 +23,8 @@ use super::{
     suspects::Suspects,
     tails::Tails,
 };
-use crate::{backoff::Backoff, clock, options::HookPlaces, protocol::Start};
+use crate::{clock, options::HookPlaces, protocol::Start};
+use periapt_client::Backoff;
 
 mod life;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_host_api::{UnitName, commit::EarlyItem};
 
-use crate::protocol::early_bytes;
+use periapt_uniter::executor::early_bytes;
 
 /// The most items that are kept of one unit. A hook makes them faster than a call to the controller takes only
 /// for moments; what is beyond this, the oldest, has been under way for long.

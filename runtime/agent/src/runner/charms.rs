@@ -14,10 +14,8 @@ use tokio::{
 };
 
 use super::link::Link;
-use crate::{
-    backoff::Backoff,
-    protocol::{Call, CallOutcome, ReadyCharm, ToKeeper},
-};
+use crate::protocol::{Call, CallOutcome, ReadyCharm, ToKeeper};
+use periapt_client::Backoff;
 
 /// How long a charm stays ready after its last hook: one more than an interval of 10 s between two runs of update-status. An
 /// interpreter that is ready holds 25 MB of image, and as much again in the slot of its last hook.

@@ -3,23 +3,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use periapt_hook::{ActionGathered, Answer, Gathered, HookContext, MAX_ASKED, OutputStream, ToolOutput};
-use periapt_host_api::{
-    TaskId, Timestamp,
-    action::TaskResults,
-    journal::{HookOutcome, JournalRecord},
-    view::View,
-};
+use periapt_hook::{Answer, HookContext, MAX_ASKED, OutputStream, ToolOutput};
+use periapt_host_api::{Timestamp, view::View};
 use periapt_sandbox::{Budgets, HookServices as _, Seed};
 use periapt_shell::{Ended, Progress, Reply, Request, Running, Script};
-use periapt_uniter::{ActionEnd, ActionReturn, HookRun};
+use periapt_uniter::{
+    HookRun,
+    executor::{Returned, RunReport},
+};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     World,
-    commit::Outcome,
     hook::{self, Services},
-    outbox::Outbox,
+    units::Says,
 };
 
 mod files;
@@ -34,20 +32,20 @@ pub(super) async fn execute(
     world: &Arc<World>,
     view: View,
     run: &HookRun,
-    task: TaskId,
-    outbox: &Arc<Outbox>,
-) -> (ActionEnd, Outcome) {
-    let journal = hook::journal(run, Timestamp::now(), HookOutcome::Handled);
+    says: &Says,
+    interrupt: &CancellationToken,
+) -> RunReport {
+    let started_at = Timestamp::now();
     let context = hook::random().and_then(|seed| hook::context(world, &view, run, Seed(seed)));
     let mut context = match context {
         Ok(context) => context,
-        Err(message) => return unable(run, journal, message),
+        Err(message) => return RunReport::failed(message, started_at),
     };
     let mut script = match script(&mut context, run) {
         Ok(script) => script,
-        Err(message) => return unable(run, journal, message),
+        Err(message) => return RunReport::failed(message, started_at),
     };
-    let services = Services::new(world, run, outbox);
+    let services = Services::new(world, run, says, interrupt);
     let budgets = hook::budgets(&view, &run.unit, &run.event);
     let files = ExecFiles::new(world, &view, run, &budgets, context.has_resources());
     let mut host = Host { context, services: &services, files };
@@ -57,36 +55,43 @@ pub(super) async fn execute(
         () = services.interrupted() => None,
     };
     let Host { mut context, .. } = host;
-    let (code, stdout, stderr) = match ended {
+    let (returned, stdout, stderr) = match ended {
         Some(Ok(Ok(Ended { code, stdout, stderr }))) => {
-            let code = code.map_err(|past| ActionReturn::Failed { code: 1, message: past.to_string() });
-            (code, stdout, stderr)
+            let returned = match code {
+                Ok(code) => Returned::Exited { code: code.into() },
+                Err(past) => failed(past.to_string()),
+            };
+            (returned, stdout, stderr)
         }
         unfinished => {
-            let failed = |message| ActionReturn::Failed { code: 1, message };
             let returned = match unfinished {
                 Some(Ok(Err(message))) => failed(message),
                 Some(_) => failed(timed_out(&budgets)),
-                None => ActionReturn::Stopped,
+                None => Returned::Stopped,
             };
             let (stdout, stderr) = script.give_up();
-            (Err(returned), stdout, stderr)
+            (returned, stdout, stderr)
         }
     };
+    tracing::debug!(unit = %run.unit, ?returned, "a script was run");
     context.capture_output(OutputStream::Stdout, &stdout);
     context.capture_output(OutputStream::Stderr, &stderr);
-    let code = match code {
-        Ok(code) => code,
-        Err(returned) => return cut_short(run, journal, context, outbox, returned),
-    };
-    let Gathered { effects, leader_term, status_set, action, early, calls, .. } = context.finish();
-    outbox.push(early);
-    let ActionGathered { values, failed: said, stdout, stderr } = action.unwrap_or_default();
-    let results = TaskResults { return_code: 0, stdout, stderr, values };
-    let end = ActionEnd::of(&run.unit, ActionReturn::Exited { code: code.into() }, said, results, status_set);
-    tracing::debug!(unit = %run.unit, %task, code, "a script was run");
-    let journal = Some(JournalRecord { calls, ..journal });
-    (end, Outcome { effects, leader_term, journal, ..Outcome::default() })
+    let mut gathered = context.finish();
+    says.push(std::mem::take(&mut gathered.early));
+    let ended = matches!(returned, Returned::Exited { .. });
+    let mut report = RunReport::of(returned, started_at);
+    hook::gathered_by(&mut report, gathered);
+    if !ended {
+        // The script did not come to its end. What it has said so far is shown, and of what it asked for only what leaves
+        // a hook early, its statuses and log, is done.
+        report.results.values.clear();
+        report.said_failed = None;
+    }
+    report
+}
+
+fn failed(message: String) -> Returned {
+    Returned::Failed { code: 1, message }
 }
 
 /// The task's script, at its beginning.
@@ -177,38 +182,4 @@ async fn rest(duration: Duration) {
         true => tokio::task::yield_now().await,
         false => sleep(duration).await,
     }
-}
-
-/// The script did not come to its end. What it has said so far is shown, and of what it asked for only what leaves a hook
-/// early, its statuses and log, is done.
-fn cut_short(
-    run: &HookRun,
-    journal: JournalRecord,
-    context: HookContext,
-    outbox: &Arc<Outbox>,
-    returned: ActionReturn,
-) -> (ActionEnd, Outcome) {
-    let Gathered { status_set, action, early, calls, .. } = context.finish();
-    outbox.push(early);
-    let ActionGathered { stdout, stderr, .. } = action.unwrap_or_default();
-    let results = TaskResults { stdout, stderr, ..TaskResults::default() };
-    let message = match &returned {
-        ActionReturn::Failed { message, .. } => message.as_str(),
-        _ => "it was stopped",
-    };
-    let journal = Some(failed(JournalRecord { calls, ..journal }, message));
-    let end = ActionEnd::of(&run.unit, returned, None, results, status_set);
-    (end, Outcome { journal, ..Outcome::default() })
-}
-
-/// Nothing was run, and nothing is committed but that.
-fn unable(run: &HookRun, journal: JournalRecord, message: String) -> (ActionEnd, Outcome) {
-    let journal = Some(failed(journal, &message));
-    let returned = ActionReturn::Failed { code: 1, message };
-    let end = ActionEnd::of(&run.unit, returned, None, TaskResults::default(), false);
-    (end, Outcome { journal, ..Outcome::default() })
-}
-
-fn failed(journal: JournalRecord, message: &str) -> JournalRecord {
-    JournalRecord { outcome: HookOutcome::Failed { message: message.to_owned() }, ..journal }
 }

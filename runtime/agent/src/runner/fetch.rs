@@ -14,10 +14,8 @@ use tokio::{
 };
 
 use super::link::Link;
-use crate::{
-    backoff::Backoff,
-    protocol::{Call, CallOutcome},
-};
+use crate::protocol::{Call, CallOutcome};
+use periapt_client::Backoff;
 
 /// How long a hook waits for content while the controller is away.
 const FETCHED_WITHIN: Duration = Duration::from_secs(10);

@@ -1,53 +1,50 @@
-//! One hook: from its decision to what is to be committed.
+//! One hook or action: runs it in the sandbox, and reports how it ended.
 
 use std::{fs::File, sync::Arc, time::Duration};
 
-use periapt_hook::{CallError, CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
+use periapt_hook::{
+    ActionGathered, CallError, CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits,
+};
 use periapt_host_api::{
-    CharmDigest, TaskId, Timestamp, UnitName,
-    budget::BudgetKey,
+    Timestamp, UnitName,
+    action::TaskResults,
     commit::EarlyEffect,
     event::Event,
-    journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
     resource::ResourceKey,
     secret::{SecretData, SecretKey},
     view::View,
 };
-use periapt_sandbox::{BoxFuture, Budgets, HookReport, HookServices, Outcome as RunOutcome, RunInputs, Seed};
-use periapt_uniter::{HookEnd, HookRun};
+use periapt_sandbox::{
+    BoxFuture, Budgets, HookErrorKind, HookReport, HookServices, Outcome, RunInputs, Seed,
+};
+use periapt_uniter::{
+    HookRun,
+    executor::{Returned, RunReport},
+};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::{World, action, commit::Outcome, outbox::Outbox};
+use super::{World, units::Says};
 use crate::clock::BootTime;
 
 /// How long a hook that found the pool exhausted waits before it tries again.
 const BUSY: Duration = Duration::from_millis(5);
 
-/// A hook that ran.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    /// How it ended, for the unit's record.
-    pub(crate) end: HookEnd,
-    /// What is committed if its end is a success.
-    pub(crate) outcome: Outcome,
-}
-
 /// What the host answers to a hook.
 pub(super) struct Services {
     world: Arc<World>,
     unit: UnitName,
-    /// The task that an action runs.
-    task: Option<TaskId>,
-    outbox: Arc<Outbox>,
+    says: Says,
+    interrupt: CancellationToken,
 }
 
 impl Services {
-    pub(super) fn new(world: &Arc<World>, run: &HookRun, outbox: &Arc<Outbox>) -> Self {
+    pub(super) fn new(world: &Arc<World>, run: &HookRun, says: &Says, interrupt: &CancellationToken) -> Self {
         Self {
             world: Arc::clone(world),
             unit: run.unit.clone(),
-            task: run.event.task(),
-            outbox: Arc::clone(outbox),
+            says: says.clone(),
+            interrupt: interrupt.clone(),
         }
     }
 }
@@ -70,97 +67,94 @@ impl HookServices for Services {
     }
 
     fn early(&self, items: Vec<(Timestamp, EarlyEffect)>) {
-        self.outbox.push(items);
+        self.says.push(items);
     }
 
     fn interrupted(&self) -> BoxFuture<'_, ()> {
-        match self.task {
-            Some(task) => Box::pin(action::to_stop(&self.world, task)),
-            None => Box::pin(std::future::pending()),
+        Box::pin(self.interrupt.cancelled())
+    }
+}
+
+/// Runs a handler on one snapshot, and reports how it ended.
+pub(crate) async fn run(
+    world: &Arc<World>,
+    view: View,
+    run: &HookRun,
+    says: &Says,
+    interrupt: &CancellationToken,
+) -> RunReport {
+    let mut report = RunReport::of(Returned::Handled, Timestamp::now());
+    let ran = attempt(world, view, run, says, interrupt, &mut report).await;
+    let HookReport { outcome, mut gathered, costs, started_at } = match ran {
+        Ok(ran) => ran,
+        Err(message) => {
+            report.returned = Returned::Failed { code: 1, message };
+            return report;
+        }
+    };
+    says.push(std::mem::take(&mut gathered.early));
+    report.started_at = started_at;
+    report.costs = costs;
+    report.returned = returned(outcome, run.event.task().is_some());
+    gathered_by(&mut report, gathered);
+    report
+}
+
+/// Puts into a report what a run gathered.
+pub(super) fn gathered_by(report: &mut RunReport, gathered: Gathered) {
+    let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
+    report.results = TaskResults { return_code: 0, stdout, stderr, values };
+    report.said_failed = failed;
+    report.status_set = gathered.status_set;
+    report.effects = gathered.effects;
+    report.leader_term = gathered.leader_term;
+    report.calls = gathered.calls;
+}
+
+fn returned(outcome: Outcome, is_action: bool) -> Returned {
+    match outcome {
+        Outcome::Handled => Returned::Handled,
+        Outcome::Unhandled => Returned::Unhandled,
+        Outcome::Failed(error) if error.kind == HookErrorKind::Interrupted => Returned::Stopped,
+        Outcome::Failed(error) => {
+            // A handler that failed with 0 failed all the same.
+            let code = if error.code == 0 { 1 } else { error.code };
+            // An action's own words are its result; of a hook is told how it failed, too.
+            let message = if is_action { error.message } else { error.to_string() };
+            Returned::Failed { code, message }
         }
     }
 }
 
-/// A run in the sandbox that came to an end, however that was.
-pub(crate) struct Attempt {
-    /// Its record; how it ended is not in it yet.
-    pub(crate) journal: Box<JournalRecord>,
-    /// How it ended.
-    pub(crate) outcome: RunOutcome,
-    /// What it left; what left it early is on its way.
-    pub(crate) gathered: Gathered,
-}
-
-/// Runs a handler on one snapshot. The error is why it could not run, with the record of that.
-pub(crate) async fn attempt(
+/// Runs a handler in the sandbox. The error is why it could not run.
+async fn attempt(
     world: &Arc<World>,
     view: View,
     run: &HookRun,
-    outbox: &Arc<Outbox>,
-) -> Result<Attempt, (Box<JournalRecord>, String)> {
-    let started_at = Timestamp::now();
-    let mut journal = Box::new(journal(run, started_at, HookOutcome::Skipped));
-    let seed = match random::<32>() {
-        Ok(seed) => seed,
-        Err(message) => return Err((journal, message)),
-    };
-    journal.seed = hex(&seed);
+    says: &Says,
+    interrupt: &CancellationToken,
+    report: &mut RunReport,
+) -> Result<HookReport, String> {
+    let seed = random::<32>()?;
+    report.seed = hex(&seed);
     let budgets = budgets(&view, &run.unit, &run.event);
-    let loaded = match world.charms.get(run.charm.digest).await {
-        Ok(loaded) => loaded,
-        Err(message) => return Err((journal, message)),
-    };
-    journal.component = loaded.component;
-    let storage = match world.storages.mounts(&view, &run.unit).await {
-        Ok(storage) => storage,
-        Err(message) => return Err((journal, message)),
-    };
-    let report = loop {
-        let context = match context(world, &view, run, Seed(seed)) {
-            Ok(context) => context,
-            Err(message) => return Err((journal, message)),
-        };
+    let loaded = world.charms.get(run.charm.digest).await?;
+    report.component = Some(loaded.component);
+    let storage = world.storages.mounts(&view, &run.unit).await?;
+    loop {
         let inputs = RunInputs {
-            context,
+            context: context(world, &view, run, Seed(seed))?,
             seed: Seed(seed),
             budgets: budgets.clone(),
             storage: storage.clone(),
-            services: Arc::new(Services::new(world, run, outbox)),
+            services: Arc::new(Services::new(world, run, says, interrupt)),
         };
         match world.sandbox.run_hook(&loaded.prepared, inputs).await {
-            Ok(report) => break report,
+            Ok(report) => return Ok(report),
             // More hooks than the pool has places: wait for one to end; nothing of this one ran.
             Err(_busy) => sleep(BUSY).await,
         }
-    };
-    let HookReport { outcome, mut gathered, costs, started_at } = report;
-    journal.started_at = started_at;
-    outbox.push(std::mem::take(&mut gathered.early));
-    journal.costs = costs;
-    journal.calls = std::mem::take(&mut gathered.calls);
-    Ok(Attempt { journal, outcome, gathered })
-}
-
-/// Runs a hook on one snapshot. Every failure that is the charm's is a [`HookEnd::Failed`].
-pub(crate) async fn run(world: &Arc<World>, view: View, run: &HookRun, outbox: &Arc<Outbox>) -> Ran {
-    let Attempt { mut journal, outcome, gathered } = match attempt(world, view, run, outbox).await {
-        Ok(attempt) => attempt,
-        Err((journal, message)) => return ended_badly(*journal, message, false),
-    };
-    let status_set = gathered.status_set;
-    let (end, recorded) = match outcome {
-        RunOutcome::Handled => (HookEnd::Handled { status_set }, HookOutcome::Handled),
-        RunOutcome::Unhandled => (HookEnd::Unhandled { status_set }, HookOutcome::Unhandled),
-        RunOutcome::Failed(error) => return ended_badly(*journal, error.to_string(), status_set),
-    };
-    journal.outcome = recorded;
-    let outcome = Outcome {
-        effects: gathered.effects,
-        leader_term: gathered.leader_term,
-        journal: Some(*journal),
-        ..Outcome::default()
-    };
-    Ran { end, outcome }
+    }
 }
 
 /// What a hook of a unit may use, or an action.
@@ -169,56 +163,6 @@ pub(crate) fn budgets(view: &View, unit: &UnitName, event: &Event) -> Budgets {
     match event.task() {
         Some(_) => Budgets::of_action(&settings),
         None => Budgets::of_hook(&settings),
-    }
-}
-
-/// How much memory each run of a unit may use, in bytes.
-pub(crate) fn memory(view: &View, unit: &UnitName) -> u64 {
-    view.budgets(unit.application()).value(BudgetKey::HookMemoryLimit)
-}
-
-/// The end of a hook that is not run, because it would only end badly.
-pub(crate) fn failed(run: &HookRun, started_at: Timestamp, message: String) -> Ran {
-    ended_badly(journal(run, started_at, HookOutcome::Skipped), message, false)
-}
-
-fn ended_badly(journal: JournalRecord, message: String, status_set: bool) -> Ran {
-    let journal = JournalRecord { outcome: HookOutcome::Failed { message: message.clone() }, ..journal };
-    let outcome = Outcome { journal: Some(journal), ..Outcome::default() };
-    Ran { end: HookEnd::Failed { message, status_set }, outcome }
-}
-
-/// What becomes of a hook whose commit was refused: it failed (C-3). Its record is kept, without effects.
-pub(crate) fn refused(outcome: Outcome, end: &HookEnd, message: String) -> Ran {
-    let status_set = match end {
-        HookEnd::Handled { status_set }
-        | HookEnd::Unhandled { status_set }
-        | HookEnd::Failed { status_set, .. } => *status_set,
-    };
-    let journal = outcome.journal.map(|journal| JournalRecord {
-        outcome: HookOutcome::Failed { message: message.clone() },
-        ..journal
-    });
-    Ran { end: HookEnd::Failed { message, status_set }, outcome: Outcome { journal, ..Outcome::default() } }
-}
-
-pub(super) fn journal(run: &HookRun, started_at: Timestamp, outcome: HookOutcome) -> JournalRecord {
-    JournalRecord {
-        seq: run.operation().0,
-        event: run.event.clone(),
-        attempt: run.attempt,
-        snapshot: run.snapshot,
-        charm: run.charm.digest,
-        // Until it is known: the charm could not be loaded.
-        component: CharmDigest::from_bytes([0; 32]),
-        engine: periapt_sandbox::engine_version().to_owned(),
-        started_at,
-        outcome,
-        costs: HookCosts::default(),
-        coalesced: run.coalesced.clone(),
-        calls: RecordedCalls::default(),
-        seed: String::new(),
-        sealed: None,
     }
 }
 

@@ -3,17 +3,44 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    StoreId,
+    Revision, StoreId,
     api::WatchPosition,
     view::{Frame, FrameGap, View},
 };
+use periapt_uniter::executor::Touched;
 use tokio::sync::watch;
 
 /// The view and the store whose revisions it counts by.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Mirrored {
     store: Option<StoreId>,
     view: View,
+    /// What frames changed since [`Mirror::news`] was asked.
+    news: Option<News>,
+}
+
+/// What some frames changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Of all that units' decisions depend on.
+    pub(crate) touched: Touched,
+    /// Whether the view is that of another store.
+    pub(crate) another_store: bool,
+}
+
+impl News {
+    /// These and earlier ones.
+    fn after(self, earlier: Option<Self>) -> Self {
+        let Some(earlier) = earlier else { return self };
+        let touched = match (earlier.touched, self.touched) {
+            (Touched::These(mut one), Touched::These(other)) => {
+                one.extend(other);
+                Touched::These(one)
+            }
+            _ => Touched::All,
+        };
+        Self { touched, another_store: earlier.another_store || self.another_store }
+    }
 }
 
 /// Holds the newest view. Readers get it as a value, at one revision, and are never waited for.
@@ -37,6 +64,8 @@ impl Mirror {
         self.0.send_if_modified(|mirrored| {
             let heartbeat = frame.from.is_some() && frame.puts.is_empty() && frame.deletes.is_empty();
             let store = frame.store;
+            let touched = Touched::by(&mirrored.view, &frame);
+            let another_store = mirrored.store.is_some_and(|before| before != store);
             result = match (frame.from, mirrored.store) {
                 (Some(from), before) if before != Some(store) => {
                     Err(FrameGap { from, have: mirrored.view.revision })
@@ -45,6 +74,10 @@ impl Mirror {
             };
             if result.is_ok() {
                 mirrored.store = Some(store);
+                if !heartbeat {
+                    let news = News { touched, another_store };
+                    mirrored.news = Some(news.after(mirrored.news.take()));
+                }
             }
             result.is_ok() && !heartbeat
         });
@@ -75,6 +108,21 @@ impl Mirror {
         self.0.borrow().view.clone()
     }
 
+    /// Up to where the newest view is complete.
+    pub(crate) fn revision(&self) -> Revision {
+        self.0.borrow().view.revision
+    }
+
+    /// What frames changed since this was asked last; one asks.
+    pub(crate) fn news(&self) -> Option<News> {
+        let mut news = None;
+        self.0.send_if_modified(|mirrored| {
+            news = mirrored.news.take();
+            false
+        });
+        news
+    }
+
     /// Sees changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         Changes(self.0.subscribe())
@@ -97,7 +145,7 @@ impl Changes {
 
 #[cfg(test)]
 mod tests {
-    use periapt_host_api::{Revision, view::ViewKey};
+    use periapt_host_api::view::ViewKey;
     use uuid::Uuid;
 
     use super::*;

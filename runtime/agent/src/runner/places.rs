@@ -21,7 +21,6 @@ pub(super) struct Places {
 /// A place among the hooks that run; given back when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
-    bytes: u64,
     _instance: OwnedSemaphorePermit,
     _memory: OwnedSemaphorePermit,
 }
@@ -44,14 +43,7 @@ impl Places {
         let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.total);
         let memory = Arc::clone(&self.memory).acquire_many_owned(mib).await.ok()?;
         let instance = Arc::clone(&self.instances).acquire_owned().await.ok()?;
-        Some(Place { bytes, _instance: instance, _memory: memory })
-    }
-}
-
-impl Place {
-    /// Whether it is large enough for a hook that may use so many bytes.
-    pub(super) fn is_enough_for(&self, bytes: u64) -> bool {
-        bytes <= self.bytes
+        Some(Place { _instance: instance, _memory: memory })
     }
 }
 
@@ -67,8 +59,7 @@ mod tests {
     fn hooks_run_together_as_far_as_their_budgets_fit() {
         let places = Places::new(10, 100);
         let large = places.take(70 * MIB).now_or_never().unwrap().unwrap();
-        let small = places.take(30 * MIB - 1).now_or_never().unwrap().unwrap();
-        assert!(small.is_enough_for(30 * MIB - 1) && !small.is_enough_for(30 * MIB));
+        let _small = places.take(30 * MIB - 1).now_or_never().unwrap().unwrap();
         assert!(places.take(1).now_or_never().is_none());
         drop(large);
         assert!(places.take(71 * MIB).now_or_never().is_none());

@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use periapt_uniter::executor::Tried;
 
-use super::{
-    RunnerError, World,
-    unit::{Tried, Unit},
-};
-use crate::protocol::ToKeeper;
+use super::units::Units;
 
-/// Tries each suspect; each is cleared when it ends, or is not due any more. One whose charm is not here stays a suspect.
-pub(crate) async fn run(world: &Arc<World>) -> Result<(), RunnerError> {
-    for suspect in &world.start.suspects {
-        let mut unit = Unit::new(Arc::clone(world), suspect.unit.clone());
-        let mut pump = JoinSet::new();
-        pump.spawn(unit.outbox().pump());
-        let tried = unit.try_suspect(suspect).await?;
-        unit.outbox().sender().await.send().await;
-        if tried == Tried::Left {
-            continue;
+impl Units {
+    /// Tries each suspect; each is cleared when it ends, or is not due any more. One whose charm is not here stays a suspect.
+    pub(super) async fn try_suspects(self: &Arc<Self>) {
+        for suspect in &self.world.start.suspects {
+            let unit = self.suspected(&suspect.unit);
+            match self.try_suspect(&unit, suspect.operation, suspect.deaths).await {
+                Some(Tried::Cleared) => self.tell_ended(&suspect.unit, suspect.operation),
+                Some(Tried::Left) => {
+                    let unit = &suspect.unit;
+                    tracing::info!(%unit, "a hook that may have killed a runner waits for its charm");
+                }
+                None => {}
+            }
         }
-        let ended = ToKeeper::HookEnded { unit: suspect.unit.clone(), operation: suspect.operation };
-        world.link.tell(ended).await;
     }
-    Ok(())
 }

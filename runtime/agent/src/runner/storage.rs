@@ -27,10 +27,8 @@ use periapt_sandbox::{Bounds, Filesystem, FilesystemError, StorageMount};
 use tokio::time::sleep;
 
 use super::{RunnerError, World};
-use crate::{
-    backoff::Backoff,
-    protocol::{Call, CallOutcome},
-};
+use crate::protocol::{Call, CallOutcome};
+use periapt_client::Backoff;
 
 /// The longest wait before storage that could not be made or deleted is tried again.
 const TRIED_AGAIN: Duration = Duration::from_secs(30);

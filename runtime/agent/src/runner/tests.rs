@@ -2,9 +2,9 @@
 
 mod arrival;
 mod commits;
+mod crowd;
 mod idle;
 mod link;
-mod outbox;
 mod stage;
 mod suspects;
 mod turns;

@@ -1,116 +1,278 @@
-//! All units of the runner: each has a task of its own, and they run in parallel.
+//! Drives the executors of the runner's units. A unit at rest is an entry of a map: it has no task and no timer of its
+//! own. A frame wakes the units whose decisions depend on what it touched, and one timer all that wait for a time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use periapt_host_api::UnitName;
+use periapt_host_api::{Timestamp, UnitName, view::View};
+use periapt_uniter::executor::{Dependency, Dependents, Executor, Input, Options, Touched};
 use tokio::{
-    task::{AbortHandle, JoinSet},
+    sync::mpsc,
     time::{Instant, sleep_until},
 };
 
-use super::{RunnerError, World, outbox::Outbox, unit::Unit};
+use super::{RunnerError, World, mirror::News};
 use crate::{clock, protocol::ToKeeper};
+
+mod announce;
+mod commands;
+mod timers;
+mod work;
+
+use announce::Announcements;
+use commands::Busy;
+pub(crate) use commands::Says;
+use timers::Timers;
+use work::Work;
 
 /// A runner that has something due this soon does not offer to exit: starting another costs more than to wait.
 const SOON: Duration = Duration::from_secs(10);
 
+/// After so many units that a frame woke, other work gets its turn.
+const AT_A_TIME: usize = 32;
+
 /// A unit that is looked after.
-struct Managed {
-    outbox: Arc<Outbox>,
-    pump: AbortHandle,
+pub(crate) struct Unit {
+    name: UnitName,
+    state: Mutex<State>,
 }
 
-/// The units' tasks.
-struct Units {
-    world: Arc<World>,
-    managed: BTreeMap<UnitName, Managed>,
+/// One unit's executor, and what of its commands is under way.
+struct State {
+    executor: Executor,
+    busy: Busy,
+    /// Until when it rests; none: it does something, or is about to.
+    rest: Option<Option<Timestamp>>,
+}
+
+impl Unit {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The units of the runner. What locks more than one of these locks a unit first.
+pub(crate) struct Units {
+    pub(super) world: Arc<World>,
+    managed: Mutex<BTreeMap<UnitName, Arc<Unit>>>,
     /// Units that the resolver is done with, for as long as the view still shows them.
-    stopped: BTreeSet<UnitName>,
-    tasks: JoinSet<Result<Option<UnitName>, RunnerError>>,
+    stopped: Mutex<BTreeSet<UnitName>>,
+    dependents: Mutex<Dependents>,
+    timers: Timers,
+    announcements: Announcements,
+    work: Work,
+    /// Whether units begin when the view shows them: not while suspects are tried.
+    begun: AtomicBool,
+    /// The beginning of the steady clock.
+    since: Instant,
+    /// Since when no unit came to rest, or left it.
+    changed_at: Mutex<Instant>,
+    failed: mpsc::Sender<RunnerError>,
+    /// How many executors frames have woken.
+    woken: AtomicU64,
 }
 
-/// Looks after whatever units the view shows.
+/// What ends with the runner's units.
+struct Ends(Arc<Units>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.work.abandon();
+        lock(&self.0.managed).clear();
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks after whatever units the view shows, after the suspects among them were tried.
 pub(crate) async fn run(world: Arc<World>) -> Result<(), RunnerError> {
-    let mut changes = world.mirror.changes();
-    let mut units =
-        Units { world, managed: BTreeMap::new(), stopped: BTreeSet::new(), tasks: JoinSet::new() };
-    let mut seen_at = Instant::now();
-    loop {
-        let shown: BTreeSet<_> = changes.view().units.keys().cloned().collect();
-        units.follow(shown);
-        let quiet_at = seen_at.max(units.world.board.changed_at()) + units.idle_after();
-        tokio::select! {
-            () = changes.next() => seen_at = Instant::now(),
-            Some(ended) = units.tasks.join_next() => match ended {
-                Ok(Ok(unit)) => units.ended(unit),
-                Ok(Err(error)) => return Err(error),
-                // A pump that was told to end, with its unit; a unit's task that panicked is a defect, and
-                // ends the runner so that the unit is not left alone.
-                Err(error) if error.is_cancelled() => {}
-                Err(error) => return Err(RunnerError::NoKeeper(std::io::Error::other(error))),
-            },
-            () = sleep_until(quiet_at) => {
-                if seen_at.max(units.world.board.changed_at()) + units.idle_after() <= Instant::now() {
-                    units.offer_to_exit().await;
-                    seen_at = Instant::now();
-                }
-            }
-        }
+    // What came before this is in the view that they begin with.
+    let _ = world.mirror.news();
+    let (units, mut failures) = Units::new(world);
+    let _ends = Ends(Arc::clone(&units));
+    let life = async {
+        units.try_suspects().await;
+        units.begin();
+        units.offer_to_exit_when_idle().await;
+    };
+    tokio::select! {
+        () = life => Ok(()),
+        () = units.follow() => Ok(()),
+        () = units.keep_time() => Ok(()),
+        () = units.announcements.forward(&units.world.link) => Ok(()),
+        Some(error) = failures.recv() => Err(error),
     }
 }
 
 impl Units {
-    fn idle_after(&self) -> Duration {
-        Duration::from_millis(self.world.start.idle_after_ms)
+    pub(super) fn new(world: Arc<World>) -> (Arc<Self>, mpsc::Receiver<RunnerError>) {
+        let (failed, failures) = mpsc::channel(1);
+        let units = Arc::new(Self {
+            world,
+            managed: Mutex::default(),
+            stopped: Mutex::default(),
+            dependents: Mutex::default(),
+            timers: Timers::default(),
+            announcements: Announcements::new(),
+            work: Work::default(),
+            begun: AtomicBool::new(false),
+            since: Instant::now(),
+            changed_at: Mutex::new(Instant::now()),
+            failed,
+            woken: AtomicU64::new(0),
+        });
+        (units, failures)
     }
 
-    /// Starts to look after units that are new. Those that are gone end by themselves.
-    fn follow(&mut self, shown: BTreeSet<UnitName>) {
-        self.stopped.retain(|unit| shown.contains(unit));
-        for name in shown {
-            if self.managed.contains_key(&name) || self.stopped.contains(&name) {
-                continue;
+    /// Begins to look after the units that the view shows, and after those that it will show.
+    pub(super) fn begin(self: &Arc<Self>) {
+        self.begun.store(true, Ordering::SeqCst);
+        let view = self.world.mirror.view();
+        for unit in self.all() {
+            self.feed(&unit, Input::Begin);
+        }
+        view.units.keys().for_each(|name| self.look_after(name, &view));
+    }
+
+    /// Takes in what frames changed, for ever.
+    async fn follow(self: &Arc<Self>) {
+        let mut changes = self.world.mirror.changes();
+        loop {
+            // What came before this was waited for.
+            if let Some(news) = self.world.mirror.news() {
+                self.hear(news).await;
             }
-            let unit = Unit::new(Arc::clone(&self.world), name.clone());
-            let outbox = unit.outbox();
-            let pumping = Arc::clone(&outbox);
-            let pump = self.tasks.spawn(async move {
-                pumping.pump().await;
-                Ok(None)
-            });
-            let ended = name.clone();
-            self.tasks.spawn(async move {
-                unit.run().await?;
-                Ok(Some(ended))
-            });
-            self.managed.insert(name, Managed { outbox, pump });
+            changes.next().await;
         }
     }
 
-    /// A unit's task ended: what its hooks left is sent, and then its pump ends, too.
-    fn ended(&mut self, unit: Option<UnitName>) {
-        let Some(unit) = unit else { return };
-        self.world.board.remove(&unit);
-        if let Some(Managed { outbox, pump }) = self.managed.remove(&unit) {
-            self.tasks.spawn(async move {
-                outbox.sender().await.send().await;
-                pump.abort();
-                Ok(None)
-            });
+    /// Wakes the units that news concern.
+    pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store }: News) {
+        let view = self.world.mirror.view();
+        let names: Vec<UnitName> = match &touched {
+            Touched::All => {
+                lock(&self.stopped).retain(|unit| view.units.contains_key(unit));
+                let known: Vec<UnitName> = lock(&self.managed).keys().cloned().collect();
+                known.into_iter().chain(view.units.keys().cloned()).collect()
+            }
+            Touched::These(these) => {
+                for dependency in these {
+                    if let Dependency::Unit(unit) = dependency
+                        && !view.units.contains_key(unit)
+                    {
+                        lock(&self.stopped).remove(unit);
+                    }
+                }
+                lock(&self.dependents).of(these).into_iter().collect()
+            }
+        };
+        for (count, name) in names.iter().enumerate() {
+            let known = lock(&self.managed).get(name).map(Arc::clone);
+            match known {
+                Some(unit) => {
+                    self.woken.fetch_add(1, Ordering::Relaxed);
+                    self.feed(&unit, if another_store { Input::StoreReplaced } else { Input::Touched });
+                }
+                None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view),
+                None => {}
+            }
+            if count % AT_A_TIME == AT_A_TIME - 1 {
+                tokio::task::yield_now().await;
+            }
         }
-        self.stopped.insert(unit);
+    }
+
+    /// Begins to look after a unit that the view shows and that is not known yet.
+    fn look_after(self: &Arc<Self>, name: &UnitName, view: &View) {
+        let is_known = lock(&self.managed).contains_key(name) || lock(&self.stopped).contains(name);
+        if !is_known && view.units.contains_key(name) {
+            let unit = self.add(name, view);
+            self.feed(&unit, Input::Begin);
+        }
+    }
+
+    /// A unit whose hook is suspected; it does not begin yet.
+    pub(super) fn suspected(&self, name: &UnitName) -> Arc<Unit> {
+        let known = lock(&self.managed).get(name).map(Arc::clone);
+        known.unwrap_or_else(|| self.add(name, &self.world.mirror.view()))
+    }
+
+    /// A unit that stands where its record says.
+    fn add(&self, name: &UnitName, view: &View) -> Arc<Unit> {
+        let executor = Executor::new(Options {
+            unit: name.clone(),
+            incarnation: self.world.incarnation,
+            engine: Arc::clone(&self.world.engine),
+            last_number: view.units.get(name).map_or(0, |unit| unit.early_number),
+        });
+        let state = Mutex::new(State { executor, busy: Busy::default(), rest: None });
+        let unit = Arc::new(Unit { name: name.clone(), state });
+        lock(&self.managed).insert(name.clone(), Arc::clone(&unit));
+        self.changed();
+        unit
+    }
+
+    /// Looks after a unit no more.
+    fn remove(&self, name: &UnitName) {
+        lock(&self.managed).remove(name);
+        lock(&self.stopped).insert(name.clone());
+        self.changed();
+    }
+
+    fn all(&self) -> Vec<Arc<Unit>> {
+        lock(&self.managed).values().map(Arc::clone).collect()
+    }
+
+    fn changed(&self) {
+        *lock(&self.changed_at) = Instant::now();
+    }
+
+    /// Ends the runner.
+    fn fail(&self, error: RunnerError) {
+        // The first reason is the one that counts.
+        let _ = self.failed.try_send(error);
+    }
+
+    /// A defect of the runner, which must not leave a unit alone.
+    fn panicked(&self) {
+        self.fail(RunnerError::NoKeeper(io::Error::other("a task of a unit panicked")));
+    }
+
+    /// Tells the keeper that nothing is due, whenever that has been so for a while.
+    async fn offer_to_exit_when_idle(&self) {
+        let idle_after = Duration::from_millis(self.world.start.idle_after_ms);
+        let mut changes = self.world.mirror.changes();
+        let mut seen_at = Instant::now();
+        loop {
+            let quiet_at = |seen_at: Instant| seen_at.max(*lock(&self.changed_at)) + idle_after;
+            tokio::select! {
+                () = changes.next() => {
+                    changes.view();
+                    seen_at = Instant::now();
+                }
+                () = sleep_until(quiet_at(seen_at)) => {
+                    if quiet_at(seen_at) <= Instant::now() {
+                        self.offer_to_exit().await;
+                        seen_at = Instant::now();
+                    }
+                }
+            }
+        }
     }
 
     /// Tells the keeper that nothing is due, if so.
     async fn offer_to_exit(&self) {
-        let unsent = self.managed.values().any(|managed| !managed.outbox.is_empty());
-        let unsent = unsent || !self.world.storages.at_rest();
-        let (Some(wake_at), Some(position), false) =
-            (self.world.board.at_rest(), self.world.mirror.position(), unsent)
+        let (Some(wake_at), Some(position), true) =
+            (self.at_rest(), self.world.mirror.position(), self.world.storages.at_rest())
         else {
             return;
         };
@@ -118,5 +280,34 @@ impl Units {
         if wake_at.is_none_or(|at| clock::until(timeline, at) >= SOON) {
             self.world.link.tell(ToKeeper::Idle { position, wake_at }).await;
         }
+    }
+
+    /// The first time at which something is due, if all units are at rest and have said what they have to say; else none.
+    pub(super) fn at_rest(&self) -> Option<Option<Timestamp>> {
+        let mut first: Option<Timestamp> = None;
+        for unit in self.all() {
+            let State { executor, .. } = &*unit.state();
+            let wake_at = executor.rests_until().filter(|_| executor.has_sent_all())?;
+            first = [first, wake_at].into_iter().flatten().min();
+        }
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+impl Units {
+    /// How many executors frames have woken.
+    pub(super) fn woken(&self) -> u64 {
+        self.woken.load(Ordering::Relaxed)
+    }
+
+    /// How many tasks do something for units.
+    pub(super) fn under_way(&self) -> usize {
+        self.work.len()
+    }
+
+    /// The units that are woken by this.
+    pub(super) fn concerned(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
+        lock(&self.dependents).of(touched)
     }
 }

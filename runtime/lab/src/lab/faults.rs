@@ -11,11 +11,22 @@ use periapt_model::{
 
 use super::Lab;
 use crate::{
-    LabError,
+    Defect, LabError,
     agent::{Claims, Disk, Line, Process},
 };
 
 impl Lab {
+    /// Makes every executor defective from now on.
+    pub fn plant(&mut self, defect: Defect) {
+        self.defect = Some(defect);
+    }
+
+    /// From now on each unit that a frame is said not to concern is looked at all the same: what it decides must be as
+    /// before.
+    pub fn doubt_frames(&mut self) {
+        self.agents.values_mut().for_each(|agent| agent.doubts = true);
+    }
+
     /// Ends an agent's processes at once.
     ///
     /// # Errors

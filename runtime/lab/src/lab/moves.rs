@@ -62,7 +62,7 @@ impl Lab {
     /// A defect that came to light.
     pub fn claim(&mut self, unit: &UnitName) -> Result<(), LabError> {
         let Self { agents, controller, clock, .. } = self;
-        let looking_after = |agent: &&mut Agent| agent.is_up() && agent.executors.contains_key(unit);
+        let looking_after = |agent: &&mut Agent| agent.is_up() && agent.drivers.contains_key(unit);
         if let Some(agent) = agents.values_mut().find(looking_after) {
             agent.claim(controller, *clock, unit)?;
         }
@@ -76,12 +76,12 @@ impl Lab {
 
     /// Whether an operation of a unit is in progress.
     pub fn is_in_flight(&self, unit: &UnitName) -> bool {
-        self.agents.values().filter_map(|agent| agent.executors.get(unit)).any(|it| it.is_in_flight())
+        self.agents.values().filter_map(|agent| agent.drivers.get(unit)).any(|it| it.is_in_flight())
     }
 
     /// Whether a hook of a unit ran that is not committed.
     fn has_run(&self, unit: &UnitName) -> bool {
-        self.agents.values().filter_map(|agent| agent.executors.get(unit)).any(|it| it.has_run())
+        self.agents.values().filter_map(|agent| agent.drivers.get(unit)).any(|it| it.has_run())
     }
 
     /// The units that running agents look after, by name.
@@ -106,7 +106,7 @@ impl Lab {
     /// A mirror that is not its view.
     pub fn deliver(&mut self) -> Result<(), LabError> {
         for agent in self.agents.values_mut() {
-            agent.catch_up(&self.controller)?;
+            agent.catch_up(&self.controller, self.clock)?;
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use periapt_host_api::{AgentName, Timestamp, UnitName};
+use periapt_uniter::executor::Input;
 
 use super::Lab;
 use crate::{
     LabError,
-    agent::{Process, Step, World},
+    agent::{Driver, Process, Step, World},
     trace::Fate,
 };
 
@@ -71,7 +72,7 @@ impl Lab {
         }
         acted |= self.controller.work(self.clock)?;
         for agent in self.agents.values_mut() {
-            acted |= agent.catch_up(&self.controller)?;
+            acted |= agent.catch_up(&self.controller, self.clock)?;
         }
         Ok(acted)
     }
@@ -88,15 +89,29 @@ impl Lab {
     /// Sends early effects: those that are due by `at`, or all.
     pub(super) fn flush(&mut self, at: Option<Timestamp>) -> Result<bool, LabError> {
         let mut sent = false;
+        let due: Vec<(AgentName, UnitName)> = self
+            .agents
+            .values()
+            .filter(|agent| agent.is_up())
+            .flat_map(|agent| {
+                let by = at.map(|_| agent.time(self.clock).steady);
+                let due = move |driver: &&Driver| {
+                    driver.early_due().is_some_and(|due| by.is_none_or(|by| due <= by))
+                };
+                let units = agent.drivers.values().filter(due).map(|driver| driver.name().clone());
+                units.map(|unit| (agent.name.clone(), unit))
+            })
+            .collect();
+        for (agent, unit) in due {
+            sent = true;
+            self.with_driver(&agent, &unit, |driver, world| {
+                // For its early effects alone the moment passes that they wait for.
+                world.agent.pass_short_waits(*world.clock, driver.early_due());
+                driver.feed(Input::Woken, world)
+            })?;
+        }
         for agent in self.agents.values_mut().filter(|agent| agent.is_up()) {
-            let (caller, incarnation) = (agent.caller(), agent.incarnation);
-            for executor in agent.executors.values_mut() {
-                if executor.outbox.due().is_some_and(|due| at.is_none_or(|at| due <= at)) {
-                    sent = true;
-                    executor.outbox.flush(&mut self.controller, self.clock, &caller, incarnation)?;
-                }
-            }
-            agent.catch_up(&self.controller)?;
+            agent.catch_up(&self.controller, self.clock)?;
         }
         Ok(sent)
     }
@@ -149,7 +164,7 @@ impl Lab {
                 .agents
                 .values()
                 .filter(|agent| agent.is_up())
-                .any(|agent| agent.executors.get(unit).is_some_and(|executor| executor.is_in_flight()));
+                .any(|agent| agent.drivers.get(unit).is_some_and(Driver::is_in_flight));
             if !in_flight {
                 return Ok(acted);
             }
@@ -158,11 +173,33 @@ impl Lab {
 
     /// One step of one unit.
     pub(super) fn micro(&mut self, unit: &UnitName) -> Result<Step, LabError> {
-        let Self { clock, chance, controller, agents, charms, scripts, trace, weather, .. } = self;
-        let mut running = agents.values_mut().filter(|agent| agent.process == Process::Running);
-        let host = running.find(|agent| agent.executors.contains_key(unit));
-        let Some(agent) = host else { return Ok(Step::Stopped) };
-        let Some(mut executor) = agent.executors.remove(unit) else { return Ok(Step::Stopped) };
+        let running = self.agents.values().filter(|agent| agent.process == Process::Running);
+        let host = running.filter(|agent| agent.drivers.contains_key(unit)).map(|agent| agent.name.clone());
+        let Some(agent) = host.into_iter().next() else { return Ok(Step::Stopped) };
+        let step = self.with_driver(&agent, unit, Driver::step)?.unwrap_or(Step::Stopped);
+        match step {
+            Step::Stopped => {
+                if let Some(agent) = self.agents.get_mut(&agent) {
+                    agent.drivers.remove(unit);
+                }
+            }
+            // Its keeper starts another.
+            Step::Revoked => self.crash_runner(agent.as_str())?,
+            Step::Acted | Step::Rest => {}
+        }
+        Ok(step)
+    }
+
+    /// Does something with one unit's executor, if it is there.
+    fn with_driver<T>(
+        &mut self,
+        agent: &AgentName,
+        unit: &UnitName,
+        act: impl FnOnce(&mut Driver, &mut World<'_>) -> Result<T, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        let Self { clock, chance, controller, agents, charms, scripts, trace, weather, defect, .. } = self;
+        let Some(agent) = agents.get_mut(agent) else { return Ok(None) };
+        let Some(mut driver) = agent.drivers.remove(unit) else { return Ok(None) };
         let mut world = World {
             clock,
             chance,
@@ -172,18 +209,17 @@ impl Lab {
             scripts,
             trace,
             lost_answers: weather.lost_answers,
+            defect: *defect,
         };
-        let step = executor.step(&mut world);
-        if !matches!(step, Ok(Step::Stopped)) {
-            agent.executors.insert(unit.clone(), executor);
-        }
-        step
+        let done = act(&mut driver, &mut world);
+        agent.drivers.insert(unit.clone(), driver);
+        done.map(Some)
     }
 
     /// The units that running agents look after, by name.
     pub(super) fn looked_after(&self) -> Vec<UnitName> {
         let running = self.agents.values().filter(|agent| agent.process == Process::Running);
-        let mut units: Vec<UnitName> = running.flat_map(|agent| agent.executors.keys().cloned()).collect();
+        let mut units: Vec<UnitName> = running.flat_map(|agent| agent.drivers.keys().cloned()).collect();
         units.sort();
         units
     }
@@ -219,8 +255,8 @@ impl Lab {
         let mut times: Vec<u64> = Vec::new();
         for agent in self.agents.values().filter(|agent| agent.is_up()) {
             times.extend(agent.renews_at_ms());
-            let units = agent.executors.iter().filter(|(unit, _)| !self.held.contains(*unit));
-            times.extend(units.filter_map(|(_, executor)| Some(agent.timeline.boot_ms(executor.wake_at?))));
+            let units = agent.drivers.iter().filter(|(unit, _)| !self.held.contains(*unit));
+            times.extend(units.flat_map(|(_, driver)| agent.wakes_at_ms(driver.wake())));
         }
         times.extend(self.controller.wake_at(self.clock).map(|at| self.clock.boot_ms_at(at)));
         times.into_iter().filter(|at| *at > self.clock.boot_ms()).min()
@@ -252,7 +288,7 @@ impl Lab {
     /// Marks what an agent's runner had not committed as lost.
     pub(super) fn note_lost(&mut self, agent: &AgentName) {
         let Some(agent) = self.agents.get(agent) else { return };
-        for traced in agent.executors.values().filter_map(|executor| executor.lost()) {
+        for traced in agent.drivers.values().filter_map(|driver| driver.lost()) {
             self.trace.decide(traced, Fate::Lost);
         }
     }

@@ -96,13 +96,11 @@ impl Lab {
                 agent.process, agent.line, agent.stream, agent.disk, agent.claims
             ))));
             let view = agent.view();
-            let timer_now = agent.timeline.at(self.clock.boot_ms());
-            for executor in agent.executors.values() {
-                let seq = self.state()?.unit(executor.name()).map(|unit| unit.record.seq);
-                parts.push(make(&json!([
-                    executor.name().to_string(),
-                    executor.standing(seq, timer_now, &view)
-                ])));
+            let now = agent.time(self.clock);
+            for driver in agent.drivers.values() {
+                let seq = self.state()?.unit(driver.name()).map(|unit| unit.record.seq);
+                let standing = driver.standing(seq, now, &view);
+                parts.push(make(&json!([driver.name().to_string(), standing])));
             }
         }
         Ok(parts)

@@ -31,11 +31,22 @@ actions:
 
 /// Asks for an action on one unit: its task, or the reason why there is none.
 fn ask(lab: &mut Lab, unit: &str, action: &str, parameters: Value) -> Result<TaskId, String> {
+    ask_in_turn(lab, unit, action, parameters, Turns::default())
+}
+
+/// The same, and says beside what it may run.
+fn ask_in_turn(
+    lab: &mut Lab,
+    unit: &str,
+    action: &str,
+    parameters: Value,
+    turns: Turns,
+) -> Result<TaskId, String> {
     let request = EnqueueOperation {
         action: action.to_owned(),
         receivers: vec![unit.parse().unwrap()],
         parameters: parameters.as_object().cloned().unwrap(),
-        turns: Turns::default(),
+        turns,
     };
     match lab.command(&Command::EnqueueOperation(request)).unwrap() {
         Answer::Operation(mut enqueued) => match enqueued.tasks.remove(0).task {
@@ -276,8 +287,8 @@ fn an_action_that_fails_commits_nothing_but_its_results() {
     assert_eq!(Value::Object(results(&lab, id).values), json!({"part": "1"}));
 }
 
-#[test]
-fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
+/// `a/0` and `c/0` of one charm on one machine, both at rest.
+fn on_one_machine() -> Lab {
     let mut lab = started(ACTING, 1);
     let machine = lab.unit("a/0").unwrap().machine.unwrap();
     lab.command(&Command::Deploy(Deploy {
@@ -296,11 +307,56 @@ fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
     }))
     .unwrap();
     lab.run_until_idle().unwrap();
+    lab
+}
+
+#[test]
+fn actions_of_one_group_on_one_machine_run_one_after_the_other() {
+    let mut lab = on_one_machine();
+    let first = ping(&mut lab);
+    let second = ask(&mut lab, "c/0", "ping", json!({})).unwrap();
+    let beside = Turns { parallel: Some(true), ..Turns::default() };
+    assert!(lab.start_hook("a/0").unwrap());
+    assert!(!lab.start_hook("c/0").unwrap(), "it waits for its turn");
+    assert_eq!(task(&lab, second).status, TaskStatus::Pending);
+    assert!(lab.step("a/0").unwrap());
+    check_ended(&lab, first, TaskStatus::Completed, "");
+    // Its turn lasts until its unit's view shows the end.
+    lab.micro_step("a/0").unwrap();
+    assert!(lab.start_hook("c/0").unwrap());
+    let other = ask_in_turn(&mut lab, "a/0", "ping", json!({}), beside).unwrap();
+    assert!(lab.start_hook("a/0").unwrap(), "one without a group runs beside all");
+    lab.run_until_idle().unwrap();
+    check_ended(&lab, second, TaskStatus::Completed, "");
+    check_ended(&lab, other, TaskStatus::Completed, "");
+}
+
+#[test]
+fn an_action_that_waits_for_its_turn_and_is_cancelled_leaves_the_queue() {
+    let mut lab = on_one_machine();
+    let first = ping(&mut lab);
+    let second = ask(&mut lab, "c/0", "ping", json!({})).unwrap();
+    assert!(lab.start_hook("a/0").unwrap());
+    assert!(!lab.start_hook("c/0").unwrap());
+    lab.command(&Command::CancelTask { task: second }).unwrap();
+    lab.run_until_idle().unwrap();
+    assert_eq!(task(&lab, second).status, TaskStatus::Cancelled);
+    check_ended(&lab, first, TaskStatus::Completed, "");
+    let third = ping(&mut lab);
+    lab.run_until_idle().unwrap();
+    check_ended(&lab, third, TaskStatus::Completed, "");
+}
+
+#[test]
+fn i08_an_action_whose_commit_is_refused_failed_and_the_unit_did_not() {
+    let mut lab = on_one_machine();
     // Both units of the machine decide for the same port at the same time: neither could know.
     lab.script("c/0", "ping", does("open-port 80")).unwrap();
     lab.script("a/0", "ping", vec![Action::tool("open-port 80"), Action::tool("action-set part=1")]).unwrap();
-    let id = ping(&mut lab);
-    ask(&mut lab, "c/0", "ping", json!({})).unwrap();
+    // Without a group: else one would wait for the other.
+    let beside = || Turns { parallel: Some(true), ..Turns::default() };
+    let id = ask_in_turn(&mut lab, "a/0", "ping", json!({}), beside()).unwrap();
+    ask_in_turn(&mut lab, "c/0", "ping", json!({}), beside()).unwrap();
     for unit in ["a/0", "c/0"] {
         assert!(lab.start_hook(unit).unwrap());
     }

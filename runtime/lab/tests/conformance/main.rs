@@ -16,6 +16,7 @@ mod commits;
 mod configuration;
 mod crossing;
 mod day;
+mod defects;
 mod exec;
 mod failure;
 mod goal;

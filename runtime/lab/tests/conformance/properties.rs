@@ -356,6 +356,7 @@ pub(crate) const ROUGH: Weather = Weather { lost_answers: 100, late_claims: 700 
 pub(crate) fn live(seed: u64, weather: Weather, acts: &[Act]) -> Result<Lab, TestCaseError> {
     let fail = |error: LabError| TestCaseError::fail(error.to_string());
     let mut lab = beginning(seed).map_err(fail)?;
+    lab.doubt_frames();
     lab.set_weather(weather);
     for act in acts {
         perform(&mut lab, act).map_err(fail)?;

@@ -9,7 +9,7 @@ use periapt_host_api::{CharmDigest, Timestamp};
 use tokio::time::Instant;
 
 use super::CharmError;
-use crate::backoff::Backoff;
+use periapt_client::Backoff;
 
 /// The first wait after a failure of the charm's own: it may have been this host's fault after all (too little memory to
 /// compile).

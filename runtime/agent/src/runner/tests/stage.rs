@@ -130,7 +130,7 @@ pub(crate) struct Stage {
 }
 
 /// How a runner is started in these tests, before suspects.
-fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
+pub(super) fn start(suspects: Vec<Suspect>, idle_after_ms: u64) -> Start {
     Start {
         agent: "host".parse().unwrap(),
         model: ModelUuid(Uuid::nil()),

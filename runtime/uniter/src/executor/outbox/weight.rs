@@ -6,7 +6,7 @@ use periapt_host_api::commit::{EarlyEffect, EarlyItem};
 const ITEM: usize = 192;
 
 /// What an item takes as JSON, or a little more; its texts are the charm's, and a control character takes six bytes.
-pub(crate) fn early_bytes(item: &EarlyItem) -> usize {
+pub fn early_bytes(item: &EarlyItem) -> usize {
     ITEM + match &item.effect {
         EarlyEffect::UnitStatus { message, .. } | EarlyEffect::ApplicationStatus { message, .. } => {
             json_bytes(message)

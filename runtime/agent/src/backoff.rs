@@ -1,3 +1,0 @@
-//! How long to wait before something is tried again.
-
-pub(crate) use periapt_client::Backoff;

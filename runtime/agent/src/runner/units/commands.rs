@@ -1,0 +1,294 @@
+//! Carries out what an executor commands: what takes time is done on the side, and its end is fed back.
+
+use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
+
+use futures_util::FutureExt as _;
+use periapt_host_api::{
+    CharmDigest, OperationId, Timestamp, UnitName,
+    agent::RunnerCommand,
+    commit::{EarlyEffect, UnitCommit},
+};
+use periapt_uniter::{
+    Jitter,
+    executor::{Answer, CharmAnswer, Command, Input, Now, Run, RunKind, Tried, Turn, Wake},
+};
+use tokio::{sync::oneshot, task::AbortHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{State, Unit, Units, lock};
+use crate::{
+    clock,
+    protocol::{Call, CallOutcome, ToKeeper},
+    runner::{RunnerError, World, charms::NotReady, exec, hook, places::Place},
+};
+
+type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What of one unit's commands is under way.
+#[derive(Default)]
+pub(super) struct Busy {
+    charm: Option<Asked>,
+    turn: Option<Turned>,
+    /// Told of the hook that is about to run.
+    announced: Option<oneshot::Receiver<()>>,
+    interrupt: CancellationToken,
+    wake: Wake,
+    tried: Option<oneshot::Sender<Tried>>,
+    /// Numbers what is asked for.
+    asked: u64,
+}
+
+/// Something that was asked for, and has not come.
+struct Asked {
+    number: u64,
+    work: AbortHandle,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+/// A turn, or a place in the queue for one.
+enum Turned {
+    Waits(Asked),
+    Has { _turn: HeldTurn },
+}
+
+/// A turn among the hooks that run; given back when dropped. None of a group: it runs beside all.
+type HeldTurn = (Option<tokio::sync::OwnedMutexGuard<()>>, Option<Place>);
+
+impl Units {
+    /// Tells a unit's executor what happened, and carries out what it says.
+    pub(crate) fn feed(self: &Arc<Self>, unit: &Arc<Unit>, input: Input) {
+        let mut state = unit.state();
+        self.handle(unit, &mut state, input);
+    }
+
+    fn handle(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let view = self.world.mirror.view();
+            for command in state.executor.handle(input, &view, self.now()) {
+                if matches!(command, Command::Depend(_)) && self.world.mirror.revision() != view.revision {
+                    // A frame that came meanwhile may have touched what nobody knew the unit to depend on.
+                    inputs.push_back(Input::Touched);
+                }
+                inputs.extend(self.carry_out(unit, state, command));
+            }
+        }
+        let rest = state.executor.rests_until();
+        if rest != state.rest {
+            state.rest = rest;
+            self.changed();
+        }
+    }
+
+    /// The time of all units.
+    pub(super) fn now(&self) -> Now {
+        Now {
+            wall: Timestamp::now(),
+            timer: clock::timer_now(self.world.start.timeline),
+            steady: self.since.elapsed(),
+        }
+    }
+
+    /// What follows at once, if anything does.
+    fn carry_out(self: &Arc<Self>, unit: &Arc<Unit>, state: &mut State, command: Command) -> Option<Input> {
+        let State { busy, .. } = state;
+        match command {
+            Command::FetchCharm(digest) => return self.fetch_charm(unit, busy, digest),
+            Command::ForgetCharm => busy.charm = None,
+            Command::TakeTurn(turn) => return self.take_turn(unit, busy, turn),
+            Command::LeaveTurn => busy.turn = None,
+            Command::Started(operation) => {
+                let started = ToKeeper::HookStarted { unit: unit.name.clone(), operation };
+                busy.announced = Some(self.announcements.make(started));
+            }
+            Command::Ended(operation) => self.tell_ended(&unit.name, operation),
+            Command::Run(run) => self.run(unit, busy, *run),
+            Command::Interrupt => busy.interrupt.cancel(),
+            Command::Commit(commit) => self.commit(unit, commit),
+            Command::SendEarly(items) => {
+                let (name, incarnation) = (unit.name.clone(), self.world.incarnation);
+                let command = RunnerCommand::Early { unit: name, incarnation, items };
+                self.call(unit, Box::new(command), Input::EarlyAnswered);
+            }
+            Command::Note(items) => {
+                self.world.link.mention(ToKeeper::Noted { unit: unit.name.clone(), items });
+            }
+            Command::WakeAt(wake) => {
+                self.timers.set(&unit.name, busy.wake, wake);
+                busy.wake = wake;
+            }
+            Command::Depend(change) => lock(&self.dependents).change(&unit.name, change),
+            Command::Tried(tried) => {
+                if let Some(told) = busy.tried.take() {
+                    // The runner ends, if nobody waits.
+                    let _ = told.send(tried);
+                }
+            }
+            Command::Stop => self.remove(&unit.name),
+            Command::Revoked => self.fail(RunnerError::Revoked),
+        }
+        None
+    }
+
+    pub(crate) fn tell_ended(&self, unit: &UnitName, operation: OperationId) {
+        self.announcements.mention(ToKeeper::HookEnded { unit: unit.clone(), operation });
+    }
+
+    /// Tries a suspect; answers what became of it.
+    pub(crate) async fn try_suspect(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        operation: OperationId,
+        deaths: u32,
+    ) -> Option<Tried> {
+        let (told, tried) = oneshot::channel();
+        {
+            let mut state = unit.state();
+            state.busy.tried = Some(told);
+            self.handle(unit, &mut state, Input::Try { operation, deaths });
+        }
+        tried.await.ok()
+    }
+
+    fn fetch_charm(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        busy: &mut Busy,
+        digest: CharmDigest,
+    ) -> Option<Input> {
+        let world = Arc::clone(&self.world);
+        let mut asks: Pending<CharmAnswer> = Box::pin(async move {
+            match world.charms.ask(digest).await {
+                Ok(_loaded) => CharmAnswer::Ready,
+                Err(NotReady::Unusable(message)) => CharmAnswer::Unusable { message, jitter: jitter() },
+                Err(NotReady::Away(reason)) => CharmAnswer::Away(reason),
+            }
+        });
+        if let Some(answer) = (&mut asks).now_or_never() {
+            return Some(Input::Charm(answer));
+        }
+        busy.asked += 1;
+        let (units, asker, number) = (Arc::clone(self), Arc::clone(unit), busy.asked);
+        let work = self.spawn(async move {
+            let answer = asks.await;
+            let mut state = asker.state();
+            // The same may be asked for again by now.
+            if state.busy.charm.as_ref().is_some_and(|asked| asked.number == number) {
+                state.busy.charm = None;
+                units.handle(&asker, &mut state, Input::Charm(answer));
+            }
+        });
+        busy.charm = Some(Asked { number, work });
+        None
+    }
+
+    fn take_turn(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, turn: Turn) -> Option<Input> {
+        let Turn { group, memory } = turn;
+        let world = Arc::clone(&self.world);
+        let mut waits: Pending<HeldTurn> = Box::pin(async move {
+            let group = match &group {
+                Some((machine, group)) => Some(world.groups.enter(*machine, group).await),
+                None => None,
+            };
+            (group, world.hooks.take(memory).await)
+        });
+        if let Some(turn) = (&mut waits).now_or_never() {
+            busy.turn = Some(Turned::Has { _turn: turn });
+            return Some(Input::Turn);
+        }
+        busy.asked += 1;
+        let (units, waiter, number) = (Arc::clone(self), Arc::clone(unit), busy.asked);
+        let work = self.spawn(async move {
+            let turn = waits.await;
+            let mut state = waiter.state();
+            // It may have left the queue by now.
+            if matches!(&state.busy.turn, Some(Turned::Waits(asked)) if asked.number == number) {
+                state.busy.turn = Some(Turned::Has { _turn: turn });
+                units.handle(&waiter, &mut state, Input::Turn);
+            }
+        });
+        busy.turn = Some(Turned::Waits(Asked { number, work }));
+        None
+    }
+
+    fn run(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, run: Run) {
+        busy.interrupt = CancellationToken::new();
+        let told = busy.announced.take();
+        let says = Says { units: Arc::clone(self), unit: Arc::clone(unit) };
+        let interrupt = busy.interrupt.clone();
+        let (units, runner) = (Arc::clone(self), Arc::clone(unit));
+        self.spawn(async move {
+            if let Some(told) = told {
+                // Without an answer the runner ends.
+                let _ = told.await;
+            }
+            let Run { run, view, kind } = run;
+            tracing::debug!(unit = %run.unit, hook = %run.event, attempt = run.attempt, "running a hook");
+            let report = match kind {
+                RunKind::Hook | RunKind::Action => {
+                    hook::run(&units.world, view, &run, &says, &interrupt).await
+                }
+                RunKind::Script => exec::execute(&units.world, view, &run, &says, &interrupt).await,
+            };
+            units.feed(&runner, Input::Ended { report: Box::new(report), jitter: jitter() });
+        });
+    }
+
+    fn commit(self: &Arc<Self>, unit: &Arc<Unit>, commit: Box<UnitCommit>) {
+        self.call(unit, Box::new(RunnerCommand::Commit(commit)), Input::CommitAnswered);
+    }
+
+    fn call(
+        self: &Arc<Self>,
+        unit: &Arc<Unit>,
+        command: Box<RunnerCommand>,
+        answered: impl FnOnce(Answer) -> Input + Send + 'static,
+    ) {
+        let (units, caller) = (Arc::clone(self), Arc::clone(unit));
+        self.spawn(async move {
+            let answer = send(&units.world, &caller.name, command).await;
+            units.feed(&caller, answered(answer));
+        });
+    }
+}
+
+async fn send(world: &World, unit: &UnitName, command: Box<RunnerCommand>) -> Answer {
+    match world.link.call(Call::Command(command)).await {
+        CallOutcome::Answered { .. } => Answer::Accepted,
+        CallOutcome::Refused(refusal) => {
+            tracing::warn!(%unit, %refusal, "what a unit sent was refused");
+            Answer::Refused(refusal)
+        }
+        CallOutcome::Away { message } => {
+            tracing::debug!(%unit, message, "what a unit sent has no answer yet");
+            Answer::Unreachable
+        }
+        CallOutcome::Charm(_) | CallOutcome::Secret(_) | CallOutcome::Resource(_) => Answer::Unreachable,
+    }
+}
+
+/// What a running hook says early.
+#[derive(Clone)]
+pub(crate) struct Says {
+    units: Arc<Units>,
+    unit: Arc<Unit>,
+}
+
+impl Says {
+    /// Passes effects on, in order.
+    pub(crate) fn push(&self, effects: Vec<(Timestamp, EarlyEffect)>) {
+        if !effects.is_empty() {
+            self.units.feed(&self.unit, Input::Said(effects));
+        }
+    }
+}
+
+/// Spreads waits; nothing secret hangs on it, so a system without randomness gets the middle.
+fn jitter() -> Jitter {
+    getrandom::u64().map_or(Jitter::NONE, Jitter::from_random)
+}

@@ -1,0 +1,92 @@
+//! One timer for all units: each waits for a time by the clock of timers, which goes on while the host sleeps, or by the
+//! steady one.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use periapt_host_api::{Timestamp, UnitName};
+use periapt_uniter::executor::{Input, Wake};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+use super::{Units, lock};
+use crate::clock;
+
+/// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+
+/// When which unit is woken.
+#[derive(Default)]
+pub(super) struct Timers {
+    waits: Mutex<Waits>,
+    /// Some unit waits for an earlier time than all others.
+    sooner: Notify,
+}
+
+#[derive(Default)]
+struct Waits {
+    at: BTreeSet<(Timestamp, UnitName)>,
+    after: BTreeSet<(Duration, UnitName)>,
+}
+
+impl Timers {
+    /// Wakes a unit at other times than before.
+    pub(super) fn set(&self, unit: &UnitName, before: Wake, wake: Wake) {
+        let mut waits = lock(&self.waits);
+        let firsts = |waits: &Waits| {
+            (waits.at.first().map(|(at, _)| *at), waits.after.first().map(|(after, _)| *after))
+        };
+        let first = firsts(&waits);
+        before.at.map(|at| waits.at.remove(&(at, unit.clone())));
+        before.after.map(|after| waits.after.remove(&(after, unit.clone())));
+        waits.at.extend(wake.at.map(|at| (at, unit.clone())));
+        waits.after.extend(wake.after.map(|after| (after, unit.clone())));
+        if firsts(&waits) != first {
+            self.sooner.notify_one();
+        }
+    }
+}
+
+impl Units {
+    /// Wakes units whose time has come, for ever.
+    pub(super) async fn keep_time(self: &Arc<Self>) {
+        loop {
+            let due = self.due();
+            for name in &due {
+                let unit = lock(&self.managed).get(name).map(Arc::clone);
+                if let Some(unit) = unit {
+                    self.feed(&unit, Input::Woken);
+                }
+            }
+            let next = self.next_time();
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = self.timers.sooner.notified() => {}
+            }
+        }
+    }
+
+    /// The units whose time has come.
+    fn due(&self) -> BTreeSet<UnitName> {
+        let now = self.now();
+        let waits = lock(&self.timers.waits);
+        let at = waits.at.iter().take_while(|(at, _)| *at <= now.timer).map(|(_, unit)| unit.clone());
+        let after =
+            waits.after.iter().take_while(|(after, _)| *after <= now.steady).map(|(_, unit)| unit.clone());
+        at.chain(after).collect()
+    }
+
+    fn next_time(&self) -> Instant {
+        let now = Instant::now();
+        let waits = lock(&self.timers.waits);
+        let timeline = self.world.start.timeline;
+        let at = waits.at.first().map(|(at, _)| clock::until(timeline, *at).min(CLOCK_CHECK));
+        let check = now + at.unwrap_or(CLOCK_CHECK);
+        waits.after.first().map_or(check, |(after, _)| check.min(self.since + *after))
+    }
+}

@@ -1,0 +1,171 @@
+//! Sends a unit's commits, and takes note of what becomes of the hooks in them.
+
+use periapt_host_api::{
+    ErrorCode, OperationId, Refusal,
+    agent::RunnerCommand,
+    commit::UnitCommit,
+    journal::{HookOutcome, JournalRecord},
+};
+use periapt_uniter::executor::{Answer, Input};
+
+use super::{Driver, Task, World};
+use crate::{
+    Defect, LabError,
+    trace::{Fate, TraceId, Traced},
+};
+
+impl Driver {
+    /// Takes a commit to be sent in a step of its own.
+    pub(super) fn send(&mut self, commit: Box<UnitCommit>, world: &mut World<'_>) -> Vec<Input> {
+        let passed = commit.journal.as_ref().filter(|journal| is_no_run(&journal.outcome));
+        if let Some(journal) = passed
+            && self.passed.replace(commit.seq) != Some(commit.seq)
+        {
+            self.traced = Some(self.trace_passed(journal, world));
+        }
+        let accepted = Input::CommitAnswered(Answer::Accepted);
+        match world.defect {
+            Some(Defect::LosesACommit) if self.traced.is_some() => vec![accepted],
+            Some(Defect::NextBeforeAnswer) if self.traced.is_some() => {
+                self.tasks.push_back(Task::Commit(commit));
+                vec![accepted, Input::StoreReplaced]
+            }
+            _ => {
+                self.tasks.push_back(Task::Commit(commit));
+                Vec::new()
+            }
+        }
+    }
+
+    fn trace_passed(&self, journal: &JournalRecord, world: &mut World<'_>) -> TraceId {
+        world.trace.push(Traced {
+            at: world.clock.now(),
+            unit: self.name().clone(),
+            event: journal.event.clone(),
+            attempt: 0,
+            operation: OperationId(journal.seq),
+            snapshot: journal.snapshot,
+            ending: None,
+            fate: Fate::InFlight,
+            coalesced: Vec::new(),
+            tools: Vec::new(),
+        })
+    }
+
+    /// A hook that ran and ended may have had nothing to write.
+    pub(super) fn had_nothing_to_commit(&mut self, ran: Option<TraceId>, world: &mut World<'_>) {
+        let commits =
+            self.tasks.iter().any(|task| matches!(task, Task::Commit(commit) if is_of_a_run(commit)));
+        if let Some(ran) = ran.filter(|_| !commits && world.defect.is_none()) {
+            world.trace.decide(ran, Fate::Committed);
+            self.traced = self.traced.filter(|traced| *traced != ran);
+        }
+    }
+
+    /// Sends a commit. The same is sent again until it is known what became of it.
+    pub(super) fn deliver(
+        &mut self,
+        commit: Box<UnitCommit>,
+        world: &mut World<'_>,
+    ) -> Result<bool, LabError> {
+        if !world.agent.is_up() {
+            self.feed(Input::CommitAnswered(Answer::Unreachable), world)?;
+            return Ok(false);
+        }
+        let command = RunnerCommand::Commit(commit.clone());
+        let answer = match world.agent.call(world.controller, *world.clock, command) {
+            Ok(_) => {
+                self.note(&commit, accepted(&commit), world);
+                if !self.taken && world.chance.in_thousand(world.lost_answers) {
+                    self.taken = true;
+                    self.feed(Input::CommitAnswered(Answer::Unreachable), world)?;
+                    return Ok(true);
+                }
+                self.committed = commit.record.seq;
+                let sent = commit.early.last().map_or(0, |item| item.number);
+                self.noted.retain(|item| item.number > sent);
+                Answer::Accepted
+            }
+            Err(LabError::Refused(refusal)) if self.taken => {
+                // It was removed after its commit had been taken.
+                if world.agent.exists(world.controller, self.name()) {
+                    let (unit, reason) = (self.name().clone(), refusal.to_string());
+                    return Err(LabError::AnswerChanged { unit, reason });
+                }
+                Answer::Refused(refusal)
+            }
+            Err(LabError::Refused(refusal)) => {
+                self.refused(&commit, &refusal, world)?;
+                Answer::Refused(refusal)
+            }
+            Err(other) => return Err(other),
+        };
+        let news = matches!(&answer, Answer::Accepted)
+            || matches!(&answer, Answer::Refused(refusal) if refusal.code == ErrorCode::Stale);
+        self.taken = false;
+        self.passed = None;
+        let decided = self.traced.filter(|_| commit.journal.is_some());
+        self.feed(Input::CommitAnswered(answer), world)?;
+        if world.defect == Some(Defect::ActsOnAnOldView) {
+            self.feed(Input::StoreReplaced, world)?;
+        }
+        // Of what is committed again, as a failure, is still undecided what becomes.
+        let again = |task: &Task| match task {
+            Task::Commit(next) => next.seq == commit.seq && is_of_a_run(next),
+            Task::Run { .. } => false,
+        };
+        if decided.is_some() && self.traced == decided && !self.tasks.iter().any(again) {
+            self.traced = None;
+        }
+        if news {
+            world.agent.catch_up(world.controller, *world.clock)?;
+        }
+        Ok(true)
+    }
+
+    fn refused(
+        &mut self,
+        commit: &UnitCommit,
+        refusal: &Refusal,
+        world: &mut World<'_>,
+    ) -> Result<(), LabError> {
+        match refusal.code {
+            ErrorCode::Stale => {
+                self.note(commit, Fate::Stale, world);
+                if world.controller.root().revision() == self.decided_on {
+                    let (unit, reason) = (self.name().clone(), refusal.to_string());
+                    return Err(LabError::StaleForNothing { unit, reason });
+                }
+            }
+            ErrorCode::CharmReplaced => self.note(commit, Fate::Stale, world),
+            _ => self.note(commit, Fate::Refused, world),
+        }
+        Ok(())
+    }
+
+    /// Takes note of what became of the hook that a commit is about.
+    fn note(&self, commit: &UnitCommit, fate: Fate, world: &mut World<'_>) {
+        if let Some(traced) = self.traced.filter(|_| commit.journal.is_some()) {
+            world.trace.decide(traced, fate);
+        }
+    }
+}
+
+/// Whether a commit is about a run, not about a hook that was passed over.
+fn is_of_a_run(commit: &UnitCommit) -> bool {
+    commit.journal.as_ref().is_some_and(|journal| !is_no_run(&journal.outcome))
+}
+
+fn is_no_run(outcome: &HookOutcome) -> bool {
+    matches!(outcome, HookOutcome::Skipped | HookOutcome::Moot)
+}
+
+/// What it means that a commit was taken.
+fn accepted(commit: &UnitCommit) -> Fate {
+    match commit.journal.as_ref().map(|journal| &journal.outcome) {
+        Some(HookOutcome::Failed { .. }) => Fate::Failed,
+        Some(HookOutcome::Skipped) => Fate::PassedOver,
+        Some(HookOutcome::Moot) => Fate::Moot,
+        Some(HookOutcome::Handled | HookOutcome::Unhandled) | None => Fate::Committed,
+    }
+}

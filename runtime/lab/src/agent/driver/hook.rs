@@ -1,0 +1,132 @@
+//! Runs one hook, and reports how it ended.
+
+use periapt_hook::{ActionGathered, HookContext, HookInputs, IdSeed, LeaseState, Limits};
+use periapt_host_api::{Timestamp, action::TaskResults};
+use periapt_uniter::{
+    HookRun,
+    executor::{Returned, Run, RunKind, RunReport},
+};
+
+use super::{Driver, Flown, World};
+use crate::{
+    Ending, LabError, Ran,
+    chance::hex,
+    charm::{HookHost, exec, play},
+    host::Host,
+    trace::{Fate, Traced},
+};
+
+/// How a run ends that is told to stop before it runs; in one that runs, no time passes for others here.
+const STOPPED: &str = "it was stopped";
+
+impl Driver {
+    /// Runs a hook on the snapshot of its decision.
+    pub(super) fn run(
+        &mut self,
+        what: Box<Run>,
+        interrupted: bool,
+        world: &mut World<'_>,
+    ) -> Result<(), LabError> {
+        let Run { run, view, kind } = &*what;
+        self.keeps_its_turn(run)?;
+        let started_at = world.clock.now();
+        let context_id = hex(&world.chance.bytes::<16>());
+        let seed = world.chance.bytes();
+        let lease: LeaseState = world.agent.lease(self.name());
+        let limits = Limits::of_hook(view, self.name());
+        let inputs = HookInputs {
+            view: view.clone(),
+            unit: self.name().clone(),
+            event: run.event.clone(),
+            attempt: run.attempt,
+            lease,
+            context_id,
+            // Ids are hashed from it: nothing else that is drawn from the seed tells them.
+            ids: IdSeed(seed),
+            api_addresses: Vec::new(),
+            limits,
+        };
+        let (charms, scripts) = (world.charms, world.scripts);
+        let ran = match (HookContext::new(inputs), charms.get(&run.charm.digest)) {
+            (Ok(_), Some(_)) if interrupted => Err(STOPPED.to_owned()),
+            (Ok(context), Some(charm)) => {
+                let script = scripts.get(&(self.name().clone(), run.event.hook_name()));
+                let mut host = Host { world, unit: self, seed };
+                let mut ran = match script {
+                    _ if *kind == RunKind::Script => exec(context, &mut host),
+                    Some(actions) => play(actions, context, &mut host),
+                    None => charm.code().run(context, &mut host),
+                };
+                host.early(std::mem::take(&mut ran.gathered.early));
+                Ok(ran)
+            }
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(_), None) => Err("no such archive".to_owned()),
+        };
+        let report = self.report(run, ran, started_at, hex(&seed), world);
+        self.flown = Some(Flown { run: what, report: Box::new(report) });
+        Ok(())
+    }
+
+    /// What an executor must not do: run a hook before the one before it was decided, or from a record that the unit has
+    /// left behind.
+    fn keeps_its_turn(&self, run: &HookRun) -> Result<(), LabError> {
+        let (unit, event) = (self.name().clone(), run.event.to_string());
+        if self.traced.is_some() {
+            return Err(LabError::NotSerial { unit, event });
+        }
+        match run.record.seq < self.committed {
+            true => Err(LabError::OldView { unit, event }),
+            false => Ok(()),
+        }
+    }
+
+    /// What is known once a hook ran; of one that could not run, only why.
+    fn report(
+        &mut self,
+        run: &HookRun,
+        ran: Result<Ran, String>,
+        started_at: Timestamp,
+        seed: String,
+        world: &mut World<'_>,
+    ) -> RunReport {
+        let (ending, gathered, tools) = match ran {
+            Ok(Ran { ending, gathered, tools }) => (ending, Some(gathered), tools),
+            Err(message) => (Ending::Failed(message), None, Vec::new()),
+        };
+        let component = Some(run.charm.digest);
+        let mut report = RunReport { seed, component, ..RunReport::of(returned(&ending), started_at) };
+        if let Some(gathered) = gathered {
+            let ActionGathered { values, failed, stdout, stderr } = gathered.action.unwrap_or_default();
+            report.results = TaskResults { return_code: 0, stdout, stderr, values };
+            report.said_failed = failed;
+            report.status_set = gathered.status_set;
+            report.effects = gathered.effects;
+            report.leader_term = gathered.leader_term;
+            report.calls = gathered.calls;
+        }
+        self.traced = Some(world.trace.push(Traced {
+            at: started_at,
+            unit: self.name().clone(),
+            event: run.event.clone(),
+            attempt: run.attempt,
+            operation: run.operation(),
+            snapshot: run.snapshot,
+            ending: Some(ending),
+            fate: Fate::InFlight,
+            coalesced: run.coalesced.clone(),
+            tools,
+        }));
+        report
+    }
+}
+
+fn returned(ending: &Ending) -> Returned {
+    match ending {
+        Ending::Handled => Returned::Handled,
+        Ending::Exited(code) => Returned::Exited { code: i32::from(*code) },
+        Ending::Unhandled => Returned::Unhandled,
+        Ending::Failed(message) if message == STOPPED => Returned::Stopped,
+        Ending::Failed(message) => Returned::Failed { code: 1, message: message.clone() },
+    }
+}

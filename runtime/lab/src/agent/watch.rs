@@ -1,0 +1,57 @@
+//! Which units a frame concerns.
+
+use periapt_host_api::{UnitName, view::View};
+use periapt_uniter::{Decision, executor::Touched, resolve};
+
+use super::Agent;
+use crate::{LabError, clock::Clock};
+
+impl Agent {
+    /// Takes note of the units whose decisions depend on what a frame touched.
+    pub(super) fn touch(
+        &mut self,
+        touched: &Touched,
+        before: &View,
+        after: &View,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        match touched {
+            Touched::All => self.touched.extend(self.drivers.keys().cloned()),
+            Touched::These(these) => {
+                let units = self.dependents.of(these);
+                if self.doubts {
+                    for unit in self.drivers.keys().filter(|unit| !units.contains(unit)) {
+                        self.concerns_nobody_else(unit, before, after, clock)?;
+                    }
+                }
+                self.touched.extend(units);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a unit that a frame is said not to concern decides as before.
+    fn concerns_nobody_else(
+        &self,
+        unit: &UnitName,
+        before: &View,
+        after: &View,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        let decided = |view: &View| standing(resolve(view, unit, self.time(clock).timer));
+        let (before, after) = (decided(before), decided(after));
+        match before == after {
+            true => Ok(()),
+            false => Err(LabError::NotTouched { unit: unit.clone(), before, after }),
+        }
+    }
+}
+
+/// What a unit waits for or does, without what it finds when it does it.
+fn standing(decision: Decision) -> String {
+    match decision {
+        Decision::RunHook(run) => format!("run {:?} of {:?}", run.event, run.charm),
+        Decision::RunAction(run) => format!("run {} in {:?} of {:?}", run.task, run.group, run.run.charm),
+        other => format!("{other:?}"),
+    }
+}

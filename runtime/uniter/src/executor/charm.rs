@@ -1,0 +1,145 @@
+//! Waits for a charm to be on this host; the unit's status says what keeps it away.
+
+use std::time::Duration;
+
+use periapt_host_api::status::{AgentStatus, StatusInfo};
+
+use super::{CharmAnswer, Command, Executor, Phase, Step, Tried, commit::About, report::Kept, turn::Due};
+use crate::{Backoff, Decision, DeployRun, Jitter};
+
+/// How long a charm may be away before its unit says why: a controller that restarts is back by then.
+const TOLD_AFTER: Duration = Duration::from_secs(3);
+
+/// The waits between one question for a charm and the next: whoever brings it answers from memory until it tries again
+/// itself.
+const ASKED_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
+/// A charm that is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct CharmWait {
+    /// What needs it.
+    due: Due,
+    began: Duration,
+    told: Option<Told>,
+    backoff: Backoff,
+    /// When it is asked for again; none: it is asked for now.
+    again_at: Option<Duration>,
+}
+
+/// What a unit says of a charm that is away.
+#[derive(Debug, Clone)]
+struct Told {
+    reason: String,
+    /// What its agent's status was before.
+    before: Option<StatusInfo<AgentStatus>>,
+}
+
+impl CharmWait {
+    pub(super) fn asks_again_at(&self) -> Option<Duration> {
+        self.again_at
+    }
+}
+
+impl Executor {
+    /// Waits until a charm can run, for as long as it is due that needs it.
+    pub(super) fn await_charm(&mut self, due: Due, step: &mut Step<'_>) {
+        let digest = due.charm().digest;
+        let [first, last] = ASKED_AGAIN;
+        self.phase = Phase::Charm(CharmWait {
+            due,
+            began: step.now.steady,
+            told: None,
+            backoff: Backoff::new(first, last),
+            again_at: None,
+        });
+        step.command(Command::FetchCharm(digest));
+    }
+
+    pub(super) fn ask_for_charm_again(&mut self, step: &mut Step<'_>) {
+        let Phase::Charm(wait) = &mut self.phase else { return };
+        if wait.again_at.is_some_and(|at| at <= step.now.steady) {
+            wait.again_at = None;
+            step.command(Command::FetchCharm(wait.due.charm().digest));
+        }
+    }
+
+    /// Another charm may be wanted by now, or none.
+    pub(super) fn while_charm_is_awaited(&mut self, step: &mut Step<'_>) {
+        let decision = self.resolve(step);
+        let Phase::Charm(wait) = &mut self.phase else { return };
+        if wait.due.is(&decision) {
+            return;
+        }
+        let (told, asked) = (wait.told.take(), wait.again_at.is_none());
+        if asked {
+            step.command(Command::ForgetCharm);
+        }
+        self.take_back(told, step);
+        self.conclude(step);
+    }
+
+    /// The driver tells what became of the charm.
+    pub(super) fn charm_answered(&mut self, answer: CharmAnswer, step: &mut Step<'_>) {
+        let Phase::Charm(wait) = &mut self.phase else { return };
+        let usable = match answer {
+            CharmAnswer::Away(reason) => {
+                if self.suspicion.as_ref().is_some_and(|suspicion| suspicion.on_trial) {
+                    return self.trial_ended(Tried::Left, step);
+                }
+                let over = step.now.steady.saturating_sub(wait.began) >= TOLD_AFTER;
+                wait.again_at = Some(step.now.steady.saturating_add(wait.backoff.failed()));
+                if over {
+                    self.tell(reason, step);
+                }
+                return;
+            }
+            CharmAnswer::Ready => Ok(()),
+            CharmAnswer::Unusable { message, jitter } => Err((message, jitter)),
+        };
+        let (due, told) = (wait.due.clone(), wait.told.take());
+        self.take_back(told, step);
+        match due {
+            // What is wrong with the charm the hook will tell.
+            Due::Hook { .. } | Due::Action { .. } => self.await_turn(due, step),
+            Due::Deploy { .. } => match self.resolve(step) {
+                Decision::Deploy(run) if due.charm() == run.charm => self.deploy(&run, usable, step),
+                _ => self.look(step),
+            },
+        }
+    }
+
+    fn deploy(&mut self, run: &DeployRun, usable: Result<(), (String, Jitter)>, step: &mut Step<'_>) {
+        let progress = match usable {
+            Ok(()) => crate::deployed(run),
+            Err((message, jitter)) => crate::deploy_failed(run, &message, step.now.timer, jitter),
+        };
+        self.leave(progress.early.clone(), step);
+        self.commit(run.record.seq, &progress, Kept::default(), About::Bookkeeping, step);
+    }
+
+    /// Says why a charm is away, unless that was said.
+    fn tell(&mut self, reason: String, step: &mut Step<'_>) {
+        let Phase::Charm(wait) = &mut self.phase else { return };
+        if wait.told.as_ref().is_some_and(|told| told.reason == reason) {
+            return;
+        }
+        let before = match wait.told.take() {
+            Some(told) => told.before,
+            None => step.view.units.get(&self.unit).map(|unit| unit.agent_status.clone()),
+        };
+        let digest = wait.due.charm().digest;
+        let effects = crate::charm_away(&self.unit, digest, &reason);
+        wait.told = Some(Told { reason, before });
+        self.leave(effects, step);
+    }
+
+    /// Takes back what was said of a charm that is here now, or is not wanted any more.
+    fn take_back(&mut self, told: Option<Told>, step: &mut Step<'_>) {
+        let Some(Told { before, .. }) = told else { return };
+        let record = step.view.units.get(&self.unit).map(|unit| &unit.record);
+        let effect = before.zip(record).and_then(|(before, record)| crate::charm_arrived(record, &before));
+        // The failure was just said, and whatever was said of being idle was said before.
+        (self.idle_at, self.failure_at) = (None, record.map(|record| record.seq));
+        self.leave(effect, step);
+    }
+}

@@ -1,0 +1,297 @@
+//! What a unit's decision depends on, and what a frame touches: so that a frame wakes those units and no other.
+//!
+//! [`of`] follows what the resolver reads. Whatever a rule comes to read belongs in it; the laboratory resolves each unit
+//! that a frame did not touch, and fails if the decision is another one.
+
+use std::collections::BTreeSet;
+
+use periapt_host_api::{
+    ApplicationName, CharmDigest, MachineId, RelationId, UnitName,
+    event::Event,
+    pending::Condition,
+    record::Operation,
+    relation::BagOwner,
+    secret::{SecretId, SecretOwner},
+    view::{
+        ApplicationView, Frame, MachineView, RelationView, SecretView, UnitView, View, ViewEntity, ViewKey,
+    },
+};
+
+/// Something that units' decisions depend on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dependency {
+    /// Anything.
+    Everything,
+    /// The model's own settings.
+    Model,
+    /// A unit: its record and life, its events and tasks, its storage, its secrets.
+    Unit(UnitName),
+    /// An application: its life, charm, settings and leader.
+    Application(ApplicationName),
+    /// The relations of an application, without their members.
+    RelationsOf(ApplicationName),
+    /// The secrets that an application owns.
+    SecretsOf(ApplicationName),
+    /// What a charm declares.
+    Charm(CharmDigest),
+    /// A machine's boot and addresses.
+    Machine(MachineId),
+    /// An application's units in a relation, and its bags there.
+    Members(RelationId, ApplicationName),
+    /// A secret.
+    Secret(SecretId),
+}
+
+/// What a unit's decision depends on, beside the unit itself.
+pub(super) fn of(view: &View, name: &UnitName) -> BTreeSet<Dependency> {
+    let own = name.application();
+    let mut depends = BTreeSet::from([
+        Dependency::Model,
+        Dependency::Application(own.clone()),
+        Dependency::RelationsOf(own.clone()),
+    ]);
+    let Some(unit) = view.units.get(name) else { return depends };
+    let record = &unit.record;
+    depends.insert(Dependency::Machine(unit.machine));
+    depends.extend(record.charm.map(|charm| Dependency::Charm(charm.digest)));
+    if let Some(application) = view.applications.get(own) {
+        depends.insert(Dependency::Charm(application.charm.digest));
+        if application.leader.as_ref().is_some_and(|leader| leader.unit == *name) {
+            depends.insert(Dependency::SecretsOf(own.clone()));
+        }
+    }
+    for (relation, told) in &record.relations {
+        depends.insert(Dependency::Members(*relation, told.remote_application.clone()));
+    }
+    depends.extend(company(view, unit).map(|unit| Dependency::Unit(unit.clone())));
+    if let Operation::Hook { event, .. } = &record.operation {
+        depends.extend(event.secret().map(|context| Dependency::Secret(context.id)));
+        depends.extend(relation_of(event));
+    }
+    let pending = view.events.get(name).into_iter().flat_map(|found| found.events.values());
+    for condition in pending.flat_map(|event| &event.conditions) {
+        if let Condition::Relation { relation, owner, .. } = condition {
+            depends.insert(Dependency::Members(*relation, owner_application(owner)));
+        }
+    }
+    depends
+}
+
+/// The units that share a unit's container, as far as the view tells.
+fn company<'a>(view: &'a View, unit: &'a UnitView) -> impl Iterator<Item = &'a UnitName> {
+    let principal = unit.principal.as_ref().and_then(|principal| view.units.get(principal));
+    let siblings = principal.into_iter().flat_map(|principal| &principal.subordinates);
+    unit.principal.iter().chain(&unit.subordinates).chain(siblings).filter(|other| **other != unit.name)
+}
+
+fn relation_of(event: &Event) -> Option<Dependency> {
+    let context = event.relation()?;
+    Some(Dependency::Members(context.relation, context.remote_application.clone()))
+}
+
+fn owner_application(owner: &BagOwner) -> ApplicationName {
+    match owner {
+        BagOwner::Unit(unit) => unit.application().clone(),
+        BagOwner::Application(application) => application.clone(),
+    }
+}
+
+/// What a frame changes, of all that decisions depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touched {
+    /// The whole view is another one.
+    All,
+    /// These.
+    These(BTreeSet<Dependency>),
+}
+
+impl Touched {
+    /// What a frame changes in a view.
+    pub fn by(before: &View, frame: &Frame) -> Self {
+        if frame.from.is_none() {
+            return Self::All;
+        }
+        let mut touched = BTreeSet::new();
+        for entity in &frame.puts {
+            put(before, entity, &mut touched);
+        }
+        for key in &frame.deletes {
+            deleted(before, key, &mut touched);
+        }
+        Self::These(touched)
+    }
+}
+
+fn put(before: &View, entity: &ViewEntity, touched: &mut BTreeSet<Dependency>) {
+    match entity {
+        ViewEntity::Model(_) => {
+            touched.insert(Dependency::Model);
+        }
+        ViewEntity::Application(after) => {
+            if before.applications.get(&after.name).is_none_or(|before| application_differs(before, after)) {
+                touched.insert(Dependency::Application(after.name.clone()));
+            }
+        }
+        ViewEntity::Charm(after) => {
+            touched.insert(Dependency::Charm(after.digest));
+        }
+        ViewEntity::Unit(after) => {
+            if before.units.get(&after.name).is_none_or(|before| unit_differs(before, after)) {
+                touched.insert(Dependency::Unit(after.name.clone()));
+            }
+        }
+        ViewEntity::Outline(after) => {
+            if before.outlines.get(&after.name).is_none_or(|before| before.life != after.life) {
+                touched.insert(Dependency::Unit(after.name.clone()));
+            }
+        }
+        ViewEntity::Relation(after) => relation(before.relations.get(&after.id), Some(after), touched),
+        ViewEntity::Bag(after) => {
+            touched.insert(Dependency::Members(after.key.relation, owner_application(&after.key.owner)));
+        }
+        ViewEntity::State(_) => {}
+        ViewEntity::Events(after) => {
+            touched.insert(Dependency::Unit(after.unit.clone()));
+        }
+        ViewEntity::Secret(after) => {
+            secret(after, touched);
+            before.secrets.get(&after.id).into_iter().for_each(|before| secret(before, touched));
+        }
+        ViewEntity::Machine(after) => {
+            if before.machines.get(&after.id).is_none_or(|before| machine_differs(before, after)) {
+                touched.insert(Dependency::Machine(after.id));
+            }
+        }
+        ViewEntity::Task(after) => {
+            touched.insert(Dependency::Unit(after.unit.clone()));
+        }
+        ViewEntity::Storage(after) => {
+            let before = before.storages.get(&after.id).and_then(|before| before.attachment.as_ref());
+            let attachments = before.into_iter().chain(&after.attachment);
+            touched.extend(attachments.map(|attachment| Dependency::Unit(attachment.unit.clone())));
+        }
+    }
+}
+
+fn deleted(before: &View, key: &ViewKey, touched: &mut BTreeSet<Dependency>) {
+    match key {
+        ViewKey::Model => {
+            touched.insert(Dependency::Model);
+        }
+        ViewKey::Application(name) => {
+            touched.insert(Dependency::Application(name.clone()));
+        }
+        ViewKey::Charm(digest) => {
+            touched.insert(Dependency::Charm(*digest));
+        }
+        ViewKey::Unit(name) | ViewKey::Outline(name) | ViewKey::Events(name) => {
+            touched.insert(Dependency::Unit(name.clone()));
+        }
+        ViewKey::Relation(id) => relation(before.relations.get(id), None, touched),
+        ViewKey::Bag(key) => {
+            touched.insert(Dependency::Members(key.relation, owner_application(&key.owner)));
+        }
+        ViewKey::State(_) => {}
+        ViewKey::Secret(id) => {
+            before.secrets.get(id).into_iter().for_each(|before| secret(before, touched));
+        }
+        ViewKey::Machine(id) => {
+            touched.insert(Dependency::Machine(*id));
+        }
+        ViewKey::Task(id) => {
+            touched.extend(before.tasks.get(id).map(|task| Dependency::Unit(task.unit.clone())));
+        }
+        ViewKey::Storage(id) => {
+            let before = before.storages.get(id).and_then(|before| before.attachment.as_ref());
+            touched.extend(before.map(|attachment| Dependency::Unit(attachment.unit.clone())));
+        }
+    }
+}
+
+/// What people read of it decides nothing.
+fn application_differs(before: &ApplicationView, after: &ApplicationView) -> bool {
+    let shown = ApplicationView { status: before.status.clone(), exposed: before.exposed, ..after.clone() };
+    *before != shown
+}
+
+/// What it says of itself decides nothing: it is what the unit said.
+fn unit_differs(before: &UnitView, after: &UnitView) -> bool {
+    let UnitView { name: _, life, machine, principal, subordinates, resolved, record, .. } = after;
+    (before.life, before.machine, &before.principal, &before.subordinates, &before.resolved, &before.record)
+        != (*life, *machine, principal, subordinates, resolved, record)
+}
+
+/// Who has which port open decides nothing.
+fn machine_differs(before: &MachineView, after: &MachineView) -> bool {
+    (&before.boot_id, &before.addresses_hash) != (&after.boot_id, &after.addresses_hash)
+}
+
+fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched: &mut BTreeSet<Dependency>) {
+    let standing = |view: &RelationView| (view.endpoints.clone(), view.scope, view.life, view.suspended);
+    if before.map(standing) != after.map(standing) {
+        let ends = [before, after].into_iter().flatten().flat_map(|view| &view.endpoints);
+        touched.extend(ends.map(|end| Dependency::RelationsOf(end.application.clone())));
+    }
+    let Some(id) = before.or(after).map(|view| view.id) else { return };
+    let members = |view: Option<&'_ RelationView>| view.map(|view| view.members.clone()).unwrap_or_default();
+    let (before, after) = (members(before), members(after));
+    for unit in before.keys().chain(after.keys()).filter(|unit| before.get(unit) != after.get(unit)) {
+        touched.insert(Dependency::Members(id, unit.application().clone()));
+    }
+}
+
+fn secret(view: &SecretView, touched: &mut BTreeSet<Dependency>) {
+    touched.insert(Dependency::Secret(view.id));
+    match &view.owner {
+        SecretOwner::Unit(unit) => {
+            touched.insert(Dependency::Unit(unit.clone()));
+        }
+        SecretOwner::Application(application) => {
+            touched.insert(Dependency::SecretsOf(application.clone()));
+        }
+        SecretOwner::Model => {}
+    }
+    touched.extend(view.consumers.keys().map(|unit| Dependency::Unit(unit.clone())));
+}
+
+/// Which units' decisions depend on what.
+#[derive(Debug, Clone, Default)]
+pub struct Dependents(BTreeSet<(Dependency, Option<UnitName>)>);
+
+impl Dependents {
+    /// Takes note of what a unit's decision depends on.
+    pub fn change(&mut self, unit: &UnitName, change: super::Dependence) {
+        for dependency in change.no_more {
+            self.0.remove(&(dependency, Some(unit.clone())));
+        }
+        self.0.extend(change.from_now_on.into_iter().map(|dependency| (dependency, Some(unit.clone()))));
+    }
+
+    /// The units whose decisions depend on something that was touched; not all of them need be looked after.
+    pub fn of(&self, touched: &BTreeSet<Dependency>) -> BTreeSet<UnitName> {
+        let mut units = BTreeSet::new();
+        if touched.is_empty() {
+            return units;
+        }
+        for dependency in touched.iter().chain([&Dependency::Everything]) {
+            // A unit's decision always depends on the unit.
+            if let Dependency::Unit(unit) = dependency {
+                units.insert(unit.clone());
+            }
+            let dependents = self.0.range((dependency.clone(), None)..);
+            let dependents = dependents.take_while(|(on, _)| on == dependency);
+            units.extend(dependents.filter_map(|(_, unit)| unit.clone()));
+        }
+        units
+    }
+
+    /// How many pairs of a unit and a dependency it holds.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no unit depends on anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,76 @@
+//! Asks the resolver what is due, and begins that.
+
+use periapt_host_api::{exec, view::View};
+
+use super::{Command, Executor, Phase, Step, commit::About, report::Kept, turn::Due};
+use crate::{Decision, Progress};
+
+impl Executor {
+    /// Looks for what is due. Every decision is the resolver's; this begins to carry it out.
+    pub(super) fn look(&mut self, step: &mut Step<'_>) {
+        self.phase = Phase::Resting { wake_at: None };
+        match self.resolve(step) {
+            Decision::Stop => self.stop(step),
+            Decision::RunHook(run) => self.await_charm(Due::Hook { charm: run.charm }, step),
+            Decision::RunAction(run) => {
+                // A script needs nothing of the charm until it opens a file, and an operator whose charm does not
+                // arrive wants it all the more.
+                let is_script = run.run.event.hook_name() == exec::ACTION;
+                let due = Due::Action { task: run.task, group: run.group, charm: run.run.charm };
+                match is_script {
+                    true => self.await_turn(due, step),
+                    false => self.await_charm(due, step),
+                }
+            }
+            Decision::Deploy(run) => self.await_charm(Due::Deploy { charm: run.charm }, step),
+            Decision::Commit(progress) => self.bookkeep(&progress, step),
+            Decision::Wait { wake_at } => {
+                self.report_failure(step);
+                self.phase = Phase::Resting { wake_at };
+            }
+            Decision::Idle { wake_at } => {
+                self.report_idle(step);
+                self.phase = Phase::Resting { wake_at };
+            }
+        }
+    }
+
+    /// Commits what needs no hook.
+    fn bookkeep(&mut self, progress: &Progress, step: &mut Step<'_>) {
+        let Some(seq) = self.seq(step.view) else { return };
+        let view: &View = step.view;
+        let skipped = progress.skipped.as_ref();
+        let journal = skipped.and_then(|skipped| skipped.journal(view, &self.unit, step.now.wall));
+        self.leave(progress.early.clone(), step);
+        self.commit(seq, progress, Kept { journal, ..Kept::default() }, About::Bookkeeping, step);
+    }
+
+    /// Looks after the unit no more, once what its hooks left was sent.
+    fn stop(&mut self, step: &mut Step<'_>) {
+        self.phase = Phase::Stopped;
+        self.stop_when_all_is_sent(step);
+    }
+
+    pub(super) fn stop_when_all_is_sent(&mut self, step: &mut Step<'_>) {
+        if matches!(self.phase, Phase::Stopped) && !self.outbox.send(step) {
+            step.command(Command::Stop);
+        }
+    }
+
+    fn report_idle(&mut self, step: &mut Step<'_>) {
+        let seq = self.seq(step.view);
+        if self.idle_at != seq {
+            self.idle_at = seq;
+            self.leave(crate::idle_effect(step.view, &self.unit), step);
+        }
+    }
+
+    /// A failure that waits for `resolved` is to be seen, whatever a runner before this one said last.
+    fn report_failure(&mut self, step: &mut Step<'_>) {
+        let seq = self.seq(step.view);
+        if self.failure_at != seq {
+            self.failure_at = seq;
+            self.leave(crate::hidden_failure(step.view, &self.unit), step);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What leaves one unit's hooks early, in one numbered sequence together with its commits.
+
+use std::{collections::VecDeque, time::Duration};
+
+use periapt_host_api::{
+    Timestamp,
+    commit::{EarlyEffect, EarlyItem},
+};
+
+use super::{Answer, Command, Executor, Step};
+use crate::Backoff;
+
+mod weight;
+
+pub use weight::early_bytes;
+
+/// How long an effect waits for a commit to go with (`design.md` section 3), so that a short hook costs one
+/// request.
+const WAITS: Duration = Duration::from_millis(50);
+
+/// The most bytes of items in one message, as JSON: they fit into it together with all that a commit may hold.
+const BATCH: usize = 512 << 10;
+
+/// One unit's outbox. One sender at a time, in order: this, or the commit that takes what waits along.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox {
+    next: u64,
+    unsent: VecDeque<EarlyItem>,
+    /// Since when the first of them waits.
+    since: Option<Duration>,
+    sending: Option<Sending>,
+}
+
+/// A batch that has no answer yet.
+#[derive(Debug, Clone)]
+struct Sending {
+    items: Vec<EarlyItem>,
+    /// Whether others follow at once, as they did not fit into one message with these.
+    more: bool,
+    backoff: Backoff,
+    /// When it is sent again; none: it is sent, and not answered.
+    again_at: Option<Duration>,
+}
+
+impl Outbox {
+    /// Goes on after the last number that the controller has.
+    pub(super) fn new(last_number: u64) -> Self {
+        Self { next: last_number.saturating_add(1), unsent: VecDeque::new(), since: None, sending: None }
+    }
+
+    /// Takes effects, in order. The driver hears of them at once, in case its process dies.
+    pub(super) fn push(
+        &mut self,
+        effects: impl IntoIterator<Item = (Timestamp, EarlyEffect)>,
+        step: &mut Step<'_>,
+    ) {
+        let (mut noted, mut bytes) = (vec![Vec::new()], 0);
+        for (at, effect) in effects {
+            let item = EarlyItem { number: self.next, at, effect };
+            self.next = self.next.saturating_add(1);
+            self.unsent.push_back(item.clone());
+            bytes += early_bytes(&item);
+            if bytes > BATCH {
+                bytes = early_bytes(&item);
+                noted.push(Vec::new());
+            }
+            if let Some(message) = noted.last_mut() {
+                message.push(item);
+            }
+        }
+        noted.retain(|message| !message.is_empty());
+        if !noted.is_empty() {
+            self.since.get_or_insert(step.now.steady);
+        }
+        for items in noted {
+            step.command(Command::Note(items));
+        }
+    }
+
+    /// Whether nothing waits. What is under way does not wait.
+    pub(super) fn is_empty(&self) -> bool {
+        self.unsent.is_empty()
+    }
+
+    pub(super) fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// When what waits is sent, if no commit takes it along.
+    pub(super) fn due(&self) -> Option<Duration> {
+        match self.sending {
+            Some(_) => self.sends_again_at(),
+            None => self.since.map(|since| since.saturating_add(WAITS)),
+        }
+    }
+
+    /// When what had no answer is sent again.
+    pub(super) fn sends_again_at(&self) -> Option<Duration> {
+        self.sending.as_ref().and_then(|sending| sending.again_at)
+    }
+
+    /// The oldest items that fit into one message, and whether more are left.
+    fn batch(&mut self, now: Duration) -> (Vec<EarlyItem>, bool) {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some(item) = self.unsent.front() {
+            bytes += early_bytes(item);
+            if !batch.is_empty() && bytes > BATCH {
+                break;
+            }
+            batch.extend(self.unsent.pop_front());
+        }
+        let more = !self.unsent.is_empty();
+        self.since = more.then_some(now);
+        (batch, more)
+    }
+
+    /// What a commit takes along: the last of it. None while something is to be sent before.
+    pub(super) fn take(&mut self, step: &mut Step<'_>) -> Option<Vec<EarlyItem>> {
+        if self.is_sending() {
+            return None;
+        }
+        let (batch, more) = self.batch(step.now.steady);
+        if !more {
+            return Some(batch);
+        }
+        self.deliver(batch, false, step);
+        None
+    }
+
+    /// The commit did not happen: what it took along waits for the next.
+    pub(super) fn put_back(&mut self, taken: Vec<EarlyItem>, step: &mut Step<'_>) {
+        if taken.is_empty() {
+            return;
+        }
+        for item in taken.into_iter().rev() {
+            self.unsent.push_front(item);
+        }
+        self.since.get_or_insert(step.now.steady);
+    }
+
+    /// Sends what waits; answers whether something is under way.
+    pub(super) fn send(&mut self, step: &mut Step<'_>) -> bool {
+        if !self.is_sending() && !self.is_empty() {
+            let (batch, more) = self.batch(step.now.steady);
+            self.deliver(batch, more, step);
+        }
+        self.is_sending()
+    }
+
+    fn deliver(&mut self, items: Vec<EarlyItem>, more: bool, step: &mut Step<'_>) {
+        step.command(Command::SendEarly(items.clone()));
+        self.sending = Some(Sending { items, more, backoff: Backoff::network(), again_at: None });
+    }
+}
+
+impl Executor {
+    /// Sends what no commit took along in time, and what had no answer.
+    pub(super) fn send_what_is_due(&mut self, step: &mut Step<'_>) {
+        let now = step.now.steady;
+        if let Some(sending) = &mut self.outbox.sending {
+            if sending.again_at.is_some_and(|at| at <= now) {
+                sending.again_at = None;
+                step.command(Command::SendEarly(sending.items.clone()));
+            }
+        } else if !self.is_committing() && self.outbox.due().is_some_and(|due| due <= now) {
+            self.outbox.send(step);
+        }
+    }
+
+    /// Early items were answered. What the controller refuses is dropped.
+    pub(super) fn early_answered(&mut self, answer: &Answer, step: &mut Step<'_>) {
+        let Some(sending) = &mut self.outbox.sending else { return };
+        if *answer == Answer::Unreachable {
+            sending.again_at = Some(step.now.steady.saturating_add(sending.backoff.failed()));
+            return;
+        }
+        let more = sending.more;
+        self.outbox.sending = None;
+        // A commit may wait for that, or the unit's end.
+        if self.is_committing() {
+            self.send_commit(step);
+        } else {
+            if more {
+                self.outbox.send(step);
+            }
+            self.stop_when_all_is_sent(step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use periapt_host_api::{ErrorCode, Refusal, logs::LogLevel, view::View};
+
+    use super::*;
+    use crate::executor::{Input, Now, Options};
+
+    /// An executor that has not begun, and the time.
+    struct Post {
+        executor: Executor,
+        now: Duration,
+    }
+
+    impl Post {
+        fn new() -> Self {
+            let options = Options {
+                unit: "app/0".parse().unwrap(),
+                incarnation: periapt_host_api::Incarnation(7),
+                engine: "none".into(),
+                last_number: 10,
+            };
+            Self { executor: Executor::new(options), now: Duration::ZERO }
+        }
+
+        fn at(&self) -> Now {
+            Now { wall: Timestamp::UNIX_EPOCH, timer: Timestamp::UNIX_EPOCH, steady: self.now }
+        }
+
+        fn feed(&mut self, input: Input) -> Vec<Command> {
+            self.executor.handle(input, &View::default(), self.at())
+        }
+
+        fn say(&mut self, lines: impl IntoIterator<Item = String>) -> Vec<Command> {
+            let effect = |message| EarlyEffect::Log {
+                level: LogLevel::Info,
+                module: "unit.app/0.juju-log".to_owned(),
+                message,
+            };
+            let lines = lines.into_iter().map(|line| (Timestamp::UNIX_EPOCH, effect(line)));
+            self.feed(Input::Said(lines.collect()))
+        }
+
+        fn pass(&mut self, milliseconds: u64) -> Vec<Command> {
+            self.now += Duration::from_millis(milliseconds);
+            self.feed(Input::Woken)
+        }
+
+        /// What a commit would take along now.
+        fn take(&mut self) -> Option<Vec<EarlyItem>> {
+            let (view, now) = (View::default(), self.at());
+            let mut step = Step { view: &view, now, commands: Vec::new() };
+            self.executor.outbox.take(&mut step)
+        }
+    }
+
+    fn numbers(items: &[EarlyItem]) -> Vec<u64> {
+        items.iter().map(|item| item.number).collect()
+    }
+
+    fn sent(commands: &[Command]) -> Vec<Vec<EarlyItem>> {
+        let sent = |command: &Command| match command {
+            Command::SendEarly(items) => Some(items.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(sent).collect()
+    }
+
+    fn noted(commands: &[Command]) -> Vec<Vec<EarlyItem>> {
+        let noted = |command: &Command| match command {
+            Command::Note(items) => Some(items.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(noted).collect()
+    }
+
+    #[test]
+    fn what_no_commit_takes_along_is_sent_after_fifty_milliseconds() {
+        let mut post = Post::new();
+        assert_eq!(numbers(&noted(&post.say(["one".to_owned()]))[0]), [11], "the keeper hears of it at once");
+        assert!(sent(&post.pass(30)).is_empty());
+        post.say(["two".to_owned()]);
+        assert!(sent(&post.pass(19)).is_empty());
+        assert_eq!(numbers(&sent(&post.pass(1))[0]), [11, 12]);
+        assert!(sent(&post.pass(1_000)).is_empty(), "it is under way");
+    }
+
+    #[test]
+    fn a_commit_takes_along_what_waits_and_a_refused_one_gives_it_back() {
+        let mut post = Post::new();
+        post.say(["one".to_owned(), "two".to_owned()]);
+        let taken = post.take().unwrap();
+        assert_eq!(numbers(&taken), [11, 12]);
+        assert!(sent(&post.pass(1_000)).is_empty());
+        post.say(["three".to_owned()]);
+        let (view, now) = (View::default(), post.at());
+        let mut step = Step { view: &view, now, commands: Vec::new() };
+        post.executor.outbox.put_back(taken, &mut step);
+        assert_eq!(numbers(&sent(&post.pass(50))[0]), [11, 12, 13]);
+    }
+
+    #[test]
+    fn nothing_passes_what_was_sent_before_it() {
+        let mut post = Post::new();
+        post.say(["one".to_owned()]);
+        let first = sent(&post.pass(50));
+        post.say(["two".to_owned()]);
+        // The same is sent again, with waits that double, until the controller has it.
+        for wait in [50, 100, 200] {
+            post.feed(Input::EarlyAnswered(Answer::Unreachable));
+            assert_eq!(post.take(), None, "a commit waits for it");
+            assert!(sent(&post.pass(wait - 1)).is_empty());
+            assert_eq!(sent(&post.pass(1)), first);
+        }
+        post.feed(Input::EarlyAnswered(Answer::Accepted));
+        assert_eq!(numbers(&post.take().unwrap()), [12]);
+    }
+
+    #[test]
+    fn what_the_controller_refuses_is_dropped() {
+        let mut post = Post::new();
+        post.say(["one".to_owned()]);
+        post.pass(50);
+        let refusal = Refusal::new(ErrorCode::PermissionDenied, "not yours");
+        post.feed(Input::EarlyAnswered(Answer::Refused(refusal)));
+        assert_eq!(post.take(), Some(Vec::new()));
+    }
+
+    /// All pieces in which what was said leaves, the last of which goes with a commit.
+    fn pieces(post: &mut Post) -> Vec<Vec<EarlyItem>> {
+        let mut pieces = Vec::new();
+        loop {
+            let (view, now) = (View::default(), post.at());
+            let mut step = Step { view: &view, now, commands: Vec::new() };
+            if let Some(last) = post.executor.outbox.take(&mut step) {
+                pieces.push(last);
+                return pieces;
+            }
+            pieces.extend(sent(&step.commands));
+            post.feed(Input::EarlyAnswered(Answer::Accepted));
+        }
+    }
+
+    #[test]
+    fn a_flood_leaves_in_pieces_and_in_order() {
+        let mut post = Post::new();
+        let commands = post.say((0..100).map(|_| "x".repeat(16 << 10)));
+        let pieces = pieces(&mut post);
+        let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
+        assert_eq!(all, (11..111).collect::<Vec<_>>());
+        assert!(pieces.len() > 2 && pieces.last().unwrap().len() < 40, "{}", pieces.len());
+        let noted: Vec<u64> = noted(&commands).iter().flat_map(|items| numbers(items)).collect();
+        assert_eq!(noted, all);
+        assert!(post.executor.has_sent_all());
+    }
+
+    #[test]
+    fn a_flood_that_no_commit_takes_along_leaves_at_once_piece_by_piece() {
+        let mut post = Post::new();
+        post.say((0..100).map(|_| "x".repeat(16 << 10)));
+        let mut pieces = sent(&post.pass(50));
+        loop {
+            let next = sent(&post.feed(Input::EarlyAnswered(Answer::Accepted)));
+            if next.is_empty() {
+                break;
+            }
+            pieces.extend(next);
+        }
+        let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
+        assert_eq!(all, (11..111).collect::<Vec<_>>());
+        assert!(post.executor.has_sent_all());
+    }
+
+    #[test]
+    fn text_that_grows_when_it_is_written_still_fits_into_messages() {
+        /// A quarter of what the keeper takes in one message.
+        const FITS: usize = 1 << 20;
+        let mut post = Post::new();
+        // All that one hook may log, said at once.
+        let commands = post.say((0..64).map(|_| "\u{1}".repeat(16 << 10)));
+        let pieces = pieces(&mut post);
+        for items in pieces.iter().chain(&noted(&commands)) {
+            assert!(serde_json::to_vec(items).unwrap().len() < FITS);
+        }
+        let all: Vec<u64> = pieces.iter().flat_map(|items| numbers(items)).collect();
+        assert_eq!(all, (11..75).collect::<Vec<_>>());
+    }
+}
