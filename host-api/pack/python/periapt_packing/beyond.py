@@ -64,7 +64,7 @@ def tell(wanted: Wanted, wheels: list[Wheel]) -> None:
         said = wanted.let.get(name)
         if said is not None and said != wheel.version:
             place = next(iter(wanted.places_of(name)), "requirements.txt:1")
-            wanted.tell(place, f"{name} {wheel.version} is packed and not {said or 'what the line says'}, by --upgrade")
+            wanted.tell(place, f"{name} {wheel.version} is packed and not {said or 'what its line says'}, by --upgrade")
 
 
 def _alone(wanted: Wanted, place: pathlib.Path, built: Built) -> tuple[list[Wheel], pathlib.Path]:
@@ -76,7 +76,7 @@ def _alone(wanted: Wanted, place: pathlib.Path, built: Built) -> tuple[list[Whee
 
         def download(pins: list[str], version: str = version, directory: pathlib.Path = directory) -> list[Wheel]:
             listed = directory.with_suffix(".txt")
-            limits = [f"{name}{said}" for name in runnable.known() if (said := runnable.first_that_runs(name))]
+            limits = [f"{name}{said}" for name in runnable.known() if (said := runnable.first_that_runs(name, wanted.ranges_of(name)))]
             listed.write_text("".join(f"{line}\n" for line in [*limits, *wanted.constraints, *pins]), encoding="utf-8")
             fresh = directory.with_name(f"{directory.name}-{len(pins)}")
             wheels = fetching.download(fresh, version, fetching.machine_of(version), "-c", str(listed), "--", *lines)
@@ -109,5 +109,5 @@ def _with_range(line: str, range_: str) -> Placed:
 
 def _said(lines: list[str]) -> str:
     """The one version that lines name; empty, if they name none or several."""
-    versions = {markers.exact_version(line) for line in lines}
-    return next(iter(versions)) or "" if len(versions) == 1 else ""
+    versions = {version for line in lines if (version := markers.exact_version(line))}
+    return versions.pop() if len(versions) == 1 else ""

@@ -134,11 +134,12 @@ def _of_imports(sources: Sources) -> Iterator[Finding]:
             continue
         seen.add(name)
         for line, imported in module.certain_imports():
-            if imported in sources.native:
-                found = _of_native(sources.native[imported], module, line, reached)
+            native = sources.taken_out(imported)
+            if native is not None:
+                found = _of_native(native, module, line, reached)
                 # Of a package that is imported in many ways the first is enough.
-                if (found.file, found.line, sources.native[imported].package) not in told:
-                    told.add((found.file, found.line, sources.native[imported].package))
+                if (found.file, found.line, native.package) not in told:
+                    told.add((found.file, found.line, native.package))
                     yield found
                 continue
             is_given = (module.name, imported) == (ASKS_FOR_FLOATS, "ctypes")
@@ -171,7 +172,7 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
         seen.add(module.name)
     asked = f", required by {' and '.join(native.required_by)}" if native.required_by else ""
     reason = native.lacking or "native code cannot run in the sandbox"
-    message = f"{native.package} is native code ({native.file}){asked}, and {reason}"
+    message = f"{native.package} is native code ({native.file}){asked}, and {reason}" if native.file else f"{native.package}{asked}, {reason}"
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"
@@ -224,7 +225,8 @@ def _of_code(module: Module, sources: Sources) -> Iterator[Finding]:
         native = sources.native_behind(imported)
         if native is not None:
             reason = native.lacking or "what needs it fails"
-            yield Finding(module.file, line, "warning", f"{native.package} is native code, and {reason}", native.package)
+            what = f"{native.package} is native code, and {reason}" if native.file else f"{native.package} {reason}"
+            yield Finding(module.file, line, "warning", what, native.package)
     for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
         name = module.resolved(call.func)
         message = _of_call(name, call) if name else None

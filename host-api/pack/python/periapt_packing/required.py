@@ -150,6 +150,7 @@ class _Gathered:
             by = f", required by {' and '.join(required_by[:3])}" if required_by else ""
             message = f"{entry.name} {entry.version}{by}, {why}, and nothing is built: it is not brought in"
             self.wanted.tell(entry.place, message)
+            self.wanted.absent[entry.name] = f"{entry.name} {entry.version}"
             return
         self.wanted.pins[entry.name] = pin
 

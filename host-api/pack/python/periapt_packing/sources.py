@@ -17,9 +17,10 @@ _CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseExc
 
 @dataclasses.dataclass(frozen=True)
 class Native:
-    """A module in native code that was taken out of a dependency."""
+    """A module in native code that was taken out of a dependency, or a package that has no wheel."""
 
     package: str
+    #: Empty, if there is no wheel.
     file: str
     #: Who asked for the package: a line of requirements, or other packages.
     required_by: tuple[str, ...] = ()
@@ -72,6 +73,11 @@ class Sources:
         return any(line.startswith(b"charm-libs:") for line in file.read_bytes().splitlines())
 
     @functools.cache
+    def taken_out(self, name: str) -> Native | None:
+        """The native code that a module is, or the package without a wheel that it is of."""
+        package = self.native.get(name.partition(".")[0])
+        return self.native.get(name) or (package if package is not None and not package.file else None)
+
     def native_behind(self, name: str) -> Native | None:
         """The native code that an import of a module certainly comes to, if it does."""
         waiting, seen = [name], set()

@@ -77,6 +77,7 @@ def fetch(wanted: Wanted, place: pathlib.Path, built: Built) -> list[Fetched]:
     fetched = pinned.fetch(wanted.pins.values(), place, absent)
     for pin in absent:
         wanted.tell(pin.place, f"{pin.name} {pin.version} has no wheel, and nothing is built: it is not brought in")
+        wanted.absent[pin.name] = f"{pin.name} {pin.version}"
     if chosen is not None:
         _see_that_it_fits(chosen, fetched, wanted)
         _tell(chosen, wanted)

@@ -56,6 +56,7 @@ def vendor(
             missing += _missing(wheel, files, asked, _lacking(wheel, wanted, built, fetched, target))
         for file in files:
             remove(target, file)
+    missing += [_absent(name, said, wanted.places_of(name)) for name, said in wanted.absent.items()]
     packages = sorted(f"{normalised(wheel.name)}=={wheel.version}" for wheel in fetched)
     return {"packages": packages, "native": missing, "findings": wanted.findings + findings}
 
@@ -93,6 +94,12 @@ def _missing(wheel: Wheel, files: list[str], asked: list[str], lacking: str) -> 
     """What is to be known of native files of a package that are not there any more."""
     known = {"package": f"{wheel.name} {wheel.version}", "required-by": asked, "lacking": lacking}
     return [{**known, "file": file, "module": native.module_of(file)} for file in files]
+
+
+def _absent(name: str, said: str, asked: list[str]) -> dict:
+    """What is to be known of a package that has no wheel. Most are imported by their own names."""
+    module = name.removesuffix("-binary").replace("-", "_")
+    return {"package": said, "required-by": asked, "lacking": "has no wheel, and nothing is built", "file": "", "module": module}
 
 
 def _lacking(wheel: Wheel, wanted: Wanted, built: Built, fetched: list[Wheel], target: pathlib.Path) -> str:
@@ -149,6 +156,7 @@ def _fetch(
                 lines = [line for line in required if requirements.name_of(line) == error.name]
                 if isinstance(error, NoWheel) and lines and not fetching.has_wheels(error.name):
                     findings += [_no_wheel(line, error) for line in lines]
+                    wanted.absent[error.name] = error.name
                     required = [line for line in required if line not in lines]
                     break
                 first = first or _placed(error, required)

@@ -58,6 +58,8 @@ class Wanted:
     trees: dict[str, Tree] = dataclasses.field(default_factory=dict)
     #: What is told.
     findings: list[dict] = dataclasses.field(default_factory=list)
+    #: Packages of which there is no wheel, as they are told.
+    absent: dict[str, str] = dataclasses.field(default_factory=dict)
     lock: Lock | None = None
     #: What of the lock is chosen anew, by `--upgrade`: the names that were given, and all that they need.
     upgraded: tuple[str, ...] = ()

@@ -505,6 +505,17 @@ class TestUpgrade:
         pydantic.release("typing", "3.0")
         assert "typing-4.15" in pydantic.pack("pydantic>=2.12,<3")[0]
 
+    def test_pins_of_an_older_series_are_left_within_it(self, pydantic):
+        (pydantic.charm / "uv.lock").unlink()
+        for version in ("1.10.19", "1.10.26"):
+            pydantic.release("pydantic", version, ["typing>=4"])
+        (pydantic.charm / "requirements.txt").write_text("pydantic==1.10.19\n")
+        there, told = pydantic.pack("pydantic>=1.10.25,<2")
+        assert (there, told) == (
+            ["pydantic-1.10.26", "typing-4.15"],
+            ["requirements.txt:1: pydantic 1.10.26 is packed and not 1.10.19, by --upgrade"],
+        )
+
     def test_a_file_with_digests_is_left_on_request_for_one_package(self, pydantic):
         (pydantic.charm / "uv.lock").unlink()
         lines = [("ops", "2.0"), ("pydantic", "2.10.6"), ("pydantic_core", "2.27"), ("typing", "4.12")]
