@@ -76,7 +76,8 @@ def _alone(wanted: Wanted, place: pathlib.Path, built: Built) -> tuple[list[Whee
 
         def download(pins: list[str], version: str = version, directory: pathlib.Path = directory) -> list[Wheel]:
             listed = directory.with_suffix(".txt")
-            limits = [f"{name}{said}" for name in runnable.known() if (said := runnable.first_that_runs(name, wanted.ranges_of(name)))]
+            known = {name: runnable.first_that_runs(name, wanted.ranges_of(name)) for name in runnable.known()}
+            limits = [f"{name}{said}" for name, said in known.items() if said]
             listed.write_text("".join(f"{line}\n" for line in [*limits, *wanted.constraints, *pins]), encoding="utf-8")
             fresh = directory.with_name(f"{directory.name}-{len(pins)}")
             wheels = fetching.download(fresh, version, fetching.machine_of(version), "-c", str(listed), "--", *lines)

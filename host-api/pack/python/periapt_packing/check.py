@@ -172,7 +172,8 @@ def _of_native(native: Native, module: Module, line: int, reached: dict[str, tup
         seen.add(module.name)
     asked = f", required by {' and '.join(native.required_by)}" if native.required_by else ""
     reason = native.lacking or "native code cannot run in the sandbox"
-    message = f"{native.package} is native code ({native.file}){asked}, and {reason}" if native.file else f"{native.package}{asked}, {reason}"
+    what = f"{native.package} is native code ({native.file}){asked}, and" if native.file else f"{native.package}{asked},"
+    message = f"{what} {reason}"
     through = [place for place in way if place.split("/")[0] != native.file.split("/")[0]]
     if through:
         message += f"; imported at {through[0]}"

@@ -117,7 +117,8 @@ def _lacking(wheel: Wheel, wanted: Wanted, built: Built, fetched: list[Wheel], t
         if wanted.lock is None or name not in wanted.pins:
             return lacking
         return f"{lacking}, and `periapt pack --upgrade {name}` takes another version{_than_locked(wheel, wanted)}"
-    return f"{lacking}, and `periapt pack --upgrade '{name}=={there[0]}'` takes one that {' and '.join(wanted.places_of(name))} does not allow"
+    places = " and ".join(wanted.places_of(name))
+    return f"{lacking}, and `periapt pack --upgrade '{name}=={there[0]}'` takes one that {places} does not allow"
 
 
 def _than_locked(wheel: Wheel, wanted: Wanted) -> str:
