@@ -186,7 +186,8 @@ pub struct RelationView {
     /// Since when.
     #[serde(default)]
     pub state_since: Timestamp,
-    /// The units in scope that this runner may see. One that comes or goes costs no copy of all others.
+    // Persistent: one that comes or goes costs no copy of all others.
+    /// The units in scope that this runner may see.
     #[schemars(with = "BTreeMap<UnitName, Membership>")]
     pub members: OrdMap<UnitName, Membership>,
     /// The model at the other end; none: this one.
