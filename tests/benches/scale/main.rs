@@ -3,7 +3,7 @@
 //! Run by `tools/bench scale`; docs/performance.md says what the rows mean. `PERIAPT_BENCH_SIZES` is how many units a model has,
 //! one size after the other; `PERIAPT_BENCH_MODELS` how many models of one unit stand beside one model of as many;
 //! `PERIAPT_BENCH_RELATED` how large a model may be for its relation to be measured.
-#![expect(clippy::print_stdout, reason = "the figures are its output")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are its output, and how far it is")]
 
 mod cpu;
 mod site;
