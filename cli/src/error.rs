@@ -205,6 +205,7 @@ pub(crate) fn with_source(error: impl std::error::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use periapt_client::Outcome;
     use periapt_host_api::Refusal;
 
     use super::*;
@@ -224,7 +225,7 @@ mod tests {
         let error = ClientError::Unreachable {
             url: "http://127.0.0.1:1".into(),
             reason: "connection refused".into(),
-            may_have_happened: false,
+            outcome: Outcome::NothingHappened,
         };
         let text = Failure::from(error).to_string();
         assert!(text.starts_with("controller at http://127.0.0.1:1 does not answer"), "{text}");

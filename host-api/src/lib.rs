@@ -21,7 +21,7 @@ pub use model::{
     bundle, cloud, firewall, network, offer, ports, relation, resource, secret, ssh_key, storage,
 };
 pub use protocol::{agent, api, command, logs, problem, status, timing, view};
-pub use values::{duration, excerpt, glob, hash, id, name, size, truth, version, yaml};
+pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, version, yaml};
 
 pub use id::{
     ActionOperationId, CharmDigest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,

@@ -7,6 +7,7 @@ pub mod glob;
 pub mod hash;
 pub mod id;
 pub mod name;
+pub mod rule;
 pub mod size;
 pub mod truth;
 pub mod version;

@@ -125,8 +125,9 @@ pub(crate) fn argument(text: &str) -> Result<(ResourceName, PathBuf), ParseError
 
 /// Refuses content for what is no file: an image's name must not be taken for a path.
 pub(crate) fn takes_files(declared: &ResourceMeta, name: &ResourceName) -> Result<()> {
-    declared.admits(name, None).map_err(|text| {
-        Failure::new(text).with_hint("leave it out: a charm is deployed without the images that it declares")
+    declared.admits(name, None).map_err(|broken| {
+        Failure::new(broken.to_string())
+            .with_hint("leave it out: a charm is deployed without the images that it declares")
     })
 }
 
@@ -142,7 +143,9 @@ pub(crate) fn given(
         let declared = declared.ok_or_else(|| Failure::new(format!("unrecognized resource \"{name}\"")))?;
         takes_files(declared, name)?;
         let file = ResourceFile::read(path).explain(|| format!("resource \"{name}\""))?;
-        declared.admits(name, file.upload_of().filename.as_deref()).map_err(Failure::new)?;
+        declared
+            .admits(name, file.upload_of().filename.as_deref())
+            .map_err(|broken| Failure::new(broken.to_string()))?;
         if files.insert(name.clone(), file).is_some() {
             return Err(Failure::new(format!("resource \"{name}\" is given twice")));
         }

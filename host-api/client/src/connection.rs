@@ -1,6 +1,6 @@
 //! The one connection, made when it is needed and made anew when it broke.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Uri, uri::Authority};
@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use periapt_host_api::{CharmDigest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
-use crate::{Backoff, ClientError, Options, Result, error::chain};
+use crate::{Backoff, ClientError, Options, Outcome, Result, error::chain};
 
 /// A request's body.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -54,8 +54,10 @@ pub(crate) struct Lane {
 impl Client {
     /// A client that has not connected yet. Fails only for a URL that no controller can have.
     pub fn new(options: Options) -> Result<Self> {
-        let authority = authority_of(&options.url)
-            .map_err(|reason| ClientError::InvalidUrl { url: options.url.clone(), reason })?;
+        let authority = authority_of(&options.url).map_err(|error| ClientError::InvalidUrl {
+            url: options.url.clone(),
+            reason: error.to_string(),
+        })?;
         Ok(Self { shared: Arc::new(Shared { options, authority, open: Mutex::new(None) }) })
     }
 
@@ -92,32 +94,29 @@ impl Client {
             drop(open);
             let wait = backoff.failed();
             if began.elapsed() + wait > self.shared.options.patience {
-                return Err(self.unreachable(reason, false));
+                return Err(self.unreachable(reason.to_string(), Outcome::NothingHappened));
             }
             tracing::debug!(url = self.shared.options.url, %reason, "controller does not answer; trying again");
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn connect(&self) -> std::result::Result<http2::SendRequest<Body>, String> {
+    async fn connect(&self) -> std::result::Result<http2::SendRequest<Body>, ConnectError> {
         let connect = async {
-            let stream =
-                TcpStream::connect(self.shared.authority.as_str()).await.map_err(|error| chain(&error))?;
-            stream.set_nodelay(true).map_err(|error| chain(&error))?;
-            http2::Builder::new(TokioExecutor::new())
+            let stream = TcpStream::connect(self.shared.authority.as_str()).await?;
+            stream.set_nodelay(true)?;
+            let handshake = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
                 .keep_alive_interval(KEEP_ALIVE)
                 .keep_alive_timeout(KEEP_ALIVE)
                 .keep_alive_while_idle(true)
-                .handshake(TokioIo::new(stream))
-                .await
-                .map_err(|error| chain(&error))
+                .handshake(TokioIo::new(stream));
+            Ok::<_, ConnectError>(handshake.await?)
         };
-        let (sender, connection) = tokio::time::timeout(CONNECT_WITHIN, connect)
-            .await
-            .map_err(|_| format!("no connection within {} s", CONNECT_WITHIN.as_secs()))??;
+        let connected = tokio::time::timeout(CONNECT_WITHIN, connect).await;
+        let (sender, connection) = connected.map_err(|_| ConnectError::TooLate)??;
         // Ends by itself when the last sender and the last stream are gone, or the peer is.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -127,12 +126,8 @@ impl Client {
         Ok(sender)
     }
 
-    pub(crate) fn unreachable(&self, reason: impl Into<String>, may_have_happened: bool) -> ClientError {
-        ClientError::Unreachable {
-            url: self.shared.options.url.clone(),
-            reason: reason.into(),
-            may_have_happened,
-        }
+    pub(crate) fn unreachable(&self, reason: impl Into<String>, outcome: Outcome) -> ClientError {
+        ClientError::Unreachable { url: self.shared.options.url.clone(), reason: reason.into(), outcome }
     }
 
     /// Content that is not what was asked for.
@@ -145,20 +140,51 @@ impl Client {
     }
 }
 
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    /// Nobody listens there, or the system has no more sockets.
+    #[error("{}", chain(.0))]
+    Socket(#[from] io::Error),
+    /// Who listens speaks no HTTP/2.
+    #[error("{}", chain(.0))]
+    Handshake(#[from] hyper::Error),
+    /// Who listens says nothing.
+    #[error("no connection within {} s", CONNECT_WITHIN.as_secs())]
+    TooLate,
+}
+
+/// Why a URL is none that a controller can have.
+#[derive(Debug, thiserror::Error)]
+enum UrlError {
+    #[error(transparent)]
+    NotAUrl(#[from] http::uri::InvalidUri),
+    #[error("TLS is not offered yet; use http:// on this machine")]
+    Tls,
+    #[error("it must start with http://")]
+    Scheme,
+    #[error("it must end after host and port")]
+    Path,
+    #[error("it names no host")]
+    Host,
+    #[error("it names no port")]
+    Port,
+}
+
 /// Host and port of a URL; the rest of it must be empty.
-fn authority_of(url: &str) -> std::result::Result<Authority, String> {
-    let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
+fn authority_of(url: &str) -> std::result::Result<Authority, UrlError> {
+    let uri: Uri = url.parse()?;
     match uri.scheme_str() {
         Some("http") => {}
-        Some("https") => return Err("TLS is not offered yet; use http:// on this machine".into()),
-        _ => return Err("it must start with http://".into()),
+        Some("https") => return Err(UrlError::Tls),
+        _ => return Err(UrlError::Scheme),
     }
     if !matches!(uri.path_and_query().map(|path| path.as_str()), None | Some("/")) {
-        return Err("it must end after host and port".into());
+        return Err(UrlError::Path);
     }
-    let authority = uri.authority().ok_or("it names no host")?;
+    let authority = uri.authority().ok_or(UrlError::Host)?;
     if authority.port().is_none() {
-        return Err("it names no port".into());
+        return Err(UrlError::Port);
     }
     Ok(authority.clone())
 }

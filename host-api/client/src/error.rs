@@ -1,5 +1,7 @@
 //! What can become of a call.
 
+use std::fmt;
+
 use periapt_host_api::{CharmDigest, Refusal};
 
 /// Why a call has no answer.
@@ -9,14 +11,14 @@ pub enum ClientError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// There was no answer.
-    #[error("controller at {url} does not answer: {reason}; {}", hint(*.may_have_happened))]
+    #[error("controller at {url} does not answer: {reason}; {outcome}")]
     Unreachable {
         /// The controller's URL.
         url: String,
         /// What went wrong, from the outside in.
         reason: String,
-        /// Whether the request was on its way when the connection broke, so that nobody knows its outcome.
-        may_have_happened: bool,
+        /// What became of the request.
+        outcome: Outcome,
     },
     /// What came back is no answer of this API.
     #[error("controller at {url} answered what this version does not understand: {reason}")]
@@ -73,10 +75,29 @@ impl ClientError {
     }
 }
 
-fn hint(may_have_happened: bool) -> &'static str {
-    match may_have_happened {
-        true => "whether the request was carried out is not known",
-        false => "is it running?",
+/// What became of a request that has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It changed nothing: it was not sent, or asks for nothing but an answer.
+    NothingHappened,
+    /// It was on its way when the connection broke, and may have been carried out.
+    Unknown,
+}
+
+impl Outcome {
+    /// That of a request by its method, once it was sent.
+    pub(crate) fn of(method: &http::Method) -> Self {
+        if method.is_safe() { Self::NothingHappened } else { Self::Unknown }
+    }
+}
+
+/// For people: what to think of.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NothingHappened => "is it running?",
+            Self::Unknown => "whether the request was carried out is not known",
+        })
     }
 }
 

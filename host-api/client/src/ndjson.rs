@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use periapt_host_api::api::MAX_LINE_BYTES;
 use serde::de::DeserializeOwned;
 
-use crate::{Client, Result, error::chain};
+use crate::{Client, Outcome, Result, error::chain};
 
 /// A stream of values. It ends when the controller ends it, or with one error.
 pub type NdJson<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -39,7 +39,9 @@ where
         };
         match value {
             Ok(value) => Some((Ok(value), (Some(lines), client))),
-            Err(LineError::Broken(reason)) => Some((Err(client.unreachable(reason, false)), (None, client))),
+            Err(LineError::Broken(reason)) => {
+                Some((Err(client.unreachable(reason, Outcome::NothingHappened)), (None, client)))
+            }
             Err(LineError::Unreadable(reason)) => Some((Err(client.protocol(reason)), (None, client))),
         }
     }))

@@ -10,7 +10,7 @@ use periapt_host_api::{Refusal, agent, api::MAX_LINE_BYTES, problem::Problem};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Client, ClientError, Identity, Result,
+    Client, ClientError, Identity, Outcome, Result,
     connection::Body,
     error::chain,
     ndjson::{self, NdJson},
@@ -96,12 +96,12 @@ impl<'a> Call<'a> {
     /// Sends it and reads the answer as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
         let client = self.client;
-        let may_have_happened = !self.method.is_safe();
+        let outcome = Outcome::of(&self.method);
         let within = client.options().answer_within;
         let body = self.response().await?.into_body();
-        let bytes = tokio::time::timeout(within, collect(client, body, MAX_ANSWER_BYTES, may_have_happened))
+        let bytes = tokio::time::timeout(within, collect(client, body, MAX_ANSWER_BYTES, outcome))
             .await
-            .unwrap_or_else(|_| Err(too_late(client, may_have_happened)))?;
+            .unwrap_or_else(|_| Err(too_late(client, outcome)))?;
         serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
     }
 
@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
                 return Ok(response);
             }
             let asked = retry::asked_for(response.headers());
-            let error = refused(self.client, response, self.method == Method::HEAD).await;
+            let error = refused(self.client, response, &self.method).await;
             if !is_busy(&error) || !retry.next(asked).await {
                 return Err(error);
             }
@@ -151,13 +151,13 @@ impl<'a> Call<'a> {
     /// Connects, however long the options allow, and sends; the time counts from then.
     async fn attempt(&self, within: Duration) -> Result<Response<Incoming>> {
         let client = self.client;
-        let may_have_happened = !self.method.is_safe();
+        let outcome = Outcome::of(&self.method);
         let mut request = self.request()?;
         let mut broken = None;
         for _ in 0..=MAX_RECONNECTS {
             let mut lane = client.lane(broken).await?;
             let sent = tokio::time::timeout(within, lane.sender.try_send_request(request)).await;
-            match sent.map_err(|_| too_late(client, may_have_happened))? {
+            match sent.map_err(|_| too_late(client, outcome))? {
                 Ok(response) => return Ok(response),
                 Err(mut error) => match error.take_message() {
                     // It never left: the connection was dead already.
@@ -165,11 +165,11 @@ impl<'a> Call<'a> {
                         request = unsent;
                         broken = Some(lane.generation);
                     }
-                    None => return Err(client.unreachable(chain(error.error()), may_have_happened)),
+                    None => return Err(client.unreachable(chain(error.error()), outcome)),
                 },
             }
         }
-        Err(client.unreachable("its connections break as soon as they are made", false))
+        Err(client.unreachable("its connections break as soon as they are made", Outcome::NothingHappened))
     }
 
     fn request(&self) -> Result<Request<Body>> {
@@ -200,29 +200,30 @@ impl<'a> Call<'a> {
     }
 }
 
-fn too_late(client: &Client, may_have_happened: bool) -> ClientError {
-    client.unreachable("no answer in time", may_have_happened)
+fn too_late(client: &Client, outcome: Outcome) -> ClientError {
+    client.unreachable("no answer in time", outcome)
 }
 
-async fn collect(client: &Client, body: Incoming, limit: usize, may_have_happened: bool) -> Result<Bytes> {
+async fn collect(client: &Client, body: Incoming, limit: usize, outcome: Outcome) -> Result<Bytes> {
     match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(client.protocol(format!("the answer is larger than {limit} bytes")))
         }
-        Err(error) => Err(client.unreachable(chain(error.as_ref()), may_have_happened)),
+        Err(error) => Err(client.unreachable(chain(error.as_ref()), outcome)),
     }
 }
 
 /// The refusal that a response carries.
 ///
 /// Its body is small and on its way; a controller that stalls here is noticed by the connection's keep-alive.
-async fn refused(client: &Client, response: Response<Incoming>, is_head: bool) -> ClientError {
+async fn refused(client: &Client, response: Response<Incoming>, method: &Method) -> ClientError {
     let status = response.status();
-    if is_head && status == StatusCode::NOT_FOUND {
+    if *method == Method::HEAD && status == StatusCode::NOT_FOUND {
         return Refusal::not_found("no such thing").into();
     }
-    let bytes = match collect(client, response.into_body(), MAX_PROBLEM_BYTES, false).await {
+    let bytes = match collect(client, response.into_body(), MAX_PROBLEM_BYTES, Outcome::NothingHappened).await
+    {
         Ok(bytes) => bytes,
         Err(error) => return error,
     };

@@ -23,7 +23,7 @@ mod parse;
 mod resource;
 mod storage;
 
-pub use actions::ActionMeta;
+pub use actions::{ActionMeta, ParametersError};
 pub use assumes::Assumes;
 pub use files::CharmFiles;
 pub use parse::MetadataError;

@@ -25,6 +25,17 @@ const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "obje
 /// How much memory one pattern may take when it is compiled, in bytes. Patterns are matched in linear time.
 const PATTERN_BYTES: usize = 256 << 10;
 
+/// Why a value does not pass.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// What the checks of one request may cost is used up.
+    #[error("(root) : takes too long to check")]
+    TooLong,
+    /// What is wrong, with its place: `(root).port : must be of type integer, given "x"`.
+    #[error("{0}")]
+    Wrong(String),
+}
+
 /// Inserts a schema's defaults where a value says nothing, in objects within objects, too (M-12).
 pub fn insert_defaults(schema: &Value, object: &mut Map<String, Value>) {
     fill(schema, object, MAX_DEPTH);

@@ -93,16 +93,18 @@ impl fmt::Display for TaskStatus {
 }
 
 impl FromStr for TaskStatus {
-    type Err = String;
+    type Err = TaskStatusError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, TaskStatusError> {
         let known = Self::ALL.into_iter().find(|status| status.as_str() == text);
-        known.ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
-            format!("{text:?} is no status of a task; there are {names}")
-        })
+        known.ok_or_else(|| TaskStatusError(text.to_owned()))
     }
 }
+
+/// Why a text is no status of a task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no status of a task; there are {names}", names = TaskStatus::ALL.map(TaskStatus::as_str).join(", "))]
+pub struct TaskStatusError(String);
 
 /// Where an action is to run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -394,6 +396,6 @@ mod tests {
         for status in TaskStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
         }
-        assert!("done".parse::<TaskStatus>().unwrap_err().contains("pending, running"));
+        assert!("done".parse::<TaskStatus>().unwrap_err().to_string().contains("pending, running"));
     }
 }

@@ -48,6 +48,26 @@ pub struct Gap {
     pub reason: String,
 }
 
+/// Why a part of the fence was not raised.
+#[derive(Debug, thiserror::Error)]
+enum FenceError {
+    /// Privileges could not be given up.
+    #[error(transparent)]
+    Privileges(#[from] rustix::io::Errno),
+    /// The kernel offers no fence around files.
+    #[error("this kernel has no Landlock, or it is switched off")]
+    NoLandlock,
+    /// The fence around files was refused.
+    #[error(transparent)]
+    Files(#[from] landlock::RulesetError),
+    /// No filter of system calls could be made.
+    #[error(transparent)]
+    Filter(#[from] seccompiler::BackendError),
+    /// The filter was refused.
+    #[error(transparent)]
+    Calls(#[from] seccompiler::Error),
+}
+
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part, self.reason)
@@ -75,12 +95,12 @@ impl Fence<'_> {
         ];
         parts
             .into_iter()
-            .filter_map(|(part, raised)| raised.err().map(|reason| Gap { part, reason }))
+            .filter_map(|(part, raised)| raised.err().map(|error| Gap { part, reason: error.to_string() }))
             .collect()
     }
 
     /// Takes away what the agent's user may do beyond its own files, if it is the superuser.
-    fn without_privileges(self) -> Result<(), String> {
+    fn without_privileges(self) -> Result<(), FenceError> {
         let kept = match self {
             Self::Helper => CapabilitySet::empty(),
             // The agent's directory may lie in somebody else's home.
@@ -95,7 +115,7 @@ impl Fence<'_> {
             };
             set_capabilities(None, sets)
         });
-        lowered.map_err(|error| error.to_string())
+        Ok(lowered?)
     }
 }
 

@@ -46,7 +46,10 @@ impl Verb for AttachResource {
         let upload = file.upload_of();
         // What the controller would refuse is told before the content is on its way.
         if let Some(declared) = declared {
-            declared.meta.admits(&name, upload.filename.as_deref()).map_err(Failure::new)?;
+            declared
+                .meta
+                .admits(&name, upload.filename.as_deref())
+                .map_err(|broken| Failure::new(broken.to_string()))?;
             file.upload(model.client()).await?;
         }
         let (shown, resource) = (application.clone(), name.clone());

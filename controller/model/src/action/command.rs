@@ -8,7 +8,7 @@ use periapt_host_api::{
         ActionReceiver, EnqueueOperation, EnqueuedOperation, EnqueuedTask, MAX_PARAMETER_BYTES,
         MAX_RECEIVERS, Parameters, TaskStatus,
     },
-    charm::ActionMeta,
+    charm::{ActionMeta, ParametersError},
     command::{Answer, CommandResult},
     exec::{self, ExecRequest},
     name::MAX_NAME_LENGTH,
@@ -70,7 +70,7 @@ pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> R
 #[derive(Default)]
 struct Completed {
     effort: Effort,
-    of: BTreeMap<Option<CharmDigest>, Result<Parameters, String>>,
+    of: BTreeMap<Option<CharmDigest>, Result<Parameters, ParametersError>>,
 }
 
 impl Completed {
@@ -82,7 +82,7 @@ impl Completed {
     ) -> Result<Parameters, Refusal> {
         let Self { effort, of } = self;
         let completed = of.entry(charm).or_insert_with(|| meta.complete(given, effort));
-        completed.clone().map_err(Refusal::bad_request)
+        completed.clone().map_err(|error| Refusal::bad_request(error.to_string()))
     }
 }
 

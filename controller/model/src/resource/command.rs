@@ -114,7 +114,9 @@ fn content(
         Some(_) => ErrorCode::BadRequest,
         None => ErrorCode::NotSupported,
     };
-    declared.admits(name, upload.filename.as_deref()).map_err(|text| Refusal::new(code, text))?;
+    declared
+        .admits(name, upload.filename.as_deref())
+        .map_err(|broken| Refusal::new(code, broken.to_string()))?;
     let uploaded = tx.root.resource_content(&upload.digest).ok_or_else(|| {
         let text = format!(
             "the content {} of resource {name:?} is not here: upload it first",

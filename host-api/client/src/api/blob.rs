@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-use crate::{Client, ClientError, Result, error::chain, request::Content};
+use crate::{Client, ClientError, Outcome, Result, error::chain, request::Content};
 
 /// The longest pause in a transfer: a whole blob may take longer than one answer.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
@@ -44,8 +44,8 @@ impl Client {
     ) -> Result<T> {
         let collected = tokio::time::timeout(PROGRESS_WITHIN, response.into_body().collect()).await;
         let body = collected
-            .map_err(|_| self.unreachable("the answer does not come", true))?
-            .map_err(|error| self.unreachable(chain(&error), true))?;
+            .map_err(|_| self.unreachable("the answer does not come", Outcome::Unknown))?
+            .map_err(|error| self.unreachable(chain(&error), Outcome::Unknown))?;
         serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
     }
 
@@ -61,11 +61,11 @@ impl Client {
         let mut hasher = Sha256::new();
         let mut length = 0;
         loop {
-            let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame())
-                .await
-                .map_err(|_| self.unreachable(format!("the {what} does not come"), false))?;
+            let next = tokio::time::timeout(PROGRESS_WITHIN, body.frame()).await.map_err(|_| {
+                self.unreachable(format!("the {what} does not come"), Outcome::NothingHappened)
+            })?;
             let Some(frame) = next else { break };
-            let frame = frame.map_err(|error| self.unreachable(chain(&error), false))?;
+            let frame = frame.map_err(|error| self.unreachable(chain(&error), Outcome::NothingHappened))?;
             let Ok(data) = frame.into_data() else { continue };
             length += data.len() as u64;
             if length > limit {

@@ -15,7 +15,7 @@ use self::{contract::Contract, decoded::Decoded};
 pub(crate) const WIT: &str = include_str!("../../../wit/charm.wit");
 
 /// Why a component does not fit.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum WorldError {
     /// Not a component.
     #[error("not a WebAssembly component: {0}")]

@@ -56,8 +56,8 @@ fn what_any_program_writes_is_taken() {
     let entries = [
         Raw::stored("a", b"stored"),
         Raw::deflated("b/c", &b"deflated ".repeat(100)),
-        Raw::deflated("b/d", &b"streamed ".repeat(100)).streamed(true),
-        Raw::deflated("b/e", b"streamed").streamed(false),
+        Raw::deflated("b/d", &b"streamed ".repeat(100)).streamed(),
+        Raw::deflated("b/e", b"streamed").streamed_unsigned(),
         Raw { mode: 0o040_755, ..Raw::stored("directory/", b"") },
         Raw { mode: 0o100_755, ..Raw::stored("nothing", b"") },
     ];
@@ -148,12 +148,12 @@ fn two_headers_that_differ_are_refused() {
     for change in changes {
         assert_eq!(refused_at_once(&changed(entry(), change)), OTHERWISE);
     }
-    let archive = changed(entry().streamed(true), |entry| entry.after[4] ^= 1);
+    let archive = changed(entry().streamed(), |entry| entry.after[4] ^= 1);
     assert_eq!(
         refused_at_once(&archive),
         "entry \"a\": what follows it says otherwise than the archive's directory"
     );
-    let archive = changed(entry().streamed(false), |entry| entry.after.clear());
+    let archive = changed(entry().streamed_unsigned(), |entry| entry.after.clear());
     assert_eq!(refused_at_once(&archive), "entry \"a\": bytes that belong to no entry follow it");
 }
 
@@ -256,7 +256,7 @@ proptest! {
         let entries = [
             Raw::stored("a/b", b"stored"),
             Raw::deflated("c", &b"deflated ".repeat(50)),
-            Raw::deflated("d/e", &b"streamed ".repeat(50)).streamed(true),
+            Raw::deflated("d/e", &b"streamed ".repeat(50)).streamed(),
             Raw { mode: 0o040_755, ..Raw::stored("f/", b"") },
         ];
         let mut archive = zip(&entries);

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     action::{MAX_PARAMETER_BYTES, Parameters, Turns},
-    schema::{self, Effort},
+    rule::BrokenRule,
+    schema::{self, Effort, Mismatch},
 };
 
 /// The most actions that a charm may declare.
@@ -28,6 +29,19 @@ pub struct ActionMeta {
     pub params: Value,
 }
 
+/// Why an action's parameters were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParametersError {
+    /// They are not as the action's schema says, or it takes too long to see.
+    #[error("validation failed: {0}")]
+    Mismatch(#[from] Mismatch),
+    /// With defaults inserted they have so many bytes.
+    #[error(
+        "validation failed: the parameters are {0} bytes long; at most {MAX_PARAMETER_BYTES} are allowed"
+    )]
+    TooLarge(usize),
+}
+
 impl ActionMeta {
     /// The actions of its machine that it must not run beside; none: it runs beside all. Those that say nothing are
     /// one group. What whoever asks says comes first, a part at a time.
@@ -43,24 +57,19 @@ impl ActionMeta {
     /// Inserts the defaults of what is not given, and checks the whole (M-12). `effort` is what the request may cost.
     ///
     /// # Errors
-    /// `validation failed: ...` says what is wrong where; parameters that are too large are refused, too, and so is
-    /// what takes too long to check.
-    pub fn complete(&self, given: &Parameters, effort: &mut Effort) -> Result<Parameters, String> {
-        let failed = |error: String| format!("validation failed: {error}");
-        effort.spend(1).map_err(failed)?;
+    /// [`ParametersError`]
+    pub fn complete(&self, given: &Parameters, effort: &mut Effort) -> Result<Parameters, ParametersError> {
+        effort.spend(1)?;
         let mut parameters = given.clone();
         schema::insert_defaults(&self.params, &mut parameters);
         let whole = Value::Object(parameters);
         let bytes = whole.to_string().len();
         // Defaults may be large, whatever becomes of the whole.
-        effort.spend_bytes(bytes.saturating_mul(4)).map_err(failed)?;
+        effort.spend_bytes(bytes.saturating_mul(4))?;
         if bytes > MAX_PARAMETER_BYTES {
-            return Err(format!(
-                "validation failed: the parameters are {bytes} bytes long; at most {MAX_PARAMETER_BYTES} are \
-                 allowed"
-            ));
+            return Err(ParametersError::TooLarge(bytes));
         }
-        schema::validate(&self.params, &whole, effort).map_err(failed)?;
+        schema::validate(&self.params, &whole, effort)?;
         match whole {
             Value::Object(parameters) => Ok(parameters),
             _ => Ok(Parameters::new()),
@@ -69,46 +78,46 @@ impl ActionMeta {
 }
 
 /// Reads the actions of `actions.yaml`, or of the `actions` of `charmcraft.yaml`.
-pub(super) fn parse(raw: BTreeMap<String, Value>) -> Result<BTreeMap<String, ActionMeta>, String> {
+pub(super) fn parse(raw: BTreeMap<String, Value>) -> Result<BTreeMap<String, ActionMeta>, BrokenRule> {
     if raw.len() > MAX_ACTIONS {
-        return Err(format!("{} actions are declared; at most {MAX_ACTIONS} are allowed", raw.len()));
+        return Err(format!("{} actions are declared; at most {MAX_ACTIONS} are allowed", raw.len()).into());
     }
     raw.into_iter()
         .map(|(name, raw)| {
-            let action = action(&name, raw).map_err(|reason| format!("action {name:?}: {reason}"))?;
+            let action = action(&name, raw).map_err(|broken| broken.at(format_args!("action {name:?}")))?;
             Ok((name, action))
         })
         .collect()
 }
 
-fn action(name: &str, raw: Value) -> Result<ActionMeta, String> {
+fn action(name: &str, raw: Value) -> Result<ActionMeta, BrokenRule> {
     check_name(name)?;
     let mut keys = match raw {
         Value::Object(keys) => keys,
         Value::Null => Map::new(),
-        other => return Err(format!("an object expected, not {other}")),
+        other => return Err(format!("an object expected, not {other}").into()),
     };
     let description = match keys.remove("description") {
         None | Some(Value::Null) => "No description".to_owned(),
         Some(Value::String(text)) => text,
-        Some(other) => return Err(format!("description: a text expected, not {other}")),
+        Some(other) => return Err(format!("description: a text expected, not {other}").into()),
     };
     let parallel = match keys.remove("parallel") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(parallel)) => parallel,
-        Some(other) => return Err(format!("parallel: true or false expected, not {other}")),
+        Some(other) => return Err(format!("parallel: true or false expected, not {other}").into()),
     };
     let execution_group = match keys.remove("execution-group") {
         None | Some(Value::Null) => None,
         Some(Value::String(group)) if !group.is_empty() && group.len() <= crate::name::MAX_NAME_LENGTH => {
             Some(group)
         }
-        Some(other) => return Err(format!("execution-group: a name expected, not {other}")),
+        Some(other) => return Err(format!("execution-group: a name expected, not {other}").into()),
     };
     let properties = match keys.remove("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(properties)) => properties,
-        Some(other) => return Err(format!("params: an object expected, not {other}")),
+        Some(other) => return Err(format!("params: an object expected, not {other}").into()),
     };
     // What else is said goes to the schema (M-11).
     let mut schema = keys;
@@ -121,24 +130,24 @@ fn action(name: &str, raw: Value) -> Result<ActionMeta, String> {
         schema.entry(key).or_insert(value);
     }
     let params = Value::Object(schema);
-    schema::check("params", &params).map_err(|error| error.to_string())?;
+    schema::check("params", &params).map_err(BrokenRule::of)?;
     if params.get("type") != Some(&json!("object")) {
-        return Err("params: parameters are always an object".to_owned());
+        return Err("params: parameters are always an object".into());
     }
     Ok(ActionMeta { description, parallel, execution_group, params })
 }
 
 /// M-10.
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), BrokenRule> {
     let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if name.is_empty() || !letters || name.starts_with('-') || name.ends_with('-') {
-        return Err("a name has lower-case letters and digits, with dashes between".to_owned());
+        return Err("a name has lower-case letters and digits, with dashes between".into());
     }
     if name.len() > crate::name::MAX_NAME_LENGTH {
-        return Err(format!("a name has at most {} bytes", crate::name::MAX_NAME_LENGTH));
+        return Err(format!("a name has at most {} bytes", crate::name::MAX_NAME_LENGTH).into());
     }
     if name == "juju" || name.starts_with("juju-") {
-        return Err("this name is reserved".to_owned());
+        return Err("this name is reserved".into());
     }
     Ok(())
 }
@@ -148,7 +157,7 @@ mod tests {
     use super::*;
 
     fn read(yaml: &str) -> Result<BTreeMap<String, ActionMeta>, String> {
-        parse(crate::yaml::parse(yaml).unwrap())
+        parse(crate::yaml::parse(yaml).unwrap()).map_err(|broken| broken.to_string())
     }
 
     fn backup() -> ActionMeta {
@@ -180,20 +189,19 @@ mod tests {
             Ok(given(json!({"to": "x", "level": 3, "more": true})))
         );
         assert_eq!(
-            backup.complete(&given(json!({"to": "x", "level": 10})), &mut Effort::default()).unwrap_err(),
+            backup
+                .complete(&given(json!({"to": "x", "level": 10})), &mut Effort::default())
+                .unwrap_err()
+                .to_string(),
             "validation failed: (root).level : must be 9 at most, given 10"
         );
         assert_eq!(
-            backup.complete(&Parameters::new(), &mut Effort::default()).unwrap_err(),
+            backup.complete(&Parameters::new(), &mut Effort::default()).unwrap_err().to_string(),
             "validation failed: (root) : \"to\" property is missing and required, given {\"level\":3}"
         );
         let large = given(json!({"to": "x".repeat(MAX_PARAMETER_BYTES)}));
-        assert!(
-            backup
-                .complete(&large, &mut Effort::default())
-                .unwrap_err()
-                .contains("at most 65536 are allowed")
-        );
+        let error = backup.complete(&large, &mut Effort::default()).unwrap_err();
+        assert!(error.to_string().contains("at most 65536 are allowed"), "{error}");
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod features;
 mod parse;
 mod unmet;
 
-pub use features::{FeatureName, FeatureVersion, SUPPORTED_FEATURES, SupportedFeature, VersionError};
+pub use features::{
+    FeatureName, FeatureNameError, FeatureVersion, SUPPORTED_FEATURES, SupportedFeature, VersionError,
+};
 pub use unmet::UnmetAssumptions;
 
 /// All that a charm assumes: each of these must hold.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ResourceKind, ResourceMeta, StorageMeta};
-use crate::{ResourceName, StorageName, excerpt::shortened};
+use crate::{ResourceName, StorageName, excerpt::shortened, rule::BrokenRule};
 
 /// The ids that belong to a host's own users.
 const HOST_IDS: std::ops::RangeInclusive<u64> = 1_000..=9_999;
@@ -33,15 +33,15 @@ pub(super) fn check(
     raw: Option<&Value>,
     resources: &BTreeMap<ResourceName, ResourceMeta>,
     storage: &BTreeMap<StorageName, StorageMeta>,
-) -> Result<(), String> {
+) -> Result<(), BrokenRule> {
     let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(()) };
     let containers = BTreeMap::<String, Option<RawContainer>>::deserialize(raw)
-        .map_err(|error| format!("containers: {error}"))?;
+        .map_err(|error| BrokenRule::of(error).at("containers"))?;
     for (name, container) in containers {
         let container = container.unwrap_or_default();
         container
             .check(resources, storage)
-            .map_err(|reason| format!("container {}: {reason}", shortened(&name)))?;
+            .map_err(|broken| broken.at(format_args!("container {}", shortened(&name))))?;
     }
     Ok(())
 }
@@ -51,21 +51,21 @@ impl RawContainer {
         &self,
         resources: &BTreeMap<ResourceName, ResourceMeta>,
         storage: &BTreeMap<StorageName, StorageMeta>,
-    ) -> Result<(), String> {
+    ) -> Result<(), BrokenRule> {
         if let Some(wanted) = self.resource.as_deref().filter(|wanted| !wanted.is_empty()) {
             match resources.iter().find(|(name, _)| name.as_str() == wanted) {
-                None => return Err(format!("referenced resource {:?} not found", shortened(wanted))),
+                None => return Err(format!("referenced resource {:?} not found", shortened(wanted)).into()),
                 Some((_, ResourceMeta { kind: ResourceKind::OciImage, .. })) => {}
-                Some(_) => return Err(format!("referenced resource {wanted:?} is not a oci-image")),
+                Some(_) => return Err(format!("referenced resource {wanted:?} is not a oci-image").into()),
             }
         }
         for mount in self.mounts.iter().flatten() {
             let wanted = mount.storage.as_deref().ok_or("storage must be specified on mount")?;
             if mount.location.as_deref().is_none_or(str::is_empty) {
-                return Err("location must be specified on mount".to_owned());
+                return Err("location must be specified on mount".into());
             }
             if !storage.keys().any(|name| name.as_str() == wanted) {
-                return Err(format!("storage {:?} not valid", shortened(wanted)));
+                return Err(format!("storage {:?} not valid", shortened(wanted)).into());
             }
         }
         for (what, id) in [("uid", self.uid), ("gid", self.gid)] {
@@ -74,7 +74,8 @@ impl RawContainer {
                     "container {what} {id} must not be from {} to {}",
                     HOST_IDS.start(),
                     HOST_IDS.end()
-                ));
+                )
+                .into());
             }
         }
         Ok(())

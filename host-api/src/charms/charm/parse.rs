@@ -15,6 +15,7 @@ use crate::{
     EndpointName, InterfaceName, NameError, excerpt,
     name::ApplicationName,
     relation::{Role, Scope},
+    rule::BrokenRule,
     settings::OptionValue,
     yaml::{self, YamlError},
 };
@@ -137,7 +138,7 @@ impl CharmMeta {
             }
             (None, actions) => (file, actions.unwrap_or_default()),
         };
-        let refused = |message: String| rule(file, message);
+        let refused = |broken: BrokenRule| rule(file, broken.to_string());
         let resources = resource::declared(raw.resources.unwrap_or_default()).map_err(refused)?;
         let place = if resources.is_empty() { Place::Free } else { Place::Taken };
         let storage = declared(raw.storage.unwrap_or_default(), place).map_err(refused)?;
@@ -152,7 +153,7 @@ impl CharmMeta {
             storage,
             resources,
             options: options(options_file, raw_config)?,
-            actions: actions::parse(raw_actions).map_err(|reason| rule(actions_file, reason))?,
+            actions: actions::parse(raw_actions).map_err(|broken| rule(actions_file, broken.to_string()))?,
             assumes: Assumes::parse(raw.assumes.as_ref()).map_err(refused)?,
             // The component says it, not the metadata.
             grants: BTreeSet::new(),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ResourceName;
+use crate::{ResourceName, rule::BrokenRule};
 
 /// The most resources that a charm may declare: a hook that reads all of them holds as many files open, which is half
 /// of what it may hold.
@@ -61,19 +61,19 @@ impl ResourceMeta {
     ///
     /// # Errors
     /// What is wrong, in words.
-    pub fn admits(&self, name: &ResourceName, given: Option<&str>) -> Result<(), String> {
+    pub fn admits(&self, name: &ResourceName, given: Option<&str>) -> Result<(), BrokenRule> {
         let ResourceKind::File { filename } = &self.kind else {
             return Err(format!(
                 "resource {name:?} is of type {}: a sandbox runs no containers, so only files can be attached",
                 self.kind.as_str()
-            ));
+            ).into());
         };
         let extension = |name: &str| Path::new(name).extension().map(ToOwned::to_owned);
         match given.filter(|given| extension(given) != extension(filename)) {
             None => Ok(()),
             Some(given) => {
                 let shown: String = given.chars().take(MAX_FILENAME).collect();
-                Err(format!("resource {name:?}: {shown:?} has not the extension of {filename:?}"))
+                Err(format!("resource {name:?}: {shown:?} has not the extension of {filename:?}").into())
             }
         }
     }
@@ -91,20 +91,22 @@ pub(super) struct RawResource {
 /// Reads and checks the section `resources`; an error says which resource is wrong, and how.
 pub(super) fn declared(
     raw: BTreeMap<String, RawResource>,
-) -> Result<BTreeMap<ResourceName, ResourceMeta>, String> {
+) -> Result<BTreeMap<ResourceName, ResourceMeta>, BrokenRule> {
     if raw.len() > MAX_RESOURCES {
-        return Err(format!("{} resources are declared; at most {MAX_RESOURCES} are allowed", raw.len()));
+        return Err(
+            format!("{} resources are declared; at most {MAX_RESOURCES} are allowed", raw.len()).into()
+        );
     }
     let read = |(text, raw): (String, RawResource)| {
-        let name = ResourceName::new(&text).map_err(|error| error.to_string())?;
-        let meta = raw.check().map_err(|reason| format!("resource {name:?}: {reason}"))?;
+        let name = ResourceName::new(&text).map_err(BrokenRule::of)?;
+        let meta = raw.check().map_err(|broken| broken.at(format_args!("resource {name:?}")))?;
         Ok((name, meta))
     };
     raw.into_iter().map(read).collect()
 }
 
 impl RawResource {
-    fn check(self) -> Result<ResourceMeta, String> {
+    fn check(self) -> Result<ResourceMeta, BrokenRule> {
         let kind = match self.r#type.as_deref() {
             Some("file") => {
                 let filename = self.filename.filter(|filename| !filename.is_empty());
@@ -113,18 +115,20 @@ impl RawResource {
                 ResourceKind::File { filename }
             }
             Some("oci-image") => ResourceKind::OciImage,
-            Some(other) => return Err(format!("unsupported resource type {other:?}: file or oci-image")),
-            None => return Err("a type is required: file or oci-image".to_owned()),
+            Some(other) => {
+                return Err(format!("unsupported resource type {other:?}: file or oci-image").into());
+            }
+            None => return Err("a type is required: file or oci-image".into()),
         };
         Ok(ResourceMeta { kind, description: self.description.unwrap_or_default() })
     }
 }
 
 /// A plain name: it is put into a directory of its own.
-fn check_filename(filename: &str) -> Result<(), String> {
-    let wrong = |reason: &str| Err(format!("invalid filename {filename:?}: {reason}"));
+fn check_filename(filename: &str) -> Result<(), BrokenRule> {
+    let wrong = |reason: &str| Err(format!("invalid filename {filename:?}: {reason}").into());
     if filename.len() > MAX_FILENAME {
-        return Err(format!("the filename is longer than {MAX_FILENAME} bytes"));
+        return Err(format!("the filename is longer than {MAX_FILENAME} bytes").into());
     }
     if filename.contains(['/', '\\']) {
         return wrong("it must be a plain name, without directories");
@@ -200,8 +204,11 @@ mod tests {
         assert_eq!(file("data.zip").admits(&name, None), Ok(()));
         assert_eq!(file("data").admits(&name, Some("rows")), Ok(()));
         let error = file("data.zip").admits(&name, Some("rows.tar")).unwrap_err();
-        assert_eq!(error, "resource \"data\": \"rows.tar\" has not the extension of \"data.zip\"");
+        assert_eq!(
+            error.to_string(),
+            "resource \"data\": \"rows.tar\" has not the extension of \"data.zip\""
+        );
         let image = ResourceMeta { kind: ResourceKind::OciImage, description: String::new() };
-        assert!(image.admits(&name, None).unwrap_err().contains("oci-image"));
+        assert!(image.admits(&name, None).unwrap_err().to_string().contains("oci-image"));
     }
 }

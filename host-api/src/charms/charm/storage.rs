@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     StorageId, StorageName,
     resource::RESOURCES,
+    rule::BrokenRule,
     storage::{DEFAULT_SIZE, MAX_PER_UNIT, StorageKind, parse_size},
 };
 
@@ -134,25 +135,26 @@ struct RawMultiple {
 pub(super) fn declared(
     raw: BTreeMap<String, RawStorage>,
     resources: Place,
-) -> Result<BTreeMap<StorageName, StorageMeta>, String> {
+) -> Result<BTreeMap<StorageName, StorageMeta>, BrokenRule> {
     let mut declared = BTreeMap::new();
     for (text, raw) in raw {
-        let name = StorageName::new(&text).map_err(|error| error.to_string())?;
-        let meta = raw.check().map_err(|reason| format!("storage {text:?}: {reason}"))?;
+        let name = StorageName::new(&text).map_err(BrokenRule::of)?;
+        let meta = raw.check().map_err(|broken| broken.at(format_args!("storage {text:?}")))?;
         declared.insert(name, meta);
     }
     let least: u32 = declared.values().fold(0, |sum, meta: &StorageMeta| sum.saturating_add(meta.count.min));
     if least > MAX_PER_UNIT {
         return Err(format!(
             "each unit would have {least} instances of storage, at most {MAX_PER_UNIT} are allowed"
-        ));
+        )
+        .into());
     }
     check_places(&declared, resources)?;
     Ok(declared)
 }
 
 impl RawStorage {
-    fn check(self) -> Result<StorageMeta, String> {
+    fn check(self) -> Result<StorageMeta, BrokenRule> {
         match self.r#type {
             Some(StorageKind::Filesystem) => {}
             Some(StorageKind::Block) => {
@@ -204,11 +206,11 @@ fn text_of(value: Option<&Value>) -> Option<String> {
 }
 
 /// A plain absolute path, so that two of them can be compared as text.
-fn check_location(location: &str) -> Result<(), String> {
-    let wrong = |reason: &str| Err(format!("invalid location {location:?}: {reason}"));
+fn check_location(location: &str) -> Result<(), BrokenRule> {
+    let wrong = |reason: &str| Err(format!("invalid location {location:?}: {reason}").into());
     let Some(path) = location.strip_prefix('/') else { return wrong("it must be an absolute path") };
     if location.len() > MAX_LOCATION {
-        return Err(format!("the location is longer than {MAX_LOCATION} bytes"));
+        return Err(format!("the location is longer than {MAX_LOCATION} bytes").into());
     }
     if location.chars().any(char::is_control) {
         return wrong("it holds control characters");
@@ -251,7 +253,7 @@ impl Places {
 
 /// No location may lie in what the sandbox has there already, nor be another's. One may lie beneath another, as mounts
 /// do: the innermost counts.
-fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), String> {
+fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place) -> Result<(), BrokenRule> {
     let taken = TAKEN.into_iter().chain((resources == Place::Taken).then_some(RESOURCES));
     let holds = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -259,7 +261,7 @@ fn check_places(declared: &BTreeMap<StorageName, StorageMeta>, resources: Place)
     for (name, meta) in declared {
         let place = meta.location.as_deref().unwrap_or(DEFAULT_LOCATION);
         let collides = |with: &str, whose: &str| {
-            Err(format!("storage {name:?}: location {place} collides with {with} of {whose}"))
+            Err(format!("storage {name:?}: location {place} collides with {with} of {whose}").into())
         };
         if let Some(other) = taken.clone().find(|other| holds(other, place) || holds(place, other)) {
             return collides(other, "the sandbox");

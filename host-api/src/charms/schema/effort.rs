@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
-use super::pattern_within;
+use super::{Mismatch, pattern_within};
 
 /// How many steps the checks of one request may take: a tenth of a second, at most.
 const MAX_STEPS: u32 = 200_000;
@@ -23,8 +23,6 @@ const PATTERN_PRICES: [(usize, u32); 3] = [(8 << 10, 3), (32 << 10, 12), (super:
 /// How many compiled patterns are kept for the next value.
 const MAX_PATTERNS: usize = 16;
 
-const TOO_LONG: &str = "(root) : takes too long to check";
-
 /// What the checks of one request may still cost. Once it is used up, nothing passes any more.
 #[derive(Debug)]
 pub struct Effort {
@@ -40,23 +38,23 @@ impl Default for Effort {
 
 impl Effort {
     /// Pays for some steps.
-    pub(crate) fn spend(&mut self, steps: u32) -> Result<(), String> {
+    pub(crate) fn spend(&mut self, steps: u32) -> Result<(), Mismatch> {
         self.steps = self.steps.saturating_sub(steps);
-        if self.steps == 0 { Err(TOO_LONG.to_owned()) } else { Ok(()) }
+        if self.steps == 0 { Err(Mismatch::TooLong) } else { Ok(()) }
     }
 
     /// Pays for so many bytes.
-    pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), String> {
+    pub(crate) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Mismatch> {
         self.spend(steps(bytes / BYTES_PER_STEP).saturating_add(1))
     }
 
     /// Pays for comparing a value with some others.
-    pub(super) fn spend_comparisons(&mut self, value: &Value, others: usize) -> Result<(), String> {
+    pub(super) fn spend_comparisons(&mut self, value: &Value, others: usize) -> Result<(), Mismatch> {
         self.spend(weight(value).saturating_mul(steps(others)))
     }
 
     /// Whether a text matches a pattern. One that does not compile matches nothing; no checked schema has such.
-    pub(super) fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, String> {
+    pub(super) fn matches(&mut self, pattern: &str, text: &str) -> Result<bool, Mismatch> {
         let (matches, price) = match self.patterns.get(pattern) {
             Some((regex, price)) => {
                 let bytes = steps(text.len()).saturating_mul(*price);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Effort, MAX_DEPTH,
+    Effort, MAX_DEPTH, Mismatch,
     effort::weight,
     quote::{Place, quote, quote_text},
 };
@@ -22,9 +22,8 @@ const ERROR_STEPS: u32 = 4;
 /// Checks a value against a schema that [`check`](fn@super::check) found good.
 ///
 /// # Errors
-/// What is wrong first, with its place: `(root).port : must be of type integer, given "x"`; or that the effort is used
-/// up.
-pub fn validate(schema: &Value, value: &Value, effort: &mut Effort) -> Result<(), String> {
+/// [`Mismatch`], the first.
+pub fn validate(schema: &Value, value: &Value, effort: &mut Effort) -> Result<(), Mismatch> {
     Validation { effort }.value(Place::Root, schema, value, 0)?;
     // What was not looked at for want of effort may have passed for a mismatch.
     effort.spend(1)
@@ -34,7 +33,7 @@ struct Validation<'e> {
     effort: &'e mut Effort,
 }
 
-type Found = Result<(), String>;
+type Found = Result<(), Mismatch>;
 
 impl Validation<'_> {
     fn spend(&mut self, steps: u32) -> Found {
@@ -43,13 +42,13 @@ impl Validation<'_> {
 
     fn wrong(&mut self, at: Place<'_>, reason: impl std::fmt::Display, given: &Value) -> Found {
         self.spend(ERROR_STEPS)?;
-        Err(format!("{at} : {reason}, given {}", quote(given)))
+        Err(Mismatch::Wrong(format!("{at} : {reason}, given {}", quote(given))))
     }
 
     fn value(&mut self, at: Place<'_>, schema: &Value, value: &Value, depth: usize) -> Found {
         self.spend(1)?;
         if depth > MAX_DEPTH {
-            return Err(format!("{at} : is nested more than {MAX_DEPTH} deep"));
+            return Err(Mismatch::Wrong(format!("{at} : is nested more than {MAX_DEPTH} deep")));
         }
         let keywords = match schema {
             Value::Object(keywords) => keywords,
@@ -271,7 +270,8 @@ impl Validation<'_> {
                     }
                     if *schema == Value::Bool(false) {
                         self.spend(ERROR_STEPS)?;
-                        return Err(format!("{at} : additional property {} is not allowed", quote_text(key)));
+                        let said = format!("{at} : additional property {} is not allowed", quote_text(key));
+                        return Err(Mismatch::Wrong(said));
                     }
                     self.value(Place::Key(&at, key), schema, value, depth + 1)?;
                 }
@@ -315,12 +315,12 @@ impl Validation<'_> {
         }
     }
 
-    fn has(&mut self, object: &Map<String, Value>, key: &str) -> Result<bool, String> {
+    fn has(&mut self, object: &Map<String, Value>, key: &str) -> Result<bool, Mismatch> {
         self.effort.spend_bytes(key.len())?;
         Ok(object.contains_key(key))
     }
 
-    fn is_declared(&mut self, keywords: &Map<String, Value>, key: &str) -> Result<bool, String> {
+    fn is_declared(&mut self, keywords: &Map<String, Value>, key: &str) -> Result<bool, Mismatch> {
         if let Some(known) = keywords.get("properties").and_then(Value::as_object)
             && self.has(known, key)?
         {

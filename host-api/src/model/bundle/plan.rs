@@ -14,6 +14,7 @@ use crate::{
     network::{ALPHA, Bindings},
     offer::OfferUrl,
     resource::ResourceUpload,
+    rule::BrokenRule,
     settings::OptionValues,
     storage::StorageDirectives,
 };
@@ -136,13 +137,13 @@ fn application(
             differing.insert(key.clone(), text.clone());
         }
     }
-    check_names(wanted, &charm.meta).map_err(at)?;
+    check_names(wanted, &charm.meta).map_err(|broken| at(broken.to_string()))?;
     for (resource, upload) in &charm.resources {
         let meta = charm.meta.resources.get(resource).ok_or_else(|| {
             let known: Vec<_> = charm.meta.resources.keys().map(ResourceName::as_str).collect();
             at(format!("charm {} has no resource {resource}; it has: {}", charm.meta.name, known.join(", ")))
         })?;
-        meta.admits(resource, upload.filename.as_deref()).map_err(at)?;
+        meta.admits(resource, upload.filename.as_deref()).map_err(|broken| at(broken.to_string()))?;
     }
     let application = || name.clone();
     let Some(existing) = existing else {
@@ -204,7 +205,7 @@ fn application(
 }
 
 /// Refuses storage and endpoints that the charm does not have.
-fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), String> {
+fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), BrokenRule> {
     let known = |names: Vec<&str>| match names.is_empty() {
         true => "it has none".to_owned(),
         false => format!("it has: {}", names.join(", ")),
@@ -212,15 +213,17 @@ fn check_names(wanted: &Application, meta: &CharmMeta) -> Result<(), String> {
     let charm = &meta.name;
     if let Some(name) = wanted.storage.keys().find(|name| !meta.storage.contains_key(*name)) {
         let known = known(meta.storage.keys().map(|name| name.as_str()).collect());
-        return Err(format!("charm {charm} has no storage {name}; {known}"));
+        return Err(format!("charm {charm} has no storage {name}; {known}").into());
     }
     let endpoints = || known(meta.endpoints.keys().map(EndpointName::as_str).collect());
     if let Some(name) = wanted.bindings.endpoints.keys().find(|name| !meta.has_binding(name)) {
-        return Err(format!("charm {charm} has no endpoint {name:?} to bind; {}", endpoints()));
+        return Err(format!("charm {charm} has no endpoint {name:?} to bind; {}", endpoints()).into());
     }
     let exposed = wanted.exposed_endpoints.keys().filter(|name| !name.is_empty());
     match exposed.into_iter().find(|name| !meta.has_binding(name)) {
-        Some(name) => Err(format!("charm {charm} has no endpoint {name:?} to expose; {}", endpoints())),
+        Some(name) => {
+            Err(format!("charm {charm} has no endpoint {name:?} to expose; {}", endpoints()).into())
+        }
         None => Ok(()),
     }
 }

@@ -1,6 +1,9 @@
 //! From documents to a bundle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde_json::Value;
 
@@ -14,6 +17,7 @@ use crate::{
     constraints::Constraints,
     network::{Bindings, SubnetError},
     offer::OfferUrlError,
+    rule::BrokenRule,
     storage::{DirectiveError, StorageDirectives},
     yaml,
 };
@@ -26,10 +30,10 @@ impl Bundle {
     ///
     /// # Errors
     /// [`BundleError`]: with line and column what is no bundle, by name what is against a rule.
-    pub fn read<'a>(
+    pub fn read<'a, E: fmt::Display>(
         text: &str,
         overlays: impl IntoIterator<Item = &'a str>,
-        mut include: impl FnMut(&str) -> Result<Option<String>, String>,
+        mut include: impl FnMut(&str) -> Result<Option<String>, E>,
     ) -> Result<Self, BundleError> {
         let mut documents = yaml::parse_all::<Document>(text)?.into_iter();
         let mut whole = documents.next().unwrap_or_default();
@@ -40,9 +44,9 @@ impl Bundle {
         Self::from_document(whole, &mut include)
     }
 
-    fn from_document(
+    fn from_document<E: fmt::Display>(
         document: Document,
-        include: &mut impl FnMut(&str) -> Result<Option<String>, String>,
+        include: &mut impl FnMut(&str) -> Result<Option<String>, E>,
     ) -> Result<Self, BundleError> {
         let machines: Vec<_> = document.machines.unwrap_or_default().into_keys().collect();
         let mut bundle = Self { machines, ..Self::default() };
@@ -148,13 +152,14 @@ impl Bundle {
     }
 }
 
-fn application(
+fn application<E: fmt::Display>(
     at: &str,
     body: raw::Application,
     machines: &[String],
-    include: &mut impl FnMut(&str) -> Result<Option<String>, String>,
+    include: &mut impl FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<Application, BundleError> {
     let refused = |what: String| BundleError::rule(format!("{at}: {what}"));
+    let broken = |rule: BrokenRule| refused(rule.to_string());
     let charm = body.charm.filter(|charm| !charm.is_empty());
     let charm = charm.ok_or_else(|| refused("it has no charm".to_owned()))?;
     if let Some(units) = body.units.filter(|units| *units > MAX_UNITS) {
@@ -185,7 +190,7 @@ fn application(
         Some(Value::Array(places)) => places,
         Some(one) => vec![one],
     };
-    let to = to.iter().map(|value| place(value, machines).map_err(&refused)).collect::<Result<_, _>>()?;
+    let to = to.iter().map(|value| place(value, machines).map_err(&broken)).collect::<Result<_, _>>()?;
     let (expose, trust) = (body.expose.unwrap_or_default(), body.trust.unwrap_or_default());
     let resources = body.resources.unwrap_or_default().into_iter().map(|(name, value)| {
         let place = match value {
@@ -212,8 +217,7 @@ fn application(
         }
         offers.insert(name, endpoints);
     }
-    let exposed_endpoints =
-        exposed_endpoints(body.exposed_endpoints.unwrap_or_default()).map_err(&refused)?;
+    let exposed_endpoints = exposed_endpoints(body.exposed_endpoints.unwrap_or_default()).map_err(&broken)?;
     if expose && !exposed_endpoints.is_empty() {
         return Err(refused(
             "it is exposed for everybody (expose) and for some (exposed-endpoints)".to_owned(),
@@ -227,8 +231,8 @@ fn application(
         options,
         expose,
         exposed_endpoints,
-        storage: directives(body.storage.unwrap_or_default()).map_err(&refused)?,
-        bindings: bindings(body.bindings.unwrap_or_default()).map_err(&refused)?,
+        storage: directives(body.storage.unwrap_or_default()).map_err(&broken)?,
+        bindings: bindings(body.bindings.unwrap_or_default()).map_err(&broken)?,
         constraints: constraints.map_err(|error| refused(error.to_string()))?,
         trust,
         resources,
@@ -241,15 +245,18 @@ const MAX_SOURCES: usize = 1_000;
 
 fn exposed_endpoints(
     raw: BTreeMap<String, Option<raw::Exposed>>,
-) -> Result<BTreeMap<String, Exposure>, String> {
+) -> Result<BTreeMap<String, Exposure>, BrokenRule> {
     let exposure = |(endpoint, raw): (String, Option<raw::Exposed>)| {
         let raw = raw.unwrap_or_default();
         let (cidrs, spaces) =
             (raw.expose_to_cidrs.unwrap_or_default(), raw.expose_to_spaces.unwrap_or_default());
         if cidrs.len().saturating_add(spaces.len()) > MAX_SOURCES {
-            return Err(format!("exposed-endpoints {endpoint:?}: too many CIDRs and spaces"));
+            return Err(BrokenRule::from("too many CIDRs and spaces")
+                .at(format_args!("exposed-endpoints {endpoint:?}")));
         }
-        let at = |error: &dyn std::fmt::Display| format!("exposed-endpoints {endpoint:?}: {error}");
+        let at = |error: &dyn fmt::Display| {
+            BrokenRule::of(error).at(format_args!("exposed-endpoints {endpoint:?}"))
+        };
         let cidrs = cidrs.iter().map(|text| text.parse().map_err(|error: SubnetError| at(&error)));
         let spaces = spaces.iter().map(|text| SpaceName::new(text).map_err(|error| at(&error)));
         let exposure =
@@ -260,21 +267,22 @@ fn exposed_endpoints(
 }
 
 /// `NAME: DIRECTIVE`; a bare number is a count.
-fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, String> {
+fn directives(raw: BTreeMap<String, Value>) -> Result<StorageDirectives, BrokenRule> {
     let directive = |(name, value): (String, Value)| {
         let text = match value {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text,
-            other => return Err(format!("storage {name}: {other} is no directive")),
+            other => return Err(format!("storage {name}: {other} is no directive").into()),
         };
-        let directive = text.parse().map_err(|error: DirectiveError| format!("storage {name}: {error}"))?;
-        Ok((StorageName::new(&name).map_err(|error| format!("storage {name}: {error}"))?, directive))
+        let at = |error: &dyn fmt::Display| BrokenRule::of(error).at(format_args!("storage {name}"));
+        let directive = text.parse().map_err(|error: DirectiveError| at(&error))?;
+        Ok((StorageName::new(&name).map_err(|error| at(&error))?, directive))
     };
     raw.into_iter().map(directive).collect()
 }
 
 /// The empty name stands for all that are not named.
-fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, String> {
+fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, BrokenRule> {
     let mut bindings = Bindings::default();
     for (name, space) in raw {
         let space = SpaceName::new(&space).map_err(|error| format!("binding {name:?}: {error}"))?;
@@ -287,23 +295,23 @@ fn bindings(raw: BTreeMap<String, String>) -> Result<Bindings, String> {
 }
 
 /// `new`, `KEY`, `agent=NAME`, `APPLICATION/N` or `APPLICATION`.
-fn place(value: &Value, machines: &[String]) -> Result<Place, String> {
+fn place(value: &Value, machines: &[String]) -> Result<Place, BrokenRule> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        other => return Err(format!("{other} is no place")),
+        other => return Err(format!("{other} is no place").into()),
     };
     if text == "new" {
         return Ok(Place::New);
     }
     if let Some(agent) = text.strip_prefix("agent=") {
-        return agent.parse().map(Place::Agent).map_err(|error: crate::NameError| error.to_string());
+        return agent.parse().map(Place::Agent).map_err(|error: crate::NameError| BrokenRule::of(error));
     }
     if machines.contains(&text) {
         return Ok(Place::Machine(text));
     }
     if text.contains(':') {
-        return Err(format!("place {text:?}: there are no containers inside machines"));
+        return Err(format!("place {text:?}: there are no containers inside machines").into());
     }
     if let Ok(unit) = text.parse::<UnitName>() {
         return Ok(Place::Unit(unit));
@@ -311,7 +319,8 @@ fn place(value: &Value, machines: &[String]) -> Result<Place, String> {
     match ApplicationName::new(text.as_str()) {
         Ok(beside) => Ok(Place::Application(beside)),
         Err(_) => {
-            Err(format!("place {text:?}: the bundle's machines do not have it, and it is no application"))
+            Err(format!("place {text:?}: the bundle's machines do not have it, and it is no application")
+                .into())
         }
     }
 }

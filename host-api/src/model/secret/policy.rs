@@ -81,17 +81,27 @@ impl FromStr for RotatePolicy {
     }
 }
 
+/// Why a text says no time at which a secret expires, in Juju's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpireError {
+    /// It is neither a duration nor a time.
+    #[error("expire time or duration {0:?} not valid")]
+    Invalid(String),
+    /// It is a duration into the past.
+    #[error("negative expire duration {0:?} not valid")]
+    Negative(String),
+}
+
 /// Reads `--expire`: a positive duration such as `24h` or `1h30m`, counted from `now`, or a time in RFC 3339, with
 /// or without a zone (then UTC).
 ///
 /// # Errors
-/// What is wrong, in Juju's words.
-pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    let wrong =
-        || format!("expire time or duration {:?} not valid", text.chars().take(64).collect::<String>());
+/// [`ExpireError`]
+pub fn parse_expire(text: &str, now: Timestamp) -> Result<Timestamp, ExpireError> {
+    let wrong = || ExpireError::Invalid(text.chars().take(64).collect());
     if let Ok(duration) = duration::parse(text.strip_prefix('-').unwrap_or(text)) {
         if text.starts_with('-') {
-            return Err(format!("negative expire duration {text:?} not valid"));
+            return Err(ExpireError::Negative(text.to_owned()));
         }
         return now.checked_add(duration).map_err(|_| wrong());
     }
@@ -141,10 +151,13 @@ mod tests {
         ] {
             assert_eq!(parse_expire(text, now), Ok(time(expected)), "{text}");
         }
-        assert_eq!(parse_expire("-1h", now).unwrap_err(), "negative expire duration \"-1h\" not valid");
+        assert_eq!(
+            parse_expire("-1h", now).unwrap_err().to_string(),
+            "negative expire duration \"-1h\" not valid"
+        );
         for text in ["x", "", "12", "h", "1d", "999999999999999h", "1..5h"] {
             assert_eq!(
-                parse_expire(text, now).unwrap_err(),
+                parse_expire(text, now).unwrap_err().to_string(),
                 format!("expire time or duration {text:?} not valid")
             );
         }

@@ -12,7 +12,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::Fence;
+use super::{Fence, FenceError};
 
 /// For both: what is open already, memory, threads, time, and the process itself.
 const COMMON: &[c_long] = &[
@@ -132,9 +132,8 @@ const FCNTL: [i32; 8] = [
 ];
 
 /// Lets this thread, and those that it starts, make the system calls of a fence and no others.
-pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
-    let program = program(fence).map_err(|error| error.to_string())?;
-    apply_filter(&program).map_err(|error| error.to_string())
+pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
+    Ok(apply_filter(&program(fence)?)?)
 }
 
 fn program(fence: Fence<'_>) -> Result<BpfProgram, BackendError> {

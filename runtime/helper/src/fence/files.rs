@@ -5,7 +5,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
-use super::Fence;
+use super::{Fence, FenceError};
 
 /// What is denied as far as a kernel knows it. Later versions deny sockets alone, of which there are none
 /// (`calls.rs`).
@@ -32,13 +32,10 @@ impl Fence<'_> {
 }
 
 /// Denies this thread all files but those of the fence, the network, and signals to processes outside of it.
-pub(super) fn confine(fence: Fence<'_>) -> Result<(), String> {
-    match restrict(fence) {
-        Ok(RulesetStatus::NotEnforced) => {
-            Err("this kernel has no Landlock, or it is switched off".to_owned())
-        }
-        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => Ok(()),
-        Err(error) => Err(error.to_string()),
+pub(super) fn confine(fence: Fence<'_>) -> Result<(), FenceError> {
+    match restrict(fence)? {
+        RulesetStatus::NotEnforced => Err(FenceError::NoLandlock),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
     }
 }
 

@@ -137,7 +137,8 @@ fn with_expire(
     metadata: SecretMetadata,
     expire: Option<&str>,
 ) -> Result<SecretMetadata, CallError> {
-    let expire = expire.map(|text| parse_expire(text, now.at)).transpose().map_err(CallError::invalid)?;
+    let expire = expire.map(|text| parse_expire(text, now.at)).transpose();
+    let expire = expire.map_err(|error| CallError::invalid(error.to_string()))?;
     Ok(SecretMetadata { expire, ..metadata })
 }
 

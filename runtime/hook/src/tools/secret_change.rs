@@ -117,7 +117,7 @@ fn metadata(call: &Call<'_>) -> Result<SecretMetadata, CallError> {
         label: text("--label").filter(|label| !label.is_empty()),
         description: text("--description"),
         rotate: rotate.transpose().map_err(|error| CallError::invalid(format!("{error}")))?,
-        expire: expire.transpose().map_err(CallError::invalid)?,
+        expire: expire.transpose().map_err(|error| CallError::invalid(error.to_string()))?,
     })
 }
 

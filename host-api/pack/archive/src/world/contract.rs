@@ -1,6 +1,6 @@
 //! The contract's interfaces, as a component's are read.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
 use periapt_host_api::imports::HANDLER_EXPORT;
 use wasmparser::{
@@ -19,16 +19,17 @@ pub(super) struct Contract {
 impl Contract {
     /// The contract of this program.
     pub(super) fn get() -> Result<&'static Self, WorldError> {
-        static CONTRACT: OnceLock<Result<Contract, String>> = OnceLock::new();
-        CONTRACT.get_or_init(Self::read).as_ref().map_err(|error| WorldError::Contract(error.clone()))
+        static CONTRACT: OnceLock<Result<Contract, WorldError>> = OnceLock::new();
+        CONTRACT.get_or_init(Self::read).as_ref().map_err(Clone::clone)
     }
 
     /// Reads it through its binary form, so that both sides of a comparison are written by the same code.
-    fn read() -> Result<Self, String> {
+    fn read() -> Result<Self, WorldError> {
+        let unreadable = |error: &dyn fmt::Display| WorldError::Contract(format!("{error:#}"));
         let mut resolve = Resolve::default();
-        let package = resolve.push_str("charm.wit", WIT).map_err(|error| format!("{error:#}"))?;
-        let binary = wit_component::encode(&resolve, package).map_err(|error| format!("{error:#}"))?;
-        let Decoded { types, exports, .. } = Decoded::read(&binary).map_err(|error| error.to_string())?;
+        let package = resolve.push_str("charm.wit", WIT).map_err(|error| unreadable(&error))?;
+        let binary = wit_component::encode(&resolve, package).map_err(|error| unreadable(&error))?;
+        let Decoded { types, exports, .. } = Decoded::read(&binary).map_err(|error| unreadable(&error))?;
         let mut interfaces = BTreeMap::new();
         for name in exports.keys() {
             // Each is a component's type that exports the one interface, or a world.

@@ -63,9 +63,17 @@ impl Raw {
     }
 
     /// With its sizes behind its data, as programs write that cannot go back.
-    pub(crate) fn streamed(mut self, signed: bool) -> Self {
+    pub(crate) fn streamed(self) -> Self {
+        self.described(b"PK\x07\x08")
+    }
+
+    /// The same without the signature before the sizes, which the format does not ask for.
+    pub(crate) fn streamed_unsigned(self) -> Self {
+        self.described(b"")
+    }
+
+    fn described(mut self, signature: &[u8]) -> Self {
         let Header { crc, compressed, size, .. } = self.central;
-        let signature = if signed { b"PK\x07\x08".as_slice() } else { b"" };
         self.after = [signature, &crc.to_le_bytes(), &compressed.to_le_bytes(), &size.to_le_bytes()].concat();
         self.central.flags |= DESCRIPTOR;
         self.local = Header { crc: 0, compressed: 0, size: 0, ..self.central.clone() };

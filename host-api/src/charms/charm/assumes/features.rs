@@ -34,12 +34,19 @@ pub const SUPPORTED_FEATURES: [SupportedFeature; 1] = [SupportedFeature {
 #[schemars(with = "String")]
 pub struct FeatureName(String);
 
+/// Why a text is no name of a feature.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no feature: a name of at most {MAX_NAME} lower-case letters, digits and inner dashes is expected"
+)]
+pub struct FeatureNameError(String);
+
 impl FeatureName {
     /// Reads a name.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn new(text: &str) -> Result<Self, String> {
+    /// [`FeatureNameError`]
+    pub fn new(text: &str) -> Result<Self, FeatureNameError> {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.chars().all(inner)
@@ -47,10 +54,7 @@ impl FeatureName {
             && text.len() <= MAX_NAME;
         match is_name {
             true => Ok(Self(text.to_owned())),
-            false => Err(format!(
-                "{:?} is no feature: a name of at most {MAX_NAME} lower-case letters, digits and inner dashes is expected",
-                shortened(text)
-            )),
+            false => Err(FeatureNameError(shortened(text).into_owned())),
         }
     }
 
@@ -72,9 +76,9 @@ impl fmt::Display for FeatureName {
 }
 
 impl TryFrom<String> for FeatureName {
-    type Error = String;
+    type Error = FeatureNameError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, FeatureNameError> {
         Self::new(&text)
     }
 }

@@ -1,9 +1,11 @@
 //! Reading `assumes`.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::{Assumes, Assumption, FeatureAssumption, FeatureName, FeatureVersion, VersionBound};
-use crate::excerpt::shortened;
+use crate::{excerpt::shortened, rule::BrokenRule};
 
 /// The most conditions and groups of one charm together. Each may end in a line of a refusal, which must stay readable;
 /// public charms have up to a dozen.
@@ -17,20 +19,20 @@ const EXPECTED: &str = "a feature such as k8s-api, a feature with a version such
 
 impl Assumes {
     /// Reads the section; an error says which condition is wrong, and what would be right.
-    pub(in crate::charms::charm) fn parse(raw: Option<&Value>) -> Result<Self, String> {
+    pub(in crate::charms::charm) fn parse(raw: Option<&Value>) -> Result<Self, BrokenRule> {
         let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Self::default()) };
         let Value::Array(conditions) = raw else {
-            return Err(format!("assumes: a list is expected, and in it conditions: {EXPECTED}"));
+            return Err(format!("assumes: a list is expected, and in it conditions: {EXPECTED}").into());
         };
         let mut left = MAX_CONDITIONS;
-        let conditions = list(conditions, 0, &mut left).map_err(|reason| format!("assumes: {reason}"))?;
+        let conditions = list(conditions, 0, &mut left).map_err(|broken| broken.at("assumes"))?;
         Ok(Self(conditions))
     }
 }
 
-fn list(conditions: &[Value], depth: usize, left: &mut usize) -> Result<Vec<Assumption>, String> {
+fn list(conditions: &[Value], depth: usize, left: &mut usize) -> Result<Vec<Assumption>, BrokenRule> {
     if depth > MAX_DEPTH {
-        return Err(format!("groups lie more than {MAX_DEPTH} deep in each other"));
+        return Err(format!("groups lie more than {MAX_DEPTH} deep in each other").into());
     }
     *left = left
         .checked_sub(conditions.len())
@@ -38,45 +40,49 @@ fn list(conditions: &[Value], depth: usize, left: &mut usize) -> Result<Vec<Assu
     conditions.iter().map(|condition| one(condition, depth, left)).collect()
 }
 
-fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, String> {
+fn one(condition: &Value, depth: usize, left: &mut usize) -> Result<Assumption, BrokenRule> {
     match condition {
         Value::String(text) => feature(text).map(Assumption::Feature),
         Value::Object(group) => {
             let mut entries = group.iter();
             let (Some((name, inner)), None) = (entries.next(), entries.next()) else {
-                return Err(format!("a group has one name, any-of or all-of, and not {}", group.len()));
+                return Err(format!("a group has one name, any-of or all-of, and not {}", group.len()).into());
             };
             let make = match name.as_str() {
                 "any-of" => Assumption::AnyOf,
                 "all-of" => Assumption::AllOf,
-                _ => return Err(format!("{:?} is no group: any-of or all-of is expected", shortened(name))),
+                _ => {
+                    return Err(
+                        format!("{:?} is no group: any-of or all-of is expected", shortened(name)).into()
+                    );
+                }
             };
             match inner {
                 Value::Array(inner) if !inner.is_empty() => list(inner, depth + 1, left).map(make),
-                _ => Err(format!("{name}: a list of at least one condition is expected")),
+                _ => Err(format!("{name}: a list of at least one condition is expected").into()),
             }
         }
-        other => Err(format!("{:?} is no condition: {EXPECTED}", shortened(&other.to_string()))),
+        other => Err(format!("{:?} is no condition: {EXPECTED}", shortened(&other.to_string())).into()),
     }
 }
 
 /// `NAME`, `NAME >= VERSION` or `NAME < VERSION`.
-fn feature(text: &str) -> Result<FeatureAssumption, String> {
-    let wrong = |reason: String| format!("condition {:?}: {reason}", shortened(text));
+fn feature(text: &str) -> Result<FeatureAssumption, BrokenRule> {
+    let wrong =
+        |error: &dyn fmt::Display| BrokenRule::of(error).at(format_args!("condition {:?}", shortened(text)));
     let condition = text.trim();
     let name_ends = condition.find(['<', '>', '=', '!', '~', ' ', '\t']).unwrap_or(condition.len());
     let (name, bound) = condition.split_at(name_ends);
-    let name = FeatureName::new(name).map_err(wrong)?;
+    let name = FeatureName::new(name).map_err(|error| wrong(&error))?;
     let bound = bound.trim_start();
     if bound.is_empty() {
         return Ok(FeatureAssumption { name, version: None });
     }
-    let version =
-        |text: &str| text.trim_start().parse::<FeatureVersion>().map_err(|error| wrong(error.to_string()));
+    let version = |text: &str| text.trim_start().parse::<FeatureVersion>().map_err(|error| wrong(&error));
     let bound = match (bound.strip_prefix(">="), bound.strip_prefix('<')) {
         (Some(least), _) => VersionBound::AtLeast(version(least)?),
         (None, Some(most)) if !most.starts_with('=') => VersionBound::Below(version(most)?),
-        _ => return Err(wrong("versions are compared by >= or <, and by nothing else".to_owned())),
+        _ => return Err(wrong(&"versions are compared by >= or <, and by nothing else")),
     };
     Ok(FeatureAssumption { name, version: Some(bound) })
 }
