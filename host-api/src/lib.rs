@@ -24,7 +24,7 @@ pub use protocol::{agent, api, command, logs, problem, status, timing, view};
 pub use values::{duration, excerpt, glob, hash, id, name, rule, size, truth, version, yaml};
 
 pub use id::{
-    ActionOperationId, CharmDigest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
+    ActionOperationId, Digest, EventId, Incarnation, LeaderTerm, MachineId, ModelUuid, OfferUuid,
     OperationId, RelationId, Revision, StoreId, TaskId,
 };
 pub use jiff::Timestamp;

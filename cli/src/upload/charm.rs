@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use periapt_archive::{COMPONENT, Inspected, MAX_ARCHIVE};
 use periapt_client::Client;
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 
 use crate::{
     error::{Explain as _, Failure, Result, with_source},
@@ -86,7 +86,7 @@ impl Charm {
     }
 
     /// Brings it to the controller, unless it is there. Shows how far it is on a terminal.
-    pub(crate) async fn upload(&self, client: &Client) -> Result<CharmDigest> {
+    pub(crate) async fn upload(&self, client: &Client) -> Result<Digest> {
         let digest = self.inspected.digest;
         if client.has_charm(&digest).await? {
             tracing::info!(%digest, "the controller has this charm");

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use periapt_client::Client;
 use periapt_host_api::{
-    CharmDigest, ResourceName,
+    Digest, ResourceName,
     charm::{CharmMeta, ResourceMeta},
     resource::{MAX_RESOURCE_BYTES, ResourceUpload},
 };
@@ -32,7 +32,7 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct ResourceFile {
     path: PathBuf,
     file: File,
-    digest: CharmDigest,
+    digest: Digest,
     size: u64,
 }
 
@@ -61,7 +61,7 @@ impl ResourceFile {
             }
             hasher.update(piece.get(..read).unwrap_or_default());
         }
-        let digest = CharmDigest::from_bytes(hasher.finalize().into());
+        let digest = Digest::from_bytes(hasher.finalize().into());
         Ok(Self { path: path.to_owned(), file, digest, size })
     }
 
@@ -176,6 +176,6 @@ mod tests {
         std::fs::write(&path, "a,b").unwrap();
         let file = ResourceFile::read(&path).unwrap();
         let upload = file.upload_of();
-        assert_eq!((upload.digest, upload.filename.as_deref()), (CharmDigest::of(b"a,b"), Some("rows.csv")));
+        assert_eq!((upload.digest, upload.filename.as_deref()), (Digest::of(b"a,b"), Some("rows.csv")));
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::{BlobError, Blobs};
@@ -13,7 +13,7 @@ const PART: usize = 8 << 20;
 /// A blob on its way in. Nothing of it is kept unless it is finished.
 #[derive(Debug)]
 pub struct Incoming {
-    expected: CharmDigest,
+    expected: Digest,
     upload: Box<dyn MultipartUpload>,
     hasher: Sha256,
     size: u64,
@@ -26,7 +26,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Store`]
-    pub async fn begin(&self, expected: CharmDigest) -> Result<Incoming, BlobError> {
+    pub async fn begin(&self, expected: Digest) -> Result<Incoming, BlobError> {
         let upload = self.store.put_multipart(&self.key(&expected)).await.map_err(BlobError::Store)?;
         Ok(Incoming {
             expected,
@@ -65,7 +65,7 @@ impl Incoming {
     /// # Errors
     /// [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
-        let actual = CharmDigest::from_bytes(self.hasher.clone().finalize().into());
+        let actual = Digest::from_bytes(self.hasher.clone().finalize().into());
         let expected = self.expected;
         if actual != expected {
             self.discard().await;
@@ -112,7 +112,7 @@ mod tests {
         found
     }
 
-    async fn take(blobs: &Blobs, expected: CharmDigest, pieces: &[&[u8]]) -> Result<u64, BlobError> {
+    async fn take(blobs: &Blobs, expected: Digest, pieces: &[&[u8]]) -> Result<u64, BlobError> {
         let mut incoming = blobs.begin(expected).await.unwrap();
         for piece in pieces {
             incoming.write(Bytes::copy_from_slice(piece)).await.unwrap();
@@ -131,13 +131,13 @@ mod tests {
                 pieces.push(&content[from..cut]);
                 from = cut;
             }
-            let digest = CharmDigest::of(&content);
+            let digest = Digest::of(&content);
             assert_eq!(take(&blobs, digest, &pieces).await.unwrap(), content.len() as u64);
             let read = blobs.get(&digest, None).await.unwrap().unwrap();
             let read: Vec<_> = read.content.map(|piece| piece.unwrap()).collect().await;
             assert!(read.concat() == content);
         }
-        let nothing = CharmDigest::of(b"");
+        let nothing = Digest::of(b"");
         assert_eq!(take(&blobs, nothing, &[]).await.unwrap(), 0);
         assert_eq!(blobs.size(&nothing).await.unwrap(), Some(0));
     }
@@ -146,7 +146,7 @@ mod tests {
     async fn nothing_stays_of_what_was_not_finished_or_is_something_else() {
         let directory = tempfile::TempDir::new().unwrap();
         let blobs = Blobs::local(directory.path()).unwrap();
-        let digest = CharmDigest::of(b"wanted");
+        let digest = Digest::of(b"wanted");
         assert!(matches!(take(&blobs, digest, &[b"other"]).await, Err(BlobError::WrongDigest { .. })));
         let mut incoming = blobs.begin(digest).await.unwrap();
         incoming.write(vec![7; PART + 1].into()).await.unwrap();
@@ -159,9 +159,9 @@ mod tests {
     async fn what_a_crash_left_is_swept_away_and_blobs_stay() {
         let directory = tempfile::TempDir::new().unwrap();
         let blobs = Blobs::local(directory.path()).unwrap().shelf("resources");
-        let digest = CharmDigest::of(b"kept");
+        let digest = Digest::of(b"kept");
         take(&blobs, digest, &[b"kept"]).await.unwrap();
-        let mut incoming = blobs.begin(CharmDigest::of(b"cut short")).await.unwrap();
+        let mut incoming = blobs.begin(Digest::of(b"cut short")).await.unwrap();
         incoming.write(vec![7; PART].into()).await.unwrap();
         assert_eq!(files(directory.path()).len(), 2);
         // As if the process had died here.
@@ -175,7 +175,7 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let charms = Blobs::local(directory.path()).unwrap();
         let resources = charms.shelf("resources");
-        let digest = CharmDigest::of(b"same");
+        let digest = Digest::of(b"same");
         take(&charms, digest, &[b"same"]).await.unwrap();
         assert_eq!(resources.size(&digest).await.unwrap(), None);
         take(&resources, digest, &[b"same"]).await.unwrap();

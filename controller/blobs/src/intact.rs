@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
@@ -22,7 +22,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Store`]
-    pub async fn is_intact(&self, digest: &CharmDigest) -> Result<bool, BlobError> {
+    pub async fn is_intact(&self, digest: &Digest) -> Result<bool, BlobError> {
         // The semaphore is never closed.
         let _place = self.verifying.acquire().await;
         let Some(Blob { size, mut content, .. }) = self.get(digest, None).await? else { return Ok(false) };
@@ -34,7 +34,7 @@ impl Blobs {
             // A disk's cache answers without a pause: other tasks of this thread have their turn.
             tokio::task::yield_now().await;
         }
-        Ok(read == size && CharmDigest::from_bytes(hasher.finalize().into()) == *digest)
+        Ok(read == size && Digest::from_bytes(hasher.finalize().into()) == *digest)
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     async fn a_damaged_blob_is_not_intact_and_is_replaced_by_the_next_upload() {
         let directory = tempfile::TempDir::new().unwrap();
         let blobs = Blobs::local(directory.path()).unwrap();
-        let digest = CharmDigest::of(b"one two");
+        let digest = Digest::of(b"one two");
         assert!(!blobs.is_intact(&digest).await.unwrap(), "there is none");
         put(&blobs, b"one two").await;
         assert!(blobs.is_intact(&digest).await.unwrap());

@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use object_store::{
     GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, local::LocalFileSystem, path::Path as Key,
 };
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use tokio::sync::Semaphore;
 
 pub use incoming::Incoming;
@@ -33,9 +33,9 @@ pub enum BlobError {
     #[error("the content has digest {actual}, not {expected}")]
     WrongDigest {
         /// What was promised.
-        expected: CharmDigest,
+        expected: Digest,
         /// What came.
-        actual: CharmDigest,
+        actual: Digest,
     },
     /// The range lies outside the blob.
     #[error("a blob of {size} bytes has no range {}-{}", range.start, range.end)]
@@ -104,7 +104,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Store`]
-    pub async fn size(&self, digest: &CharmDigest) -> Result<Option<u64>, BlobError> {
+    pub async fn size(&self, digest: &Digest) -> Result<Option<u64>, BlobError> {
         match self.store.head(&self.key(digest)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -116,11 +116,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::NoSuchRange`], [`BlobError::Store`]
-    pub async fn get(
-        &self,
-        digest: &CharmDigest,
-        range: Option<Range<u64>>,
-    ) -> Result<Option<Blob>, BlobError> {
+    pub async fn get(&self, digest: &Digest, range: Option<Range<u64>>) -> Result<Option<Blob>, BlobError> {
         let Some(size) = self.size(digest).await? else { return Ok(None) };
         let range = match range {
             None => 0..size,
@@ -156,7 +152,7 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Store`]
-    pub async fn delete(&self, digest: &CharmDigest) -> Result<(), BlobError> {
+    pub async fn delete(&self, digest: &Digest) -> Result<(), BlobError> {
         match self.store.delete(&self.key(digest)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(BlobError::Store(error)),
@@ -164,7 +160,7 @@ impl Blobs {
     }
 
     /// `ab/abcdef...`, on its shelf: no directory grows too long.
-    fn key(&self, digest: &CharmDigest) -> Key {
+    fn key(&self, digest: &Digest) -> Key {
         let name = digest.to_string();
         let drawer: String = name.chars().take(2).collect();
         Key::from(match self.shelf {
@@ -202,7 +198,7 @@ mod tests {
     async fn what_was_put_is_read_back_whole_and_in_ranges() {
         let directory = tempfile::TempDir::new().unwrap();
         let blobs = Blobs::local(directory.path()).unwrap();
-        let digest = CharmDigest::of(b"0123456789");
+        let digest = Digest::of(b"0123456789");
         assert!(blobs.get(&digest, None).await.unwrap().is_none());
 
         for _ in 0..2 {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
@@ -29,7 +29,7 @@ pub struct Spool {
 #[derive(Debug)]
 pub struct Spooled {
     file: tokio::fs::File,
-    digest: CharmDigest,
+    digest: Digest,
     size: u64,
 }
 
@@ -95,14 +95,14 @@ impl Spool {
     /// [`BlobError::Spool`]
     pub async fn end(mut self) -> Result<Spooled, BlobError> {
         self.file.flush().await.map_err(failed)?;
-        let digest = CharmDigest::from_bytes(self.hasher.finalize().into());
+        let digest = Digest::from_bytes(self.hasher.finalize().into());
         Ok(Spooled { file: self.file, digest, size: self.size })
     }
 }
 
 impl Spooled {
     /// The SHA-256 of the content.
-    pub fn digest(&self) -> CharmDigest {
+    pub fn digest(&self) -> Digest {
         self.digest
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let directory = tempfile::TempDir::new().unwrap();
         let blobs = Blobs::local(directory.path()).unwrap();
         let spooled = spooled(&blobs, &[b"one ", b"two"]).await;
-        let digest = CharmDigest::of(b"one two");
+        let digest = Digest::of(b"one two");
         assert_eq!((spooled.digest(), spooled.size()), (digest, 7));
         let mut reader = spooled.reader().unwrap();
         let mut text = String::new();

@@ -9,7 +9,7 @@
 use std::{fmt, sync::Arc};
 
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
+    ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
     TaskId, UnitName,
     relation::BagKey,
     secret::{SecretId, SecretRevision},

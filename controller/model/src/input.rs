@@ -3,7 +3,7 @@
 pub(crate) mod access;
 
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, ModelUuid, Timestamp,
+    AgentName, ApplicationName, Digest, ModelUuid, Timestamp,
     agent::{Register, RunnerAnswer, RunnerCommand},
     charm::CharmMeta,
     command::{Answer, Command, ControllerCommand},
@@ -53,9 +53,9 @@ pub enum Input {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UploadedCharm {
     /// The archive's digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// The component's digest.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// What it declares.
     pub meta: CharmMeta,
     /// Bytes of the archive.
@@ -66,7 +66,7 @@ pub struct UploadedCharm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadedResource {
     /// Its digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// In bytes.
     pub size: u64,
 }
@@ -84,9 +84,9 @@ pub enum WorkerCommand {
     /// An agent's last stream ended.
     AgentDisconnected(AgentName),
     /// Forgets a charm that no model uses. Changes nothing if one does.
-    ForgetCharm(CharmDigest),
+    ForgetCharm(Digest),
     /// Forgets content that no resource has. Changes nothing if one does.
-    ForgetResource(CharmDigest),
+    ForgetResource(Digest),
     /// Finds machines for units that have none.
     AssignUnits(ModelUuid),
     /// Does the next step of a work item.

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision,
-    Timestamp, UserName,
+    AgentName, ApplicationName, Digest, LeaderTerm, ModelName, ModelUuid, RelationId, Revision, Timestamp,
+    UserName,
     command::Caller,
     relation::BagOwner,
     settings::ModelSettings,
@@ -29,8 +29,8 @@ pub struct Root {
     revision: Revision,
     controller: Option<Arc<Controller>>,
     agents: OrdMap<AgentName, Arc<Agent>>,
-    charms: OrdMap<CharmDigest, Arc<Charm>>,
-    contents: OrdMap<CharmDigest, Arc<ResourceContent>>,
+    charms: OrdMap<Digest, Arc<Charm>>,
+    contents: OrdMap<Digest, Arc<ResourceContent>>,
     models: OrdMap<ModelUuid, Arc<ModelState>>,
     /// Models in which the controller has something to do.
     busy: OrdSet<ModelUuid>,
@@ -158,7 +158,7 @@ impl Root {
     }
 
     /// An uploaded charm.
-    pub fn charm(&self, digest: &CharmDigest) -> Option<&Charm> {
+    pub fn charm(&self, digest: &Digest) -> Option<&Charm> {
         self.charms.get(digest).map(Arc::as_ref)
     }
 
@@ -168,12 +168,12 @@ impl Root {
     }
 
     /// Whether some model uses a charm: an application wants it, or a unit still runs it.
-    pub fn uses_charm(&self, digest: &CharmDigest) -> bool {
+    pub fn uses_charm(&self, digest: &Digest) -> bool {
         self.models.values().any(|state| state.charm(digest).is_some())
     }
 
     /// Content that was uploaded for resources.
-    pub fn resource_content(&self, digest: &CharmDigest) -> Option<&ResourceContent> {
+    pub fn resource_content(&self, digest: &Digest) -> Option<&ResourceContent> {
         self.contents.get(digest).map(Arc::as_ref)
     }
 
@@ -183,7 +183,7 @@ impl Root {
     }
 
     /// The content that some application's resource has now.
-    pub fn attached_contents(&self) -> BTreeSet<CharmDigest> {
+    pub fn attached_contents(&self) -> BTreeSet<Digest> {
         let applications = self.models.values().flat_map(|state| state.applications());
         let attached = applications.flat_map(|application| application.resources.values());
         attached.map(|resource| resource.current.digest).collect()

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, RelationId, UnitName,
+    AgentName, ApplicationName, Digest, RelationId, UnitName,
     command::Caller,
     relation::{BagOwner, Scope},
     status::Life,
@@ -84,7 +84,7 @@ impl<'a> Own<'a> {
     }
 
     fn add_applications(&self, root: &Root, view: &mut View) {
-        let mut charms: BTreeSet<CharmDigest> = self.state.charms_run_on(self.agent).copied().collect();
+        let mut charms: BTreeSet<Digest> = self.state.charms_run_on(self.agent).copied().collect();
         for application in self.applications().filter_map(|name| self.state.application(name)) {
             charms.insert(application.charm.digest);
             view.applications.insert(application.name.clone(), project::application(self.state, application));

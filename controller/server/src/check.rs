@@ -4,7 +4,7 @@
 use std::{fs::File, process::ExitCode, time::Duration};
 
 use periapt_helper::{Failure, Fault, Limits, Program, run_helper};
-use periapt_host_api::{CharmDigest, ErrorCode, Refusal, charm::CharmMeta};
+use periapt_host_api::{Digest, ErrorCode, Refusal, charm::CharmMeta};
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -30,7 +30,7 @@ const LIMITS: Limits = Limits {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Checked {
     /// The component's digest.
-    pub(crate) component: CharmDigest,
+    pub(crate) component: Digest,
     /// What the charm declares.
     pub(crate) meta: CharmMeta,
 }

@@ -4,7 +4,7 @@ mod application;
 mod status;
 mod unit;
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_model::{ModelState, Root};
 
 pub(crate) use application::application;
@@ -18,7 +18,7 @@ struct CharmLabel {
 }
 
 impl CharmLabel {
-    fn of(root: &Root, state: &ModelState, digest: &CharmDigest) -> Self {
+    fn of(root: &Root, state: &ModelState, digest: &Digest) -> Self {
         let name = root.charm(digest).map(|charm| charm.meta.name.clone()).unwrap_or_default();
         let revision = state.charm(digest).map(|charm| charm.revision).unwrap_or_default();
         Self { name, revision }

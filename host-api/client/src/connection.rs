@@ -7,7 +7,7 @@ use http::{Uri, uri::Authority};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use periapt_host_api::{CharmDigest, api::MAX_STREAMS, timing::KEEP_ALIVE};
+use periapt_host_api::{Digest, api::MAX_STREAMS, timing::KEEP_ALIVE};
 use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
 use crate::{Backoff, ClientError, Options, Outcome, Result, error::chain};
@@ -131,7 +131,7 @@ impl Client {
     }
 
     /// Content that is not what was asked for.
-    pub(crate) fn damaged(&self, what: &'static str, expected: CharmDigest, got: CharmDigest) -> ClientError {
+    pub(crate) fn damaged(&self, what: &'static str, expected: Digest, got: Digest) -> ClientError {
         ClientError::Damaged { url: self.shared.options.url.clone(), what, expected, got }
     }
 

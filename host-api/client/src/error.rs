@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use periapt_host_api::{CharmDigest, Refusal};
+use periapt_host_api::{Digest, Refusal};
 
 /// Why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -39,9 +39,9 @@ pub enum ClientError {
         /// What was fetched: `charm`, `resource`.
         what: &'static str,
         /// The digest that was asked for.
-        expected: CharmDigest,
+        expected: Digest,
         /// That of what came.
-        got: CharmDigest,
+        got: Digest,
     },
     /// The URL is none that a controller can have.
     #[error("invalid controller URL {url:?}: {reason}")]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, EndpointName, Refusal, StorageName,
+    ApplicationName, Digest, EndpointName, Refusal, StorageName,
     charm::{CharmMeta, EndpointMeta, OptionType, StorageMeta},
     imports::Grant,
     settings::{OptionValue, OptionValues},
@@ -22,11 +22,11 @@ pub struct RefreshPlan {
     /// `local:NAME-REV` of its present charm.
     pub from: String,
     /// That charm's archive.
-    pub from_digest: CharmDigest,
+    pub from_digest: Digest,
     /// The new charm's own name.
     pub to: String,
     /// The new charm's archive.
-    pub to_digest: CharmDigest,
+    pub to_digest: Digest,
     /// What is other than it was.
     pub difference: CharmDifference,
     /// What is in the way; none: nothing.

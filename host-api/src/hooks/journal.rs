@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CharmDigest, Revision, Timestamp, event::Event, secret::Sealed};
+use crate::{Digest, Revision, Timestamp, event::Event, secret::Sealed};
 
 /// One hook run, whether it was committed or failed, or one hook that was not run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,9 +18,9 @@ pub struct JournalRecord {
     /// The snapshot that its reads were answered from.
     pub snapshot: Revision,
     /// The charm's archive.
-    pub charm: CharmDigest,
+    pub charm: Digest,
     /// The component that ran.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// The engine and its version.
     pub engine: String,
     /// When it began.
@@ -53,7 +53,7 @@ impl JournalRecord {
         event: Event,
         outcome: HookOutcome,
         snapshot: Revision,
-        (charm, component): (CharmDigest, CharmDigest),
+        (charm, component): (Digest, Digest),
         at: Timestamp,
     ) -> Self {
         Self {

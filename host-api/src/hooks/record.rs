@@ -7,8 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp,
-    UnitName,
+    ApplicationName, Digest, EndpointName, OperationId, RelationId, StorageId, TaskId, Timestamp, UnitName,
     event::Event,
     secret::{SecretId, SecretRevision},
 };
@@ -19,7 +18,7 @@ use crate::{
 #[serde(rename_all = "kebab-case")]
 pub struct CharmRef {
     /// The archive's digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// Bumped by a new charm and by a new resource revision.
     pub modified_version: u64,
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CharmDigest, ResourceName, Timestamp, UserName};
+use crate::{Digest, ResourceName, Timestamp, UserName};
 
 /// The largest content of a resource that is taken, in bytes: a model or a disk image fits, and a disk of an agent
 /// is not filled by one of them.
@@ -23,7 +23,7 @@ pub fn resource_path(name: &ResourceName, filename: &str) -> String {
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceUpload {
     /// The content.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// What the operator's file is called: it must have the extension that the charm declares. None: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
@@ -36,7 +36,7 @@ pub struct ResourceRevision {
     /// Rises by one with each new content, from 1.
     pub revision: u64,
     /// The content.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// Bytes of the content.
     pub size: u64,
     /// When it was attached.
@@ -52,5 +52,5 @@ pub struct ResourceKey {
     /// Which resource.
     pub name: ResourceName,
     /// Which content.
-    pub digest: CharmDigest,
+    pub digest: Digest,
 }

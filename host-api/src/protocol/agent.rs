@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,
+    ApplicationName, Digest, Incarnation, LeaderTerm, ModelUuid, Revision, StorageId, TagName, UnitName,
     commit::{EarlyItem, UnitCommit},
     network::HostInterface,
 };
@@ -58,7 +58,7 @@ pub struct AgentAssignments {
 #[serde(rename_all = "kebab-case")]
 pub struct ModelAssignment {
     /// Charm archives that units of this agent run or are to run.
-    pub charms: Vec<CharmDigest>,
+    pub charms: Vec<Digest>,
     /// How many units.
     pub units: u32,
 }

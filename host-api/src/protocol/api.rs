@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, InterfaceName, MachineId, RelationId,
+    AgentName, ApplicationName, Digest, EndpointName, EventId, InterfaceName, MachineId, RelationId,
     ResourceName, Revision, SpaceName, StoreId, Timestamp, UnitName,
     budget::BudgetKey,
     charm::{OptionType, ResourceMeta},
@@ -138,7 +138,7 @@ pub struct UnitDetails {
     /// `local:NAME-REV` of the charm that it runs; of its application's, before it has one.
     pub charm: String,
     /// That charm's archive.
-    pub charm_digest: CharmDigest,
+    pub charm_digest: Digest,
     /// Whether it leads its application.
     pub leader: bool,
     /// Its machine, once it has one.
@@ -222,7 +222,7 @@ pub struct ApplicationDetails {
     /// Its revision in this model.
     pub charm_revision: u64,
     /// Its archive.
-    pub charm_digest: CharmDigest,
+    pub charm_digest: Digest,
     /// Whether its units live beside a principal's.
     pub subordinate: bool,
     /// Whether its ports are reachable from outside.

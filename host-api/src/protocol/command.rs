@@ -22,7 +22,7 @@ pub use self::{
     selector::{EndpointSelector, RelationSelector, SecretSelector},
 };
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, EventId, MachineId, RelationId, ResourceName,
+    AgentName, ApplicationName, Digest, EndpointName, EventId, MachineId, RelationId, ResourceName,
     SpaceName, StorageId, TaskId, UnitName,
     action::EnqueueOperation,
     constraints::Constraints,
@@ -277,7 +277,7 @@ pub enum Command {
         /// Which.
         application: ApplicationName,
         /// An uploaded charm.
-        charm: CharmDigest,
+        charm: Digest,
         /// Also out of a hook error, past the new charm's limits (U-35, U-37), and where the model has not what it assumes.
         #[serde(default)]
         force: bool,

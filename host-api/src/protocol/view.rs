@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApplicationName, CharmDigest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
+    ApplicationName, Digest, MachineId, RelationId, Revision, StorageId, StoreId, TaskId, UnitName,
     budget::BudgetSettings, relation::BagKey, secret::SecretId, state::StateKey,
 };
 
@@ -30,7 +30,7 @@ pub struct View {
     /// The units' own applications.
     pub applications: OrdMap<ApplicationName, ApplicationView>,
     /// The charms of these applications, and those that units still run.
-    pub charms: OrdMap<CharmDigest, CharmView>,
+    pub charms: OrdMap<Digest, CharmView>,
     /// The runner's own units.
     pub units: OrdMap<UnitName, UnitView>,
     /// Units of own and related applications, in outline.
@@ -149,7 +149,7 @@ entities! {
     /// An application.
     Application(ApplicationName => ApplicationView) in applications by |value: &ApplicationView| value.name.clone(),
     /// A charm.
-    Charm(CharmDigest => CharmView) in charms by |value: &CharmView| value.digest,
+    Charm(Digest => CharmView) in charms by |value: &CharmView| value.digest,
     /// An own unit.
     Unit(UnitName => UnitView) in units by |value: &UnitView| value.name.clone(),
     /// Any unit in outline.

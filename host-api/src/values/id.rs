@@ -115,14 +115,14 @@ uuid_id! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub struct CharmDigest([u8; 32]);
+pub struct Digest([u8; 32]);
 
 /// A text that is not 64 hex digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid digest: 64 lower-case hex digits expected")]
 pub struct DigestError;
 
-impl CharmDigest {
+impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
@@ -144,19 +144,19 @@ impl CharmDigest {
     }
 }
 
-impl fmt::Display for CharmDigest {
+impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
     }
 }
 
-impl fmt::Debug for CharmDigest {
+impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.short())
     }
 }
 
-impl FromStr for CharmDigest {
+impl FromStr for Digest {
     type Err = DigestError;
     fn from_str(text: &str) -> Result<Self, DigestError> {
         if text.bytes().any(|b| b.is_ascii_uppercase()) {
@@ -168,15 +168,15 @@ impl FromStr for CharmDigest {
     }
 }
 
-impl TryFrom<String> for CharmDigest {
+impl TryFrom<String> for Digest {
     type Error = DigestError;
     fn try_from(text: String) -> Result<Self, DigestError> {
         text.parse()
     }
 }
 
-impl From<CharmDigest> for String {
-    fn from(digest: CharmDigest) -> String {
+impl From<Digest> for String {
+    fn from(digest: Digest) -> String {
         digest.to_string()
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, io, path::PathBuf, sync:
 
 use periapt_client::{Backoff, Client, ClientError, Identity};
 use periapt_host_api::{
-    CharmDigest, ErrorCode, ModelUuid, Refusal, Timestamp,
+    Digest, ErrorCode, ModelUuid, Refusal, Timestamp,
     agent::{AgentAssignments, Register},
 };
 use periapt_sandbox::{CompatibilityHash, Sandbox};
@@ -232,7 +232,7 @@ fn host_line(path: &'static str) -> Result<String, AgentError> {
 
 /// A model that is looked after.
 struct Managed {
-    wanted: watch::Sender<BTreeSet<CharmDigest>>,
+    wanted: watch::Sender<BTreeSet<Digest>>,
     ended: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -338,14 +338,14 @@ impl<C: Controller> Keeper<C> {
 
     /// A model that comes back while its last keeper still ends gets a new one at once: attaching revokes what
     /// the old runner has under way.
-    fn manage(&self, model: ModelUuid, charms: BTreeSet<CharmDigest>) -> Managed {
+    fn manage(&self, model: ModelUuid, charms: BTreeSet<Digest>) -> Managed {
         let (wanted, ended) = (watch::Sender::new(charms), CancellationToken::new());
         let keeper = ModelKeeper::new(Arc::clone(&self.shared), model, wanted.subscribe(), ended.clone());
         Managed { wanted, ended, task: tokio::spawn(keeper.run()) }
     }
 
     /// Has a charm in place before a unit asks for it.
-    fn fetch_ahead(&self, charm: CharmDigest) {
+    fn fetch_ahead(&self, charm: Digest) {
         let charms = Arc::clone(&self.shared.charms);
         tokio::spawn(async move {
             if let Err(error) = charms.put_in_place(charm).await {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    AgentName, CharmDigest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
+    AgentName, Digest, LeaderTerm, ModelUuid, OperationId, Refusal, Revision, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_LINE_BYTES, WatchPosition},
     commit::EarlyItem,
@@ -157,7 +157,7 @@ pub(crate) enum ToKeeper {
         wake_at: Option<Timestamp>,
     },
     /// The runner has unmapped a charm's code. It asks for the charm again before its next hook.
-    Released(CharmDigest),
+    Released(Digest),
     /// A frame did not fit: send everything.
     Resync,
     /// The runner lives; sent every few seconds.
@@ -190,7 +190,7 @@ pub(crate) enum Call {
         key: ResourceKey,
     },
     /// That a charm's files and its compiled component are in place.
-    Charm(CharmDigest),
+    Charm(Digest),
 }
 
 /// What became of a call.
@@ -226,9 +226,9 @@ pub(crate) enum CallOutcome {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ReadyCharm {
     /// The archive's digest.
-    pub(crate) digest: CharmDigest,
+    pub(crate) digest: Digest,
     /// The component's.
-    pub(crate) component: CharmDigest,
+    pub(crate) component: Digest,
     /// The charm's own files, read-only.
     pub(crate) directory: PathBuf,
     /// The compiled component, which the keeper has checked. It goes beside the message, as a descriptor: there is
@@ -244,7 +244,7 @@ pub(crate) struct ReadyCharm {
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ReadyModule {
     /// The module's digest, by which components import it.
-    pub(crate) digest: CharmDigest,
+    pub(crate) digest: Digest,
     /// As of a component.
     #[serde(skip)]
     pub(crate) artefact: Option<SealedArtifact>,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     charm::ResourceKind,
     resource::{ResourceKey, resource_path},
 };
@@ -26,7 +26,7 @@ pub struct ResourceFile {
     /// In bytes.
     pub size: u64,
     /// Its content.
-    pub digest: CharmDigest,
+    pub digest: Digest,
 }
 
 /// What was fetched for this hook.

@@ -1,7 +1,7 @@
 //! The view that a hook's reads are answered from, with the entries of its own unit at hand.
 
 use periapt_host_api::{
-    CharmDigest, UnitName,
+    Digest, UnitName,
     charm::CharmMeta,
     view::{ApplicationView, MachineView, ModelView, UnitView, View},
 };
@@ -27,7 +27,7 @@ pub enum ContextError {
 pub(crate) struct Snapshot {
     pub(crate) view: View,
     pub(crate) unit: UnitName,
-    charm: CharmDigest,
+    charm: Digest,
 }
 
 impl Snapshot {

@@ -4,7 +4,7 @@ use std::{fmt, rc::Rc, time::Duration};
 
 use periapt_hook::{CallError, CallTime, Gathered, HookContext, LeaseState};
 use periapt_host_api::{
-    CharmDigest, Timestamp,
+    Digest, Timestamp,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     name::ApplicationName,
@@ -77,7 +77,7 @@ pub trait CharmCode: fmt::Debug {
 /// A charm: what it declares, and its code. Two charms with equal texts are the same archive.
 #[derive(Debug, Clone)]
 pub struct Charm {
-    digest: CharmDigest,
+    digest: Digest,
     meta: CharmMeta,
     code: Rc<dyn CharmCode>,
     unusable: Option<String>,
@@ -92,7 +92,7 @@ impl Charm {
         let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
         let meta = CharmMeta::parse(&files)?;
         let code = Rc::new(Quiet(Ending::Handled));
-        Ok(Self { digest: CharmDigest::of(charmcraft.as_bytes()), meta, code, unusable: None })
+        Ok(Self { digest: Digest::of(charmcraft.as_bytes()), meta, code, unusable: None })
     }
 
     /// The same charm without a handler for any event (A09).
@@ -116,7 +116,7 @@ impl Charm {
     /// Another archive with the same metadata and code, as a new revision of the charm would be.
     #[must_use]
     pub fn revised(&self, note: &str) -> Self {
-        let digest = CharmDigest::of(format!("{}{note}", self.digest).as_bytes());
+        let digest = Digest::of(format!("{}{note}", self.digest).as_bytes());
         Self { digest, ..self.clone() }
     }
 
@@ -127,7 +127,7 @@ impl Charm {
     }
 
     /// By this it is deployed.
-    pub fn digest(&self) -> CharmDigest {
+    pub fn digest(&self) -> Digest {
         self.digest
     }
 

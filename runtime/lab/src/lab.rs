@@ -6,7 +6,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    AgentName, CharmDigest, ModelName, ModelUuid, Timestamp, UnitName, UserName,
+    AgentName, Digest, ModelName, ModelUuid, Timestamp, UnitName, UserName,
     agent::Register,
     command::{Answer, Caller, ControllerCommand},
     status::{AgentStatus, FullStatus, StatusInfo, WorkloadStatus},
@@ -50,7 +50,7 @@ pub struct Lab {
     model: ModelUuid,
     owner: UserName,
     agents: BTreeMap<AgentName, Agent>,
-    charms: BTreeMap<CharmDigest, Charm>,
+    charms: BTreeMap<Digest, Charm>,
     scripts: BTreeMap<(UnitName, String), Vec<Action>>,
     held: BTreeSet<UnitName>,
     trace: Trace,

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use ring::{digest, hmac};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use wasmtime::{Module, component::Component};
@@ -59,7 +59,7 @@ impl fmt::Debug for ArtifactKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArtifactId {
     /// The digest of the component, or of the module.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// The engine's.
     pub engine: CompatibilityHash,
 }

@@ -11,7 +11,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use wasm_encoder::{
     Component, ComponentImportSection, ComponentTypeRef, CoreTypeSection, ModuleType, RawSection,
 };
@@ -44,7 +44,7 @@ pub const MOST_MODULES: usize = 12;
 #[derive(Debug, Clone)]
 pub struct SharedModule {
     /// Of its bytes.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// Where in the component it lies.
     pub range: Range<usize>,
     /// What it imports and exports.
@@ -58,7 +58,7 @@ impl SharedModule {
     }
 
     /// The name under which the rest of the component imports it.
-    pub(crate) fn import_name(digest: &CharmDigest) -> String {
+    pub(crate) fn import_name(digest: &Digest) -> String {
         format!("module-d{digest}")
     }
 }
@@ -84,7 +84,7 @@ fn find(component: &[u8]) -> Result<Vec<SharedModule>, BinaryReaderError> {
     for (section, instances) in modules.zip(instances) {
         let bytes = section.bytes(component);
         let Some(shape) = shape::of(bytes).ok().flatten().filter(|_| instances == 1) else { continue };
-        let digest = CharmDigest::of(bytes);
+        let digest = Digest::of(bytes);
         // One that is there twice stays where it is the second time: names of imports are unique.
         if found.len() < MOST_MODULES && found.iter().all(|module| module.digest != digest) {
             found.push(SharedModule { digest, range: section.range.clone(), shape });

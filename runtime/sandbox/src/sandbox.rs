@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 
 use tokio::sync::Semaphore;
 use wasmtime::{
@@ -38,7 +38,7 @@ struct Shared {
     compatibility: CompatibilityHash,
     options: Options,
     /// Modules that loaded charms share.
-    modules: Mutex<BTreeMap<CharmDigest, Weak<Module>>>,
+    modules: Mutex<BTreeMap<Digest, Weak<Module>>>,
     /// How many files of storage are brought to the disk at a time, whatever the number of hooks that ask: one.
     syncs: Arc<Semaphore>,
     _ticker: Ticker,
@@ -98,14 +98,14 @@ impl Sandbox {
     pub fn load(
         &self,
         component: &SealedArtifact,
-        modules: &[(CharmDigest, SealedArtifact)],
+        modules: &[(Digest, SealedArtifact)],
     ) -> Result<Loaded, ArtifactError> {
         let component = artifact::load_component(self, component)?;
         let modules = modules.iter().map(|(digest, module)| Ok((*digest, self.module(*digest, module)?)));
         Ok(Loaded { component, modules: modules.collect::<Result<_, ArtifactError>>()? })
     }
 
-    fn module(&self, digest: CharmDigest, artifact: &SealedArtifact) -> Result<Arc<Module>, ArtifactError> {
+    fn module(&self, digest: Digest, artifact: &SealedArtifact) -> Result<Arc<Module>, ArtifactError> {
         let loaded = || self.shared.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = loaded().get(&digest).and_then(Weak::upgrade) {
             return Ok(module);
@@ -194,7 +194,7 @@ impl std::fmt::Debug for Sandbox {
 #[derive(Clone)]
 pub struct Loaded {
     component: Component,
-    modules: Vec<(CharmDigest, Arc<Module>)>,
+    modules: Vec<(Digest, Arc<Module>)>,
 }
 
 impl std::fmt::Debug for Loaded {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use periapt_archive::guarded_with_workers;
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_sandbox::{
     ArtifactError, ArtifactId, ArtifactKey, CompileError, Loaded, Sandbox, SealedArtifact, artifact,
     shared_modules,
@@ -48,7 +48,7 @@ impl CompiledCache {
             let compiled = self.part(sandbox, &key, module.digest, || sandbox.compile_module(bytes))?;
             kept.push((module.digest, compiled));
         }
-        let digest = CharmDigest::of(component);
+        let digest = Digest::of(component);
         let whole = self.part(sandbox, &self.key, digest, || sandbox.compile(component))?;
         Ok(sandbox.load(&whole, &kept)?)
     }
@@ -57,7 +57,7 @@ impl CompiledCache {
         &self,
         sandbox: &Sandbox,
         key: &ArtifactKey,
-        digest: CharmDigest,
+        digest: Digest,
         compile: impl FnOnce() -> Result<Vec<u8>, CompileError>,
     ) -> Result<SealedArtifact, TrialError> {
         let id = ArtifactId { component: digest, engine: sandbox.compatibility_hash() };
@@ -108,7 +108,7 @@ mod tests {
         let cache = CompiledCache::open(directory.path()).unwrap();
         let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
         let before = fs::read_dir(directory.path()).unwrap().count();
-        let digest = CharmDigest::of(b"a component");
+        let digest = Digest::of(b"a component");
         let made = cache.part(&sandbox, &cache.key, digest, || panic!("unreachable block {}", 7));
         let error = made.map(drop).unwrap_err();
         let told =

@@ -11,7 +11,7 @@ use std::{
 use periapt_archive::{Archive, ArchiveError, COMPONENT, InspectError, ReaderPanicked, inspect};
 use periapt_hook::{ContextError, HookContext, HookInputs, Limits};
 use periapt_host_api::{
-    CharmDigest, ResourceName, Timestamp,
+    Digest, ResourceName, Timestamp,
     charm::CharmMeta,
     commit::{EarlyEffect, HookEffects},
     resource::MAX_RESOURCE_BYTES,
@@ -87,7 +87,7 @@ pub struct Trial {
     sandbox: Sandbox,
     prepared: Prepared,
     meta: CharmMeta,
-    digest: CharmDigest,
+    digest: Digest,
     /// What hooks see at `/charm`; it goes with the trial.
     _files: TempDir,
 }
@@ -216,7 +216,7 @@ fn resources(scene: &Scene, meta: &CharmMeta) -> Result<(Shown, Contents), Scene
 }
 
 /// The digest of a resource's file, and how large it is: a regular file within the bound of resources.
-fn digest(path: &Path) -> io::Result<(CharmDigest, u64)> {
+fn digest(path: &Path) -> io::Result<(Digest, u64)> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -232,7 +232,7 @@ fn digest(path: &Path) -> io::Result<(CharmDigest, u64)> {
     }
     match size > MAX_RESOURCE_BYTES {
         true => Err(io::Error::other(format!("a resource has at most {MAX_RESOURCE_BYTES} bytes"))),
-        false => Ok((CharmDigest::from_bytes(hasher.finalize().into()), size)),
+        false => Ok((Digest::from_bytes(hasher.finalize().into()), size)),
     }
 }
 

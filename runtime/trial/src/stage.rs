@@ -10,7 +10,7 @@ use std::{
 
 use periapt_hook::{CallError, CallTime, HeldLease, LeaseState};
 use periapt_host_api::{
-    CharmDigest, Timestamp,
+    Digest, Timestamp,
     commit::EarlyEffect,
     resource::ResourceKey,
     secret::{SecretData, SecretKey, SecretRevision},
@@ -21,7 +21,7 @@ use periapt_sandbox::{BoxFuture, HookServices};
 use crate::{Scene, SceneError, scene::view::TERM};
 
 /// Where the contents of resources lie.
-pub(crate) type Contents = BTreeMap<CharmDigest, PathBuf>;
+pub(crate) type Contents = BTreeMap<Digest, PathBuf>;
 
 /// The world outside of a hook on trial.
 pub(crate) struct Stage {

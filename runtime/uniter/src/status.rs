@@ -1,7 +1,7 @@
 //! Statuses that are set for the charm, not by it (`hook-model.md` 1.4, 1.9).
 
 use periapt_host_api::{
-    CharmDigest, UnitName,
+    Digest, UnitName,
     commit::EarlyEffect,
     event::Event,
     logs::LogLevel,
@@ -75,7 +75,7 @@ pub(crate) fn deploy_failed(is_upgrade: bool, reason: &str) -> EarlyEffect {
 
 /// What a unit says that waits for a charm which its host does not get: nothing is wrong with unit or charm, and the host
 /// tries again. Juju's agent is `failed`, too, while it cannot download or unpack a charm.
-pub fn charm_away(unit: &UnitName, charm: CharmDigest, reason: &str) -> [EarlyEffect; 2] {
+pub fn charm_away(unit: &UnitName, charm: Digest, reason: &str) -> [EarlyEffect; 2] {
     let message = retry::cut(&format!("charm {} not available yet, retrying: {reason}", charm.short()));
     let log = EarlyEffect::Log {
         level: LogLevel::Warning,

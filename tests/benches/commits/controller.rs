@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_client::{Client, Identity, NdJson};
 use periapt_controller::{Handle, Options, RunError};
 use periapt_host_api::{
-    AgentName, CharmDigest, ModelUuid,
+    AgentName, Digest, ModelUuid,
     agent::{AgentAssignments, Register},
     command::{Answer, Command, ControllerCommand, Deploy},
 };
@@ -27,7 +27,7 @@ pub(crate) struct Controller {
     agent: AgentName,
     /// As long as this is open, the agent is there.
     assignments: Mutex<NdJson<AgentAssignments>>,
-    charm: CharmDigest,
+    charm: Digest,
     /// What its writer writes.
     pub(crate) batches: Batches,
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use periapt_client::{Client, NdJson};
 use periapt_hook::{CallTime, Gathered, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
-    AgentName, CharmDigest, Incarnation, ModelUuid, RelationId, Timestamp, UnitName,
+    AgentName, Digest, Incarnation, ModelUuid, RelationId, Timestamp, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     commit::{HookEffects, Transitions, UnitCommit},
     event::{Event, RelationContext},
@@ -103,8 +103,8 @@ impl Model {
             event: self.event()?,
             attempt: 1,
             snapshot: self.view.revision,
-            charm: CharmDigest::from_bytes([1; 32]),
-            component: CharmDigest::from_bytes([2; 32]),
+            charm: Digest::from_bytes([1; 32]),
+            component: Digest::from_bytes([2; 32]),
             engine: periapt_sandbox::engine_version().to_owned(),
             started_at,
             outcome: HookOutcome::Handled,

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use periapt_archive::{COMPONENT, adapt};
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_tests::{Installation, edition, module, packed};
 use proptest::{prelude::*, test_runner::TestRunner};
 use zip::{ZipWriter, write::SimpleFileOptions};
@@ -70,7 +70,7 @@ impl Door {
 
     /// Uploads something; says whether it was taken. Fails if the answer is none that a door may give.
     fn upload(&self, content: &[u8]) -> anyhow::Result<bool> {
-        let digest = CharmDigest::of(content);
+        let digest = Digest::of(content);
         let (status, body) = self.ask(&format!("PUT /v1/charms/{digest}"), content)?;
         ensure!(body.len() < LONGEST_ANSWER, "an answer of {} bytes", body.len());
         if status == 200 {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use periapt_host_api::{CharmDigest, yaml};
+use periapt_host_api::{Digest, yaml};
 use periapt_tests::{Done, Installation};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ impl Index {
                 let file = format!("{name}-{version}-{tag}.whl");
                 let bytes = release.wheel(&name, &tag)?;
                 fs::write(directory.join(&file), &bytes)?;
-                made.push((file, CharmDigest::of(&bytes).to_string()));
+                made.push((file, Digest::of(&bytes).to_string()));
             }
             wheels.insert(format!("{} {version}", release.name), made);
         }
@@ -259,7 +259,7 @@ fn write_built(directory: &Path, releases: &[Release]) -> anyhow::Result<()> {
         let name = release.name.replace('-', "_");
         let (file, bytes) =
             (format!("{name}-{}-{SANDBOX}.whl", release.version), release.wheel(&name, SANDBOX)?);
-        digests.push_str(&format!("{}  {file}\n", CharmDigest::of(&bytes)));
+        digests.push_str(&format!("{}  {file}\n", Digest::of(&bytes)));
         fs::write(directory.join(file), bytes)?;
     }
     Ok(fs::write(directory.join("SHA256SUMS"), digests)?)

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context as _;
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_tests::Installation;
 
 use crate::text;
@@ -22,7 +22,7 @@ fn read(periapt: &Installation) -> anyhow::Result<Vec<String>> {
 
 /// What the probe logs of content that it was given as some revision.
 fn told(revision: u32, content: &str) -> String {
-    let (sha256, size) = (CharmDigest::of(content.as_bytes()), content.len());
+    let (sha256, size) = (Digest::of(content.as_bytes()), content.len());
     format!("revision={revision} size={size} sha256={sha256} read={size}: {content}")
 }
 
@@ -73,7 +73,7 @@ fn a_hook_reads_what_was_attached_and_is_told_of_what_is_new() -> anyhow::Result
 
     let listed = periapt.json(["resources", "probe"])?;
     let data = &listed["resources"][0];
-    assert_eq!(text(data, "/fingerprint")?, CharmDigest::of(b"two, and more").to_string());
+    assert_eq!(text(data, "/fingerprint")?, Digest::of(b"two, and more").to_string());
     assert_eq!((text(data, "/revision")?, text(data, "/username")?), ("2", "admin"));
     let of_unit = periapt.json(["list-resources", "probe/0", "--details"])?;
     assert_eq!(text(&of_unit, "/0/unit/revision")?, "2", "{of_unit}");
@@ -115,7 +115,7 @@ fn a_bundle_brings_resources_and_only_what_differs() -> anyhow::Result<()> {
 
     fs::write(&rows, "two")?;
     let changed = periapt.run(["deploy", "./bundle.yaml"])?;
-    let short = CharmDigest::of(b"two").short();
+    let short = Digest::of(b"two").short();
     let line = format!("- attach content {short} to resource data of application probe");
     assert!(changed.stderr.lines().any(|said| said == line), "{changed:?}");
     let listed = periapt.json(["resources", "probe"])?;
@@ -126,7 +126,7 @@ fn a_bundle_brings_resources_and_only_what_differs() -> anyhow::Result<()> {
     periapt.ok(["add-model", "copy"])?;
     periapt.ok(["deploy", "./exported.yaml"])?;
     let copied = periapt.json(["resources", "probe"])?;
-    assert_eq!(text(&copied, "/resources/0/fingerprint")?, CharmDigest::of(b"two").to_string());
+    assert_eq!(text(&copied, "/resources/0/fingerprint")?, Digest::of(b"two").to_string());
 
     for (resources, expected) in [
         ("{data: 7}", "there is no store whose revisions could be named"),

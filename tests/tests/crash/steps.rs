@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     command::{Command, Deploy, EndpointSelector, RefreshWith, RelationSelector, ResolveMode},
 };
 
@@ -58,12 +58,12 @@ pub(crate) enum Edition {
 /// The two charms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Editions {
-    pub(crate) first: CharmDigest,
-    pub(crate) second: CharmDigest,
+    pub(crate) first: Digest,
+    pub(crate) second: Digest,
 }
 
 impl Editions {
-    pub(crate) fn digest(self, edition: Edition) -> CharmDigest {
+    pub(crate) fn digest(self, edition: Edition) -> Digest {
         match edition {
             Edition::First => self.first,
             Edition::Second => self.second,
@@ -254,7 +254,7 @@ impl Step {
 
 /// What makes an application of the one charm.
 pub(crate) fn deploy<const N: usize>(
-    charm: CharmDigest,
+    charm: Digest,
     application: &str,
     units: u32,
     config: [(&str, String); N],

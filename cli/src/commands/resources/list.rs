@@ -255,7 +255,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use periapt_host_api::{
-        CharmDigest,
+        Digest,
         charm::{ResourceKind, ResourceMeta},
     };
 
@@ -264,7 +264,7 @@ mod tests {
     fn revision(revision: u64, second: i64) -> ResourceRevision {
         ResourceRevision {
             revision,
-            digest: CharmDigest::of(&[7]),
+            digest: Digest::of(&[7]),
             size: 3,
             attached_at: Timestamp::from_second(1_767_225_600 + second).unwrap(),
             attached_by: "admin".parse().unwrap(),
@@ -335,7 +335,7 @@ mod tests {
     fn fields_have_jujus_names() {
         let (resources, application) = (resources(), "app".parse().unwrap());
         let shown = ShownResource::of(&application, &resources[0], resources[0].attached.as_ref());
-        let digest = CharmDigest::of(&[7]).to_string();
+        let digest = Digest::of(&[7]).to_string();
         assert_eq!(
             serde_json::to_value(&shown).unwrap(),
             serde_json::json!({

@@ -127,7 +127,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use periapt_host_api::{
-        CharmDigest,
+        Digest,
         api::SecretRevisionDetails,
         secret::{RotatePolicy, SecretId, SecretRevision},
     };
@@ -160,7 +160,7 @@ mod tests {
             json!({
                 "revision": 1, "owner": "<model>", "name": "db", "created": at, "updated": at,
                 "content": {"Data": {"password": "x"}},
-                "checksum": CharmDigest::of(br#"{"password":"eA=="}"#).to_string(),
+                "checksum": Digest::of(br#"{"password":"eA=="}"#).to_string(),
                 "revisions": [{"revision": 1, "backend": "internal", "created": at, "updated": at}],
             })
         );

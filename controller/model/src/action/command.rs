@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use periapt_host_api::{
-    ActionOperationId, CharmDigest, Refusal, TaskId, UnitName,
+    ActionOperationId, Digest, Refusal, TaskId, UnitName,
     action::{
         ActionReceiver, EnqueueOperation, EnqueuedOperation, EnqueuedTask, MAX_PARAMETER_BYTES,
         MAX_RECEIVERS, Parameters, TaskStatus,
@@ -70,13 +70,13 @@ pub(crate) fn enqueue(tx: &mut Transaction<'_>, request: &EnqueueOperation) -> R
 #[derive(Default)]
 struct Completed {
     effort: Effort,
-    of: BTreeMap<Option<CharmDigest>, Result<Parameters, ParametersError>>,
+    of: BTreeMap<Option<Digest>, Result<Parameters, ParametersError>>,
 }
 
 impl Completed {
     fn parameters(
         &mut self,
-        charm: Option<CharmDigest>,
+        charm: Option<Digest>,
         meta: &ActionMeta,
         given: &Parameters,
     ) -> Result<Parameters, Refusal> {
@@ -177,7 +177,7 @@ fn action_of<'a>(
     tx: &Transaction<'a>,
     unit: &UnitName,
     request: &EnqueueOperation,
-) -> Result<(Option<CharmDigest>, Cow<'a, ActionMeta>), Refusal> {
+) -> Result<(Option<Digest>, Cow<'a, ActionMeta>), Refusal> {
     let action = request.action.as_str();
     if action == exec::ACTION {
         ExecRequest::of_parameters(&request.parameters)
@@ -185,7 +185,7 @@ fn action_of<'a>(
         return Ok((None, Cow::Owned(exec::meta())));
     }
     let own = tx.unit(unit)?;
-    let digest: CharmDigest = match own.record.charm {
+    let digest: Digest = match own.record.charm {
         Some(charm) => charm.digest,
         None => tx.application(unit.application())?.charm.digest,
     };

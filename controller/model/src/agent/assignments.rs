@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    AgentName, CharmDigest,
+    AgentName, Digest,
     agent::{AgentAssignments, ModelAssignment},
 };
 
@@ -20,7 +20,7 @@ pub fn assignments(root: &Root, agent: &AgentName) -> AgentAssignments {
 /// The same of one model; none: the agent has nothing to do with it.
 pub fn assignment(state: &ModelState, agent: &AgentName) -> Option<ModelAssignment> {
     let wanted = state.applications_on(agent).filter_map(|name| state.application(name));
-    let mut charms: BTreeSet<CharmDigest> = wanted.map(|application| application.charm.digest).collect();
+    let mut charms: BTreeSet<Digest> = wanted.map(|application| application.charm.digest).collect();
     charms.extend(state.charms_run_on(agent));
     let units = u32::try_from(state.unit_count_of(agent)).unwrap_or(u32::MAX);
     // Storage is deleted by a runner, also when it was the last that the agent had of the model.

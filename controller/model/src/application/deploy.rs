@@ -1,7 +1,7 @@
 //! Deploying: an application, its peer relations and its first units (`hook-model.md` 7.2).
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
+    ApplicationName, Digest, ErrorCode, LeaderTerm, Refusal, RelationId, StorageName,
     budget::{BudgetKey, BudgetSettings},
     charm::CharmMeta,
     command::{Answer, Caller, Deploy},
@@ -136,7 +136,7 @@ fn check_storage(
 }
 
 /// What an uploaded charm declares.
-pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &CharmDigest) -> Result<&'a CharmMeta, Refusal> {
+pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &Digest) -> Result<&'a CharmMeta, Refusal> {
     match tx.root.charm(digest) {
         Some(charm) => Ok(&charm.meta),
         None => Err(Refusal::not_found(format!("charm {} not found: upload it first", digest.short()))
@@ -145,11 +145,7 @@ pub(crate) fn uploaded<'a>(tx: &Transaction<'a>, digest: &CharmDigest) -> Result
 }
 
 /// Notes that the model uses a charm, under the next free revision of its name if it is new here (M-13).
-pub(crate) fn use_charm(
-    tx: &mut Transaction<'_>,
-    digest: &CharmDigest,
-    meta: &CharmMeta,
-) -> Result<(), Refusal> {
+pub(crate) fn use_charm(tx: &mut Transaction<'_>, digest: &Digest, meta: &CharmMeta) -> Result<(), Refusal> {
     if tx.state.charm(digest).is_none() {
         let revision = tx.take_numbers(SequenceKey::CharmRevision(meta.name.clone()), 1)?;
         tx.put(ModelCharm { digest: *digest, revision: u64::from(revision) });

@@ -1,7 +1,7 @@
 //! What a refresh would do.
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ModelUuid, Refusal,
+    ApplicationName, Digest, ModelUuid, Refusal,
     command::{Caller, Command, RefreshWith},
     refresh::{CharmDifference, RefreshPlan},
 };
@@ -52,7 +52,7 @@ pub struct RefreshRequest {
     /// The application.
     pub application: ApplicationName,
     /// An uploaded charm.
-    pub charm: CharmDigest,
+    pub charm: Digest,
     /// As in [`Command::Refresh`].
     pub force: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, EndpointName, ErrorCode, Refusal, ResourceName, StorageId, StorageName,
+    ApplicationName, Digest, EndpointName, ErrorCode, Refusal, ResourceName, StorageId, StorageName,
     charm::{CharmMeta, EndpointMeta, StorageMeta},
     command::{Answer, Caller, RefreshWith},
     record::CharmRef,
@@ -27,7 +27,7 @@ pub(crate) fn refresh(
     tx: &mut Transaction<'_>,
     caller: &Caller,
     name: &ApplicationName,
-    digest: &CharmDigest,
+    digest: &Digest,
     force: bool,
     with: &RefreshWith,
 ) -> Result<Answer, Refusal> {

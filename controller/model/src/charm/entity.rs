@@ -1,6 +1,6 @@
 //! Charms.
 
-use periapt_host_api::{CharmDigest, Timestamp, charm::CharmMeta};
+use periapt_host_api::{Digest, Timestamp, charm::CharmMeta};
 use serde::{Deserialize, Serialize};
 
 /// An uploaded charm: checked, and kept as a blob.
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct Charm {
     /// The archive's digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// The component's digest, inside the archive.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// What it declares.
     pub meta: CharmMeta,
     /// Bytes of the archive.
@@ -24,7 +24,7 @@ pub struct Charm {
 #[serde(rename_all = "kebab-case")]
 pub struct ModelCharm {
     /// The archive's digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// Its revision among the model's charms of this name; never reused.
     pub revision: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
+use periapt_host_api::{Digest, ErrorCode, Refusal};
 
 use crate::{
     entity::{Charm, Entity, EntityKey},
@@ -37,7 +37,7 @@ pub(crate) fn upload_charm(
     Ok(changes)
 }
 
-pub(crate) fn forget_charm(root: &Root, digest: &CharmDigest) -> Changes {
+pub(crate) fn forget_charm(root: &Root, digest: &Digest) -> Changes {
     let mut changes = Changes::default();
     if root.charm(digest).is_some() && !root.uses_charm(digest) {
         changes.puts.insert(EntityKey::Charm(*digest), None);

@@ -33,13 +33,13 @@ macro_rules! kinds {
                 /// An agent.
                 Agent: Agent(name: AgentName) { table agents }
                 /// An uploaded charm.
-                Charm: Charm(digest: CharmDigest) { table charms }
+                Charm: Charm(digest: Digest) { table charms }
                 /// Content that was uploaded for resources.
-                ResourceContent: ResourceContent(digest: CharmDigest) { table contents }
+                ResourceContent: ResourceContent(digest: Digest) { table contents }
             }
             model {
                 /// A charm that the model uses.
-                ModelCharm: Charm(digest: CharmDigest) { table charms: Flat; seen charms; }
+                ModelCharm: Charm(digest: Digest) { table charms: Flat; seen charms; }
                 /// A counter.
                 Sequence: Sequence(key: SequenceKey) { table sequences: Flat; }
                 /// An agent's runner of this model.

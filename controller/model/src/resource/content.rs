@@ -1,7 +1,7 @@
 //! Content of resources: known once it was uploaded, handed out to units that have it, forgotten when nobody does.
 
 use periapt_host_api::{
-    CharmDigest, Refusal, UnitName, api::ResourceDetails, command::Caller, resource::ResourceKey,
+    Digest, Refusal, UnitName, api::ResourceDetails, command::Caller, resource::ResourceKey,
 };
 
 use crate::{
@@ -21,7 +21,7 @@ pub(crate) fn upload(root: &Root, uploaded: &UploadedResource, env: &Environment
     changes
 }
 
-pub(crate) fn forget(root: &Root, digest: &CharmDigest) -> Changes {
+pub(crate) fn forget(root: &Root, digest: &Digest) -> Changes {
     let mut changes = Changes::default();
     if root.resource_content(digest).is_some() && !root.attached_contents().contains(digest) {
         changes.puts.insert(EntityKey::ResourceContent(*digest), None);

@@ -1,6 +1,6 @@
 //! Resources of applications, and their content.
 
-use periapt_host_api::{CharmDigest, Timestamp, resource::ResourceRevision};
+use periapt_host_api::{Digest, Timestamp, resource::ResourceRevision};
 use serde::{Deserialize, Serialize};
 
 /// Content that was uploaded for resources, and is kept as a blob. Which resources have it, their applications say.
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceContent {
     /// Its digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// In bytes.
     pub size: u64,
     /// When it was uploaded first.
@@ -46,7 +46,7 @@ impl AttachedResource {
     }
 
     /// Whether it has a content now, or had it not long ago.
-    pub fn knows(&self, digest: &CharmDigest) -> bool {
+    pub fn knows(&self, digest: &Digest) -> bool {
         self.current.digest == *digest || self.former.iter().any(|former| former.content.digest == *digest)
     }
 

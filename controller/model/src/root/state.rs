@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::OrdSet;
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, RelationId, StorageId, TaskId,
+    ActionOperationId, AgentName, ApplicationName, Digest, MachineId, RelationId, StorageId, TaskId,
     Timestamp, UnitName,
     relation::BagKey,
     settings::{ModelConfig, ModelSettings},
@@ -82,7 +82,7 @@ impl ModelState {
     }
 
     /// A charm that the model uses.
-    pub fn charm(&self, digest: &CharmDigest) -> Option<&ModelCharm> {
+    pub fn charm(&self, digest: &Digest) -> Option<&ModelCharm> {
         self.tables.charms.get(digest).map(Arc::as_ref)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    CharmDigest, Timestamp,
+    Digest, Timestamp,
     status::{AgentStatus, Life, StatusInfo, StatusText, WorkloadStatus, derive_application_status},
 };
 
@@ -89,7 +89,7 @@ pub fn shown_application_status(
 }
 
 /// A charm as lists name it: `local:NAME-REV`.
-pub(crate) fn charm_url(root: &Root, state: &ModelState, digest: &CharmDigest) -> String {
+pub(crate) fn charm_url(root: &Root, state: &ModelState, digest: &Digest) -> String {
     let name = root.charm(digest).map(|charm| charm.meta.name.as_str()).unwrap_or_default();
     format!("local:{name}-{}", state.charm(digest).map_or(0, |charm| charm.revision))
 }

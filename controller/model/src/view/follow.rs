@@ -6,7 +6,7 @@ mod units;
 use std::{cell::OnceCell, sync::Arc};
 
 use periapt_host_api::{
-    AgentName, CharmDigest, MachineId, command::Caller, settings::FirewallMode, status::Life, view::View,
+    AgentName, Digest, MachineId, command::Caller, settings::FirewallMode, status::Life, view::View,
 };
 
 use super::{Own, project, view};
@@ -147,7 +147,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Whether an own unit still runs a charm, or is to.
-    fn is_needed(&self, digest: &CharmDigest) -> bool {
+    fn is_needed(&self, digest: &Digest) -> bool {
         let Own { state, agent } = self.own;
         let mut wanted = state.applications_on(agent).filter_map(|name| state.application(name));
         state.charms_run_on(agent).any(|run| run == digest)

@@ -2,7 +2,7 @@
 
 use imbl::OrdMap;
 use periapt_host_api::{
-    AgentName, CharmDigest, UnitName,
+    AgentName, Digest, UnitName,
     agent::Register,
     hash,
     resource::ResourceRevision,
@@ -74,7 +74,7 @@ fn bindings_hash(state: &ModelState, application: &Application) -> String {
     }
 }
 
-pub(super) fn charm(root: &Root, state: &ModelState, digest: &CharmDigest) -> Option<CharmView> {
+pub(super) fn charm(root: &Root, state: &ModelState, digest: &Digest) -> Option<CharmView> {
     let charm = root.charm(digest)?;
     Some(CharmView {
         digest: *digest,

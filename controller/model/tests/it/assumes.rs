@@ -1,7 +1,7 @@
 //! What a charm assumes of its model is there, or the charm is refused.
 
 use periapt_host_api::{
-    CharmDigest, ErrorCode, JUJU_VERSION, Refusal,
+    Digest, ErrorCode, JUJU_VERSION, Refusal,
     command::{Command, Deploy, RefreshWith},
 };
 use periapt_model::RefreshRequest;
@@ -9,16 +9,16 @@ use periapt_model::RefreshRequest;
 use crate::world::{DB, World, deploy_command};
 
 /// A charm that assumes something.
-fn assuming(world: &mut World, assumes: &str) -> CharmDigest {
+fn assuming(world: &mut World, assumes: &str) -> Digest {
     world.upload(&format!("{DB}assumes: {assumes}\n"))
 }
 
-fn deploy(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
+fn deploy(world: &mut World, charm: Digest, force: bool) -> Result<(), Refusal> {
     let Command::Deploy(deploy) = deploy_command(charm, "db", 1) else { unreachable!() };
     world.run(Command::Deploy(Deploy { force, ..deploy })).map(drop)
 }
 
-fn refresh(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
+fn refresh(world: &mut World, charm: Digest, force: bool) -> Result<(), Refusal> {
     let (application, with) = ("db".parse().unwrap(), RefreshWith::default());
     world.run(Command::Refresh { application, charm, force, with }).map(drop)
 }

@@ -1,7 +1,7 @@
 //! Deploying, unit numbers, charm revisions.
 
 use periapt_host_api::{
-    CharmDigest, ErrorCode, RelationId,
+    Digest, ErrorCode, RelationId,
     command::{Answer, Command, Deploy, Placement},
     status::{AgentStatus, Life, WorkloadStatus},
 };
@@ -70,8 +70,7 @@ fn charm_revisions_of_a_name_rise_and_are_never_reused() {
     let second = world.upload(&format!("{DB}\n# another"));
     world.deploy(first, "one", 0);
     world.deploy(second, "two", 0);
-    let revision =
-        |world: &World, charm: &CharmDigest| world.state().charm(charm).map(|charm| charm.revision);
+    let revision = |world: &World, charm: &Digest| world.state().charm(charm).map(|charm| charm.revision);
     assert_eq!((revision(&world, &first), revision(&world, &second)), (Some(0), Some(1)));
     world
         .run(Command::RemoveApplication {
@@ -129,7 +128,7 @@ fn what_cannot_be_deployed_is_refused_before_anything_is_written() {
         assert_eq!((refusal.code, refusal.message.as_str()), (code, message));
         assert_eq!(world.stored, before);
     }
-    let unknown = world.run(deploy_command(CharmDigest::of(b"x"), "new", 1)).unwrap_err();
+    let unknown = world.run(deploy_command(Digest::of(b"x"), "new", 1)).unwrap_err();
     assert_eq!(unknown.code, ErrorCode::NotFound);
 }
 

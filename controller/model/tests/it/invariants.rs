@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    AgentName, CharmDigest, ModelUuid, StoreId,
+    AgentName, Digest, ModelUuid, StoreId,
     command::Caller,
     relation::{BagKey, BagOwner, Settings},
     status::Life,
@@ -118,7 +118,7 @@ fn counts<'a>(agents: impl Iterator<Item = &'a AgentName>, state: &ModelState) {
         let units: Vec<_> =
             state.machines_of(agent).flat_map(|machine| state.units_on(&machine.id)).collect();
         assert_eq!(state.unit_count_of(agent), units.len(), "units of {agent}");
-        let mut charms: BTreeSet<CharmDigest> = BTreeSet::new();
+        let mut charms: BTreeSet<Digest> = BTreeSet::new();
         for unit in &units {
             charms.extend(unit.record.charm.map(|charm| charm.digest));
             charms.extend(state.application(unit.name.application()).map(|found| found.charm.digest));

@@ -1,7 +1,7 @@
 //! Another charm for an application, and `resolved`.
 
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Refusal,
+    Digest, ErrorCode, Refusal,
     command::{Command, RefreshWith, ResolveMode},
     event::Event,
     settings::OptionValue,
@@ -11,16 +11,11 @@ use periapt_model::{RefreshRequest, WorkerCommand};
 
 use crate::world::{APP, DB, LOGGING, World, deploy_command, unit};
 
-fn refresh(world: &mut World, charm: CharmDigest, force: bool) -> Result<(), Refusal> {
+fn refresh(world: &mut World, charm: Digest, force: bool) -> Result<(), Refusal> {
     refresh_with(world, charm, force, RefreshWith::default())
 }
 
-fn refresh_with(
-    world: &mut World,
-    charm: CharmDigest,
-    force: bool,
-    with: RefreshWith,
-) -> Result<(), Refusal> {
+fn refresh_with(world: &mut World, charm: Digest, force: bool, with: RefreshWith) -> Result<(), Refusal> {
     world.run(Command::Refresh { application: "app".parse().unwrap(), charm, force, with }).map(|_| ())
 }
 
@@ -215,7 +210,7 @@ fn a_plan_says_what_differs_and_what_is_in_the_way_and_changes_nothing() {
     assert_eq!(world.stored, before);
     let fits = world.upload_with(APP, Some("options: {}"));
     assert_eq!(world.plan(&request(fits, false)).unwrap().refusal, None);
-    let unknown = world.plan(&request(CharmDigest::of(b"?"), true)).unwrap_err();
+    let unknown = world.plan(&request(Digest::of(b"?"), true)).unwrap_err();
     assert_eq!(unknown.code, ErrorCode::NotFound);
 }
 
@@ -227,7 +222,7 @@ fn another_kind_of_charm_is_refused() {
     assert!(refresh(&mut world, logging, true).unwrap_err().message.contains("subordinacy"));
     let db = world.upload(DB);
     assert!(refresh(&mut world, db, false).unwrap_err().message.contains("\"db\" is not \"app\""));
-    assert_eq!(refresh(&mut world, CharmDigest::of(b"?"), false).unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(refresh(&mut world, Digest::of(b"?"), false).unwrap_err().code, ErrorCode::NotFound);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Resources: content for applications' files, and who may have it (`hook-model.md` 1.10, 7.7).
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ErrorCode, Refusal, ResourceName,
+    ApplicationName, Digest, ErrorCode, Refusal, ResourceName,
     command::{Answer, Caller, Command, Deploy, RefreshWith},
     record::CharmRef,
     resource::{ResourceKey, ResourceUpload},
@@ -11,7 +11,7 @@ use periapt_model::{Input, UploadedResource, WorkerCommand, resource_details, re
 use crate::world::{APP, World, deploy_command, unit};
 
 /// The charm of all tests: a file, another one, and an image.
-fn charm(world: &mut World) -> CharmDigest {
+fn charm(world: &mut World) -> Digest {
     world.upload(&format!(
         "{APP}resources:\n  data: {{type: file, filename: rows.csv}}\n  more: {{type: file, filename: more}}\n  \
          image: {{type: oci-image}}\n"
@@ -19,7 +19,7 @@ fn charm(world: &mut World) -> CharmDigest {
 }
 
 fn upload(world: &mut World, content: &str) -> ResourceUpload {
-    let digest = CharmDigest::of(content.as_bytes());
+    let digest = Digest::of(content.as_bytes());
     let uploaded = UploadedResource { digest, size: content.len() as u64 };
     world.ask(&world.user(), &Input::UploadResource(uploaded)).unwrap();
     ResourceUpload { digest, filename: None }
@@ -74,7 +74,7 @@ fn new_content_is_a_revision_and_a_version_of_the_charm_and_the_same_again_is_ne
     let current = &world.application("app").resources[&name("data")].current;
     assert_eq!((current.revision, current.size, current.attached_by.as_str()), (3, 3, "admin"));
     let shown = &world.view("a1").applications[&application()].resources[&name("data")];
-    assert_eq!((shown.revision, shown.digest, shown.size), (3, CharmDigest::of(b"one"), 3));
+    assert_eq!((shown.revision, shown.digest, shown.size), (3, Digest::of(b"one"), 3));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_application_begins_with_what_it_is_given_and_needs_nothing() {
     assert_eq!(image.code, ErrorCode::NotSupported);
     let wrong = ResourceUpload { filename: Some("rows.zip".into()), ..rows.clone() };
     assert_eq!(refused(&mut world, deploy("data", &wrong)).code, ErrorCode::BadRequest);
-    let absent = ResourceUpload { digest: CharmDigest::of(b"absent"), filename: None };
+    let absent = ResourceUpload { digest: Digest::of(b"absent"), filename: None };
     let absent = refused(&mut world, deploy("data", &absent));
     assert!(absent.message.contains("upload it first"), "{absent}");
     assert!(!world.has_application("app"));
@@ -137,7 +137,7 @@ fn only_a_runner_that_has_a_unit_of_the_application_may_have_its_content() {
     attach_text(&mut world, "more", "two");
     let key = |resource: &str, content: &str| ResourceKey {
         name: name(resource),
-        digest: CharmDigest::of(content.as_bytes()),
+        digest: Digest::of(content.as_bytes()),
     };
     let may = |world: &World, caller: &Caller, of: &str, key: &ResourceKey| {
         resource_for_unit(&world.root, caller, &unit(of), key)
@@ -176,7 +176,7 @@ fn hooks_under_way_may_have_what_was_replaced_and_no_more_of_it_than_a_little() 
         attach_text(&mut world, "data", content);
     }
     let may = |content: &String| {
-        let key = ResourceKey { name: name("data"), digest: CharmDigest::of(content.as_bytes()) };
+        let key = ResourceKey { name: name("data"), digest: Digest::of(content.as_bytes()) };
         resource_for_unit(&world.root, &world.runner("a1"), &unit("app/0"), &key).is_ok()
     };
     let may: Vec<_> = contents.iter().map(may).collect();
@@ -227,7 +227,7 @@ fn content_is_forgotten_when_no_application_has_it() {
     let mut world = deployed(0);
     attach_text(&mut world, "data", "one");
     attach_text(&mut world, "data", "two");
-    let digest = |content: &str| CharmDigest::of(content.as_bytes());
+    let digest = |content: &str| Digest::of(content.as_bytes());
     for content in ["one", "two"] {
         world.work(WorkerCommand::ForgetResource(digest(content)));
     }

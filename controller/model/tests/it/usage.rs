@@ -1,7 +1,7 @@
 //! What units have used is counted once, and outlives them.
 
 use periapt_host_api::{
-    CharmDigest, Revision,
+    Digest, Revision,
     agent::RunnerCommand,
     command::Command,
     commit::UnitCommit,
@@ -20,8 +20,8 @@ fn ran(commit: &mut UnitCommit, outcome: HookOutcome, seconds: u64) {
         event: Event::Start,
         attempt: 1,
         snapshot: Revision(1),
-        charm: CharmDigest::of(b"charm"),
-        component: CharmDigest::of(b"component"),
+        charm: Digest::of(b"charm"),
+        component: Digest::of(b"component"),
         engine: "none".into(),
         started_at: periapt_host_api::Timestamp::UNIX_EPOCH,
         outcome,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, Incarnation, MachineId, ModelUuid, Refusal, RelationId,
-    Revision, Timestamp, UnitName,
+    AgentName, ApplicationName, Digest, Incarnation, MachineId, ModelUuid, Refusal, RelationId, Revision,
+    Timestamp, UnitName,
     agent::{Register, RunnerAnswer, RunnerCommand},
     charm::{CharmFiles, CharmMeta},
     command::{Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement},
@@ -233,11 +233,11 @@ impl World {
         }
     }
 
-    pub(crate) fn upload(&mut self, metadata: &str) -> CharmDigest {
+    pub(crate) fn upload(&mut self, metadata: &str) -> Digest {
         self.upload_with(metadata, None)
     }
 
-    pub(crate) fn upload_with(&mut self, metadata: &str, config: Option<&str>) -> CharmDigest {
+    pub(crate) fn upload_with(&mut self, metadata: &str, config: Option<&str>) -> Digest {
         self.upload_files(&CharmFiles {
             metadata: Some(metadata.into()),
             config: config.map(Into::into),
@@ -245,21 +245,21 @@ impl World {
         })
     }
 
-    pub(crate) fn upload_files(&mut self, files: &CharmFiles) -> CharmDigest {
-        let digest = CharmDigest::of(format!("{files:?}").as_bytes());
-        let component = CharmDigest::of(format!("{:?}", files.metadata).as_bytes());
+    pub(crate) fn upload_files(&mut self, files: &CharmFiles) -> Digest {
+        let digest = Digest::of(format!("{files:?}").as_bytes());
+        let component = Digest::of(format!("{:?}", files.metadata).as_bytes());
         let meta = CharmMeta::parse(files).unwrap();
         let charm = UploadedCharm { digest, component, meta, size: 1 };
         self.ask(&self.user(), &Input::UploadCharm(charm)).unwrap();
         digest
     }
 
-    pub(crate) fn upload_app(&mut self) -> CharmDigest {
+    pub(crate) fn upload_app(&mut self) -> Digest {
         self.upload_with(APP, Some(APP_CONFIG))
     }
 
     /// Deploys under a name, and lets the assigner do its work.
-    pub(crate) fn deploy(&mut self, charm: CharmDigest, name: &str, units: u32) -> Vec<UnitName> {
+    pub(crate) fn deploy(&mut self, charm: Digest, name: &str, units: u32) -> Vec<UnitName> {
         let answer = self.run(deploy_command(charm, name, units)).unwrap();
         self.settle();
         match answer {
@@ -384,7 +384,7 @@ impl World {
     }
 }
 
-pub(crate) fn deploy_command(charm: CharmDigest, name: &str, units: u32) -> Command {
+pub(crate) fn deploy_command(charm: Digest, name: &str, units: u32) -> Command {
     Command::Deploy(Deploy {
         charm,
         application: Some(name.parse().unwrap()),

@@ -3,7 +3,7 @@
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use periapt_blobs::{BlobError, Blobs};
-use periapt_host_api::{CharmDigest, ErrorCode, Refusal, problem::Problem};
+use periapt_host_api::{Digest, ErrorCode, Refusal, problem::Problem};
 
 use crate::api::{
     failure::{Answer, Failure, problem},
@@ -51,7 +51,7 @@ impl Kind {
 pub(crate) async fn respond(
     blobs: &Blobs,
     kind: Kind,
-    digest: &CharmDigest,
+    digest: &Digest,
     method: &Method,
     headers: &HeaderMap,
 ) -> Answer<Response> {

@@ -11,7 +11,7 @@ use axum::{
 use http::{HeaderMap, Method};
 use periapt_blobs::Spooled;
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Refusal,
+    Digest, ErrorCode, Refusal,
     api::MAX_ARCHIVE_BYTES,
     command::{Caller, CharmUploaded},
 };
@@ -43,7 +43,7 @@ pub(crate) async fn upload(
     Path(digest): Path<String>,
     content: Body,
 ) -> Answer<Json<CharmUploaded>> {
-    let digest: CharmDigest = parsed(&digest)?;
+    let digest: Digest = parsed(&digest)?;
     who.user()?;
     let (archive, place) = receive(&charms.contents, content, peer).await?;
     if archive.digest() != digest {
@@ -86,7 +86,7 @@ async fn receive(contents: &Contents, content: Body, peer: Peer) -> Result<(Spoo
 }
 
 /// What was found when the same archive was uploaded before.
-fn known(durable: &Durable, digest: &CharmDigest) -> Option<Checked> {
+fn known(durable: &Durable, digest: &Digest) -> Option<Checked> {
     let published = durable.current();
     let charm = published.root.charm(digest)?;
     Some(Checked { component: charm.component, meta: charm.meta.clone() })
@@ -119,7 +119,7 @@ pub(crate) async fn download(
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let digest: CharmDigest = parsed(&digest)?;
+    let digest: Digest = parsed(&digest)?;
     contents.shelf.asked_for(&digest);
     blob::respond(&contents.blobs, Kind::Charm, &digest, &method, &headers).await
 }

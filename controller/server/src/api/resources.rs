@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use periapt_blobs::{BlobError, Incoming};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
+    AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, Refusal, ResourceName, UnitName,
     api::ResourceDetails,
     command::{Caller, ResourceUploaded},
     resource::{MAX_RESOURCE_BYTES, ResourceKey},
@@ -43,7 +43,7 @@ pub(crate) async fn upload(
     Path(digest): Path<String>,
     content: Body,
 ) -> Answer<Json<ResourceUploaded>> {
-    let digest: CharmDigest = parsed(&digest)?;
+    let digest: Digest = parsed(&digest)?;
     who.user()?;
     let limit = usize::try_from(MAX_RESOURCE_BYTES).unwrap_or(usize::MAX);
     let mut body = Steady::new(content, limit, UPLOAD_WITHIN, contents.progress_within);
@@ -88,7 +88,7 @@ async fn keep(
     intake: &Intake,
     who: Caller,
     incoming: Incoming,
-    digest: CharmDigest,
+    digest: Digest,
 ) -> Result<u64, Refusal> {
     let _keeping = contents.shelf.keeping().await;
     contents.shelf.asked_for(&digest);
@@ -113,7 +113,7 @@ pub(crate) async fn head(
     Path(digest): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let digest: CharmDigest = parsed(&digest)?;
+    let digest: Digest = parsed(&digest)?;
     who.user()?;
     contents.shelf.asked_for(&digest);
     if durable.current().root.resource_content(&digest).is_none() {
@@ -154,7 +154,7 @@ pub(crate) async fn of_unit(
     let (agent, model): (AgentName, ModelUuid) = (parsed(&agent)?, parsed(&model)?);
     let caller = who.runner(&agent, model)?;
     let unit: UnitName = parsed(&format!("{application}/{number}"))?;
-    let (name, digest): (ResourceName, CharmDigest) = (parsed(&resource)?, parsed(&digest)?);
+    let (name, digest): (ResourceName, Digest) = (parsed(&resource)?, parsed(&digest)?);
     resource_for_unit(&durable.current().root, &caller, &unit, &ResourceKey { name, digest })?;
     blob::respond(&contents.blobs, Kind::Resource, &digest, &method, &headers).await
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 
 /// How long something is kept that nobody uses and nobody asks for, in milliseconds: far longer than it takes from an
@@ -26,14 +26,14 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Notes {
     /// Since when nobody uses a blob, as far as it was looked.
-    unused: BTreeMap<CharmDigest, u64>,
+    unused: BTreeMap<Digest, u64>,
     /// Blobs that were kept, and were refused afterwards, or nobody knows.
-    doubtful: BTreeSet<CharmDigest>,
+    doubtful: BTreeSet<Digest>,
 }
 
 impl Shelf {
     /// Somebody looks whether the blob is here, and will go by the answer.
-    pub(crate) fn asked_for(&self, digest: &CharmDigest) {
+    pub(crate) fn asked_for(&self, digest: &Digest) {
         self.notes().unused.remove(digest);
     }
 
@@ -43,7 +43,7 @@ impl Shelf {
     }
 
     /// A blob was kept, and not taken.
-    pub(crate) fn doubt(&self, digest: CharmDigest) {
+    pub(crate) fn doubt(&self, digest: Digest) {
         self.notes().doubtful.insert(digest);
     }
 
@@ -53,27 +53,27 @@ impl Shelf {
     }
 
     /// Blobs that were kept and not taken.
-    pub(crate) fn doubtful(&self) -> Vec<CharmDigest> {
+    pub(crate) fn doubtful(&self) -> Vec<Digest> {
         self.notes().doubtful.iter().copied().collect()
     }
 
     /// A doubtful blob is known after all, or gone.
-    pub(crate) fn settle(&self, digest: &CharmDigest) {
+    pub(crate) fn settle(&self, digest: &Digest) {
         self.notes().doubtful.remove(digest);
     }
 
     /// Whether nobody has used or asked for a blob since it was found unused.
-    pub(crate) fn is_unused(&self, digest: &CharmDigest) -> bool {
+    pub(crate) fn is_unused(&self, digest: &Digest) -> bool {
         self.notes().unused.contains_key(digest)
     }
 
     /// A blob that nobody used is known no longer.
-    pub(crate) fn forget(&self, digest: &CharmDigest) {
+    pub(crate) fn forget(&self, digest: &Digest) {
         self.notes().unused.remove(digest);
     }
 
     /// What was unused for long enough, as seen now and before.
-    pub(crate) fn due(&self, unused: &BTreeSet<CharmDigest>, now_ms: u64) -> Vec<CharmDigest> {
+    pub(crate) fn due(&self, unused: &BTreeSet<Digest>, now_ms: u64) -> Vec<Digest> {
         let mut notes = self.notes();
         notes.unused.retain(|digest, _| unused.contains(digest));
         for digest in unused {

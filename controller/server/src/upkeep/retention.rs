@@ -80,7 +80,7 @@ fn seconds_before(now: Timestamp, seconds: i64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::{
-        CharmDigest, ModelUuid, Revision,
+        Digest, ModelUuid, Revision,
         event::Event,
         journal::{HookCosts, JournalRecord, RecordedCalls},
     };
@@ -112,8 +112,8 @@ mod tests {
             event: Event::Start,
             attempt: 1,
             snapshot: Revision(1),
-            charm: CharmDigest::of(b"a"),
-            component: CharmDigest::of(b"b"),
+            charm: Digest::of(b"a"),
+            component: Digest::of(b"b"),
             engine: "x".repeat(ballast),
             started_at: now(),
             outcome,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use periapt_host_api::{CharmDigest, command::Caller};
+use periapt_host_api::{Digest, command::Caller};
 use periapt_model::{Input, Root, WorkerCommand};
 
 use super::Upkeep;
@@ -25,7 +25,7 @@ impl Kept {
         }
     }
 
-    fn is_known(self, root: &Root, digest: &CharmDigest) -> bool {
+    fn is_known(self, root: &Root, digest: &Digest) -> bool {
         match self {
             Self::Charms => root.charm(digest).is_some(),
             Self::Resources => root.resource_content(digest).is_some(),
@@ -33,7 +33,7 @@ impl Kept {
     }
 
     /// What is known, and used by no model.
-    fn unused(self, root: &Root) -> BTreeSet<CharmDigest> {
+    fn unused(self, root: &Root) -> BTreeSet<Digest> {
         match self {
             Self::Charms => {
                 root.charms().map(|charm| charm.digest).filter(|digest| !root.uses_charm(digest)).collect()
@@ -46,7 +46,7 @@ impl Kept {
         }
     }
 
-    fn forget(self, digest: CharmDigest) -> WorkerCommand {
+    fn forget(self, digest: Digest) -> WorkerCommand {
         match self {
             Self::Charms => WorkerCommand::ForgetCharm(digest),
             Self::Resources => WorkerCommand::ForgetResource(digest),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use periapt_host_api::{CharmDigest, ErrorCode, command::Command};
+use periapt_host_api::{Digest, ErrorCode, command::Command};
 
 use crate::{
     fixture::{Fault, Fixture, PATIENCE, application, charm, code_of, deploy, larger_charm, next_where},
@@ -82,7 +82,7 @@ async fn an_archive_whose_charm_was_refused_is_not_kept() {
             _ => minutes(&fixture, 5).await,
         }
         assert_eq!(fixture.archives(), kept, "{fault:?}");
-        let deployed = model.command(deploy(CharmDigest::of(&charm()), 1)).await;
+        let deployed = model.command(deploy(Digest::of(&charm()), 1)).await;
         assert_eq!(deployed.is_ok(), kept == 1, "{deployed:?}");
         fixture.stop().await;
     }
@@ -91,7 +91,7 @@ async fn an_archive_whose_charm_was_refused_is_not_kept() {
 #[tokio::test]
 async fn an_archive_is_uploaded_once_and_fetched_by_whoever_knows_its_digest() {
     let fixture = Fixture::start().await;
-    let digest = CharmDigest::of(&charm());
+    let digest = Digest::of(&charm());
     assert!(!fixture.client.has_charm(&digest).await.unwrap());
     let uploaded = fixture.client.upload_charm(charm()).await.unwrap();
     assert_eq!((uploaded.digest, uploaded.meta.name.as_str()), (digest, "tiny"));
@@ -109,11 +109,11 @@ async fn what_is_no_charm_or_another_one_is_not_kept() {
     let fixture = Fixture::start().await;
     let error = fixture.client.upload_charm(Bytes::from_static(b"no zip")).await;
     assert_eq!(code_of(error), ErrorCode::CharmRefused);
-    let other = CharmDigest::of(b"another");
+    let other = Digest::of(b"another");
     let error = fixture.client.upload_charm_stream(&other, || stream::iter([Ok(charm())])).await;
     let error = error.unwrap_err();
     assert!(error.to_string().contains(&format!("not {other}")), "{error}");
-    for digest in [other, CharmDigest::of(b"no zip"), CharmDigest::of(&charm())] {
+    for digest in [other, Digest::of(b"no zip"), Digest::of(&charm())] {
         assert!(!fixture.client.has_charm(&digest).await.unwrap());
         assert_eq!(code_of(fixture.client.fetch_charm(&digest).await), ErrorCode::NotFound);
     }

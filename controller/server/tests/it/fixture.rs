@@ -15,7 +15,7 @@ use periapt_blobs::Blobs;
 use periapt_client::{Client, ClientError, Identity, NdJson};
 use periapt_controller::{Chance, Clock, Handle, OpenStore, Options, Program, RunError};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
+    AgentName, ApplicationName, Digest, ErrorCode, ModelName, ModelUuid, Revision, StoreId, Timestamp,
     UnitName, UserName,
     agent::{AgentAssignments, Register},
     api::ModelSelector,
@@ -194,7 +194,7 @@ impl Model {
     }
 }
 
-pub(crate) fn deploy(charm: CharmDigest, units: u32) -> Command {
+pub(crate) fn deploy(charm: Digest, units: u32) -> Command {
     let config = [("title".to_owned(), "mine".to_owned())].into();
     let deploy = Deploy {
         charm,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Revision,
+    Digest, ErrorCode, Revision,
     agent::RunnerCommand,
     api::{Journal, JournalQuery},
     commit::UnitCommit,
@@ -55,8 +55,8 @@ async fn commit_ended(
         event,
         attempt: 1,
         snapshot: Revision(1),
-        charm: CharmDigest::of(b"a"),
-        component: CharmDigest::of(b"b"),
+        charm: Digest::of(b"a"),
+        component: Digest::of(b"b"),
         engine: "wasmtime 48".into(),
         started_at: "2026-01-01T00:00:00Z".parse().unwrap(),
         outcome,

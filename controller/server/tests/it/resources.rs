@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use periapt_client::{Client, ClientError};
 use periapt_host_api::{
-    CharmDigest, ErrorCode, UnitName,
+    Digest, ErrorCode, UnitName,
     command::{Answer, Command, ResourceUploaded},
     resource::{ResourceKey, ResourceUpload},
 };
@@ -19,11 +19,11 @@ use crate::{
 async fn upload(client: &Client, content: &[u8]) -> Result<ResourceUploaded, ClientError> {
     let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
     let pieces = || stream::iter(pieces.clone().into_iter().map(Ok));
-    client.upload_resource(&CharmDigest::of(content), pieces).await
+    client.upload_resource(&Digest::of(content), pieces).await
 }
 
 async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
-    let upload = ResourceUpload { digest: CharmDigest::of(content), filename: None };
+    let upload = ResourceUpload { digest: Digest::of(content), filename: None };
     let (application, resource) = (application("stocked"), "data".parse().unwrap());
     match model.command(Command::AttachResource { application, resource, upload }).await? {
         Answer::Resource { revision, .. } => Ok(revision),
@@ -32,7 +32,7 @@ async fn attach(model: &Model, content: &[u8]) -> Result<u64, ClientError> {
 }
 
 async fn fetch(agent: &Agent, model: &Model, of: &UnitName, content: &[u8]) -> Result<Vec<u8>, ClientError> {
-    let key = ResourceKey { name: "data".parse().unwrap(), digest: CharmDigest::of(content) };
+    let key = ResourceKey { name: "data".parse().unwrap(), digest: Digest::of(content) };
     let mut fetched = Vec::new();
     agent.client.fetch_unit_resource(&agent.name, &model.uuid, of, &key, &mut fetched).await?;
     Ok(fetched)
@@ -68,10 +68,10 @@ async fn content_is_uploaded_attached_and_fetched_by_the_agent_of_a_unit() {
     let fixture = Fixture::start().await;
     let (agent, model, _there) = deployed(&fixture).await;
     let (first, second) = (vec![7; 100_000], vec![8; 9 << 20]);
-    assert!(!fixture.client.has_resource(&CharmDigest::of(&first)).await.unwrap());
+    assert!(!fixture.client.has_resource(&Digest::of(&first)).await.unwrap());
     assert_eq!(code_of(attach(&model, &first).await), ErrorCode::NotFound);
     let uploaded = upload(&fixture.client, &first).await.unwrap();
-    assert_eq!(uploaded, ResourceUploaded { digest: CharmDigest::of(&first), size: 100_000 });
+    assert_eq!(uploaded, ResourceUploaded { digest: Digest::of(&first), size: 100_000 });
     assert!(fixture.client.has_resource(&uploaded.digest).await.unwrap());
     upload(&fixture.client, &first).await.unwrap();
     assert_eq!(attach(&model, &first).await.unwrap(), 1);
@@ -85,7 +85,7 @@ async fn content_is_uploaded_attached_and_fetched_by_the_agent_of_a_unit() {
     let listed = fixture.client.resources(&model.selector(), &application("stocked")).await.unwrap();
     let data = listed.iter().find(|resource| resource.name.as_str() == "data").unwrap();
     let attached = data.attached.as_ref().unwrap();
-    assert_eq!((attached.revision, attached.size, attached.digest), (2, 9 << 20, CharmDigest::of(&second)));
+    assert_eq!((attached.revision, attached.size, attached.digest), (2, 9 << 20, Digest::of(&second)));
     assert_eq!(data.units.keys().collect::<Vec<_>>(), [&of]);
     fixture.stop().await;
 }
@@ -111,17 +111,17 @@ async fn nobody_else_is_given_content() {
     denied(fetch(&agent, &model, &of, b"unattached").await);
     denied(fetch(&agent, &model, &unit("stocked/1"), &content).await);
     // A blob of a resource is no charm, and an agent uploads nothing.
-    let as_charm = agent.client.fetch_charm(&CharmDigest::of(&content)).await;
+    let as_charm = agent.client.fetch_charm(&Digest::of(&content)).await;
     assert_eq!(code_of(as_charm), ErrorCode::NotFound);
     assert_eq!(code_of(upload(&agent.client, b"from an agent").await), ErrorCode::PermissionDenied);
-    assert!(agent.client.has_resource(&CharmDigest::of(&content)).await.is_err());
+    assert!(agent.client.has_resource(&Digest::of(&content)).await.is_err());
     fixture.stop().await;
 }
 
 #[tokio::test]
 async fn what_is_not_what_was_promised_or_breaks_off_leaves_nothing() {
     let fixture = Fixture::start().await;
-    let other = CharmDigest::of(b"other");
+    let other = Digest::of(b"other");
     let pieces = || stream::iter([Ok(Bytes::from_static(b"content"))]);
     let error = fixture.client.upload_resource(&other, pieces).await.unwrap_err();
     assert_eq!(error.refusal().unwrap().code, ErrorCode::BadRequest, "{error}");
@@ -165,7 +165,7 @@ async fn content_that_no_application_has_goes_after_a_while() {
     until("that what nobody has goes", || files(&kept) == 1, pass).await;
     assert_eq!(fetch(&agent, &model, &unit("stocked/0"), b"two").await.unwrap(), b"two");
     assert_eq!(code_of(fetch(&agent, &model, &unit("stocked/0"), b"one").await), ErrorCode::NotFound);
-    assert!(!fixture.client.has_resource(&CharmDigest::of(b"never attached")).await.unwrap());
+    assert!(!fixture.client.has_resource(&Digest::of(b"never attached")).await.unwrap());
 
     let remove = Command::RemoveApplication {
         application: application("stocked"),
@@ -183,7 +183,7 @@ async fn an_agent_fetches_ranges_that_nobody_else_may_cache() {
     let (agent, model, _there) = deployed(&fixture).await;
     upload(&fixture.client, b"0123456789").await.unwrap();
     attach(&model, b"0123456789").await.unwrap();
-    let digest = CharmDigest::of(b"0123456789");
+    let digest = Digest::of(b"0123456789");
     let line = format!(
         "GET /v1/agents/{}/models/{}/units/stocked/0/resources/data/{digest}",
         agent.name, model.uuid

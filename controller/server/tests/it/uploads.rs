@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use periapt_client::{Client, Identity};
 use periapt_controller::Program;
-use periapt_host_api::{CharmDigest, ErrorCode};
+use periapt_host_api::{Digest, ErrorCode};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -24,7 +24,7 @@ use crate::{
 async fn senders_that_stall_keep_no_other_out() {
     let fixture = Fixture::start().await;
     let address = fixture.handle.address();
-    let digest = CharmDigest::of(b"never sent");
+    let digest = Digest::of(b"never sent");
     let mut stalled = Vec::new();
     for kind in ["charms", "resources"] {
         for _ in 0..20 {
@@ -34,7 +34,7 @@ async fn senders_that_stall_keep_no_other_out() {
     let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_charm(charm())).await;
     uploaded.unwrap().unwrap();
     let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
-    let digest = CharmDigest::of(b"rows");
+    let digest = Digest::of(b"rows");
     let uploaded = tokio::time::timeout(PATIENCE, fixture.client.upload_resource(&digest, content)).await;
     uploaded.unwrap().unwrap();
     drop(stalled);
@@ -53,7 +53,7 @@ fn held(client: &Client, go: &watch::Sender<bool>) -> impl Future<Output = Error
             });
             stream::iter([Ok(Bytes::from_static(b"PK"))]).chain(rest)
         };
-        code_of(client.upload_charm_stream(&CharmDigest::of(b"never sent"), content).await)
+        code_of(client.upload_charm_stream(&Digest::of(b"never sent"), content).await)
     }
 }
 
@@ -110,7 +110,7 @@ async fn drips(client: Client, piece: usize) -> ErrorCode {
             Ok(Bytes::from_static(b"x"))
         }))
     };
-    code_of(client.upload_charm_stream(&CharmDigest::of(b"never whole"), content).await)
+    code_of(client.upload_charm_stream(&Digest::of(b"never whole"), content).await)
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn an_upload_that_drips_after_it_has_sent_much_is_broken_off_and_leaves_it
     for code in tokio::time::timeout(PATIENCE, uploads.join_all()).await.unwrap() {
         assert_eq!(code, ErrorCode::TryAgain);
     }
-    let digest = CharmDigest::of(b"never whole");
+    let digest = Digest::of(b"never whole");
     assert!(!client.has_charm(&digest).await.unwrap());
     tokio::time::timeout(PATIENCE, client.upload_charm(charm())).await.unwrap().unwrap();
     handle.shutdown();
@@ -190,10 +190,10 @@ async fn a_helper_that_dies_is_a_refusal_and_one_that_cannot_be_started_is_told_
     let refusal = error.refusal().unwrap();
     assert_eq!(refusal.code, ErrorCode::Internal);
     assert!(refusal.message.starts_with("the controller cannot check charms: "), "{refusal}");
-    let line = format!("PUT /v1/charms/{}", CharmDigest::of(b"x"));
+    let line = format!("PUT /v1/charms/{}", Digest::of(b"x"));
     let told = raw::request(handle.address(), &line, &[], "x").await;
     assert_eq!((told.status, told.header("retry-after")), (500, None));
-    assert!(!client.has_charm(&CharmDigest::of(&charm())).await.unwrap());
+    assert!(!client.has_charm(&Digest::of(&charm())).await.unwrap());
     handle.shutdown();
 }
 
@@ -274,13 +274,13 @@ async fn uploads_that_bring_no_byte_take_no_place() {
     // More of each kind than may be under way.
     for (kind, count) in [("charms", 260), ("resources", 70)] {
         for number in 0..count {
-            let digest = CharmDigest::of(format!("{number}").as_bytes());
+            let digest = Digest::of(format!("{number}").as_bytes());
             silent.push(raw::silent(address, &format!("PUT /v1/{kind}/{digest}")).await);
         }
     }
     fixture.client.upload_charm(charm()).await.unwrap();
     let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
-    fixture.client.upload_resource(&CharmDigest::of(b"rows"), content).await.unwrap();
+    fixture.client.upload_resource(&Digest::of(b"rows"), content).await.unwrap();
     drop(silent);
     fixture.stop().await;
 }
@@ -302,7 +302,7 @@ async fn a_damaged_charm_or_resource_is_not_there_and_is_replaced_by_uploading_i
     let (archive, rows) = (charm(), Bytes::from_static(b"rows"));
     let content = || stream::iter([Ok(Bytes::from_static(b"rows"))]);
     for content_of in [&archive, &rows] {
-        let digest = CharmDigest::of(content_of);
+        let digest = Digest::of(content_of);
         let is_charm = *content_of == archive;
         let upload = async || match is_charm {
             true => fixture.client.upload_charm(archive.clone()).await.map(drop),

@@ -1,7 +1,7 @@
 //! Keys: every one is read back as it was written, and those of a model are neighbours.
 
 use periapt_host_api::{
-    ActionOperationId, AgentName, ApplicationName, CharmDigest, MachineId, ModelUuid, RelationId, StorageId,
+    ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
     TaskId, UnitName,
     relation::{BagKey, BagOwner},
     secret::{SecretId, SecretRevision},
@@ -27,8 +27,8 @@ fn model() -> impl Strategy<Value = ModelUuid> {
     any::<u128>().prop_map(|bits| ModelUuid(Uuid::from_u128(bits)))
 }
 
-fn digest() -> impl Strategy<Value = CharmDigest> {
-    any::<[u8; 32]>().prop_map(CharmDigest::from_bytes)
+fn digest() -> impl Strategy<Value = Digest> {
+    any::<[u8; 32]>().prop_map(Digest::from_bytes)
 }
 
 fn agent() -> impl Strategy<Value = AgentName> {

@@ -18,7 +18,7 @@ mod work;
 
 use std::str::FromStr;
 
-use periapt_host_api::{CharmDigest, ModelUuid, Timestamp};
+use periapt_host_api::{Digest, ModelUuid, Timestamp};
 use periapt_model::{
     changes::{Changes, RecordAppend, RecordBody},
     entity::{self, Entity, EntityKey, ModelKey},
@@ -169,8 +169,8 @@ fn time(seconds: i64) -> Timestamp {
     Timestamp::new(1_767_225_600 + seconds, 123_456_789).unwrap()
 }
 
-fn digest(of: &str) -> CharmDigest {
-    CharmDigest::of(of.as_bytes())
+fn digest(of: &str) -> Digest {
+    Digest::of(of.as_bytes())
 }
 
 fn parse<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> T {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -22,7 +22,7 @@ pub(super) struct Wanted<'a> {
     pub(super) path: String,
     /// For messages: `charm`, `resource`.
     pub(super) what: &'static str,
-    pub(super) digest: &'a CharmDigest,
+    pub(super) digest: &'a Digest,
     /// The most bytes that are taken.
     pub(super) limit: u64,
 }
@@ -75,7 +75,7 @@ impl Client {
             writer.write_all(&data).await.map_err(|error| ClientError::Local(error.to_string()))?;
         }
         writer.flush().await.map_err(|error| ClientError::Local(error.to_string()))?;
-        let got = CharmDigest::from_bytes(hasher.finalize().into());
+        let got = Digest::from_bytes(hasher.finalize().into());
         match got == *digest {
             true => Ok(length),
             false => Err(self.damaged(what, *digest, got)),

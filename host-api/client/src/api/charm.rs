@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderValue, Method, header};
-use periapt_host_api::{CharmDigest, ErrorCode, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
+use periapt_host_api::{Digest, ErrorCode, api::MAX_ARCHIVE_BYTES, command::CharmUploaded};
 use tokio::io::AsyncWrite;
 
 use super::blob::{Wanted, pieces};
@@ -16,7 +16,7 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(600);
 
 impl Client {
     /// Whether the controller has an archive.
-    pub async fn has_charm(&self, digest: &CharmDigest) -> Result<bool> {
+    pub async fn has_charm(&self, digest: &Digest) -> Result<bool> {
         match self.call(Method::HEAD, charm_path(digest)).response().await {
             Ok(_) => Ok(true),
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(false),
@@ -26,7 +26,7 @@ impl Client {
 
     /// Uploads an archive that is in memory; its digest is taken from its bytes.
     pub async fn upload_charm(&self, archive: Bytes) -> Result<CharmUploaded> {
-        let digest = CharmDigest::of(&archive);
+        let digest = Digest::of(&archive);
         let call = self.call(Method::PUT, charm_path(&digest)).header(header::CONTENT_TYPE, archive_type());
         self.uploaded(call.content(Content::Whole(archive)).upload(UPLOAD_WITHIN).await?).await
     }
@@ -35,7 +35,7 @@ impl Client {
     /// digest, and keeps nothing if it has not.
     pub async fn upload_charm_stream<S>(
         &self,
-        digest: &CharmDigest,
+        digest: &Digest,
         archive: impl Fn() -> S + Send + Sync,
     ) -> Result<CharmUploaded>
     where
@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// Fetches an archive into memory and checks its digest.
-    pub async fn fetch_charm(&self, digest: &CharmDigest) -> Result<Bytes> {
+    pub async fn fetch_charm(&self, digest: &Digest) -> Result<Bytes> {
         let mut archive = Vec::new();
         self.fetch_charm_to(digest, &mut archive).await?;
         Ok(archive.into())
@@ -56,7 +56,7 @@ impl Client {
     /// succeeds. Answers the number of bytes.
     pub async fn fetch_charm_to(
         &self,
-        digest: &CharmDigest,
+        digest: &Digest,
         writer: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<u64> {
         let wanted = Wanted { path: charm_path(digest), what: "charm", digest, limit: MAX_ARCHIVE_BYTES };
@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-fn charm_path(digest: &CharmDigest) -> String {
+fn charm_path(digest: &Digest) -> String {
     format!("/v1/charms/{digest}")
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use periapt_host_api::{
-    ActionOperationId, ApplicationName, CharmDigest, ModelName, Revision, TaskId, UnitName, UserName,
+    ActionOperationId, ApplicationName, Digest, ModelName, Revision, TaskId, UnitName, UserName,
     action::{OperationDetails, OperationQuery, TaskDetails, TaskNews},
     api::{
         ApplicationDetails, Journal, JournalQuery, ModelConfigDetails, ModelDefaults, ModelSelector,
@@ -130,7 +130,7 @@ impl Client {
         &self,
         model: &ModelSelector,
         application: &ApplicationName,
-        charm: &CharmDigest,
+        charm: &Digest,
         force: bool,
     ) -> Result<RefreshPlan> {
         let path = format!("/v1/models/{model:#}/applications/{application}/refresh");

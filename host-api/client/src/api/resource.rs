@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderValue, Method, header};
 use periapt_host_api::{
-    AgentName, ApplicationName, CharmDigest, ErrorCode, ModelUuid, UnitName,
+    AgentName, ApplicationName, Digest, ErrorCode, ModelUuid, UnitName,
     api::{ModelSelector, ResourceDetails},
     command::ResourceUploaded,
     resource::{MAX_RESOURCE_BYTES, ResourceKey},
@@ -21,7 +21,7 @@ const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 impl Client {
     /// Whether the controller has the content of a resource.
-    pub async fn has_resource(&self, digest: &CharmDigest) -> Result<bool> {
+    pub async fn has_resource(&self, digest: &Digest) -> Result<bool> {
         match self.call(Method::HEAD, content_path(digest)).response().await {
             Ok(_) => Ok(true),
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => Ok(false),
@@ -33,7 +33,7 @@ impl Client {
     /// it has the digest, and keeps nothing if it has not.
     pub async fn upload_resource<S>(
         &self,
-        digest: &CharmDigest,
+        digest: &Digest,
         content: impl Fn() -> S + Send + Sync,
     ) -> Result<ResourceUploaded>
     where
@@ -70,6 +70,6 @@ impl Client {
     }
 }
 
-fn content_path(digest: &CharmDigest) -> String {
+fn content_path(digest: &Digest) -> String {
     format!("/v1/resources/{digest}")
 }

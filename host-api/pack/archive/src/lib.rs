@@ -11,7 +11,7 @@ mod read;
 mod world;
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     charm::{CharmMeta, MetadataError},
 };
 
@@ -31,9 +31,9 @@ pub const COMPONENT: &str = "charm.wasm";
 #[derive(Debug, Clone)]
 pub struct Inspected {
     /// The archive's digest: the charm's identity.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// The component's digest: what compiled code is kept under.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// What the charm declares.
     pub meta: CharmMeta,
     /// What the component imports.
@@ -76,5 +76,5 @@ fn read_and_check(bytes: &[u8]) -> Result<Inspected, InspectError> {
     archive.verify_all_but(COMPONENT)?;
     let report = check_component(&component)?;
     meta.grants.clone_from(&report.grants);
-    Ok(Inspected { digest: CharmDigest::of(bytes), component: CharmDigest::of(&component), meta, report })
+    Ok(Inspected { digest: Digest::of(bytes), component: Digest::of(&component), meta, report })
 }

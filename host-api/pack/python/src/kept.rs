@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 
 use crate::tools::COMPONENTIZE;
 
@@ -27,12 +27,12 @@ impl Kept {
     }
 
     /// The component that was built of a stage, if it is there.
-    pub(crate) fn of(&self, stage: CharmDigest) -> Option<PathBuf> {
+    pub(crate) fn of(&self, stage: Digest) -> Option<PathBuf> {
         Some(self.place(stage)).filter(|place| place.is_file())
     }
 
     /// Keeps a component; the oldest go where there are too many. It appears when it is complete.
-    pub(crate) fn keep(&self, stage: CharmDigest, component: &Path) -> io::Result<()> {
+    pub(crate) fn keep(&self, stage: Digest, component: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let mut beside = tempfile::NamedTempFile::new_in(&self.directory)?;
         io::copy(&mut fs::File::open(component)?, &mut beside)?;
@@ -52,7 +52,7 @@ impl Kept {
         Ok(())
     }
 
-    fn place(&self, stage: CharmDigest) -> PathBuf {
+    fn place(&self, stage: Digest) -> PathBuf {
         self.directory.join(format!("{stage}.wasm"))
     }
 }
@@ -66,7 +66,7 @@ fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// What all files of a stage are, and the tool: what a component is built from.
-pub(crate) fn digest_of(stage: &Path) -> io::Result<CharmDigest> {
+pub(crate) fn digest_of(stage: &Path) -> io::Result<Digest> {
     let mut text = Vec::new();
     let mut add = |part: &[u8]| {
         text.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -77,7 +77,7 @@ pub(crate) fn digest_of(stage: &Path) -> io::Result<CharmDigest> {
         add(path.strip_prefix(stage).unwrap_or(&path).as_os_str().as_encoded_bytes());
         add(&fs::read(&path)?);
     }
-    Ok(CharmDigest::of(&text))
+    Ok(Digest::of(&text))
 }
 
 /// All files below a directory, sorted; what Python compiles of them on the way is none of them.
@@ -138,7 +138,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let kept = Kept::new(cache.path());
         let component = cache.path().join("charm.wasm");
-        let digests: Vec<_> = (0..=MOST).map(|number| CharmDigest::of(&[number as u8])).collect();
+        let digests: Vec<_> = (0..=MOST).map(|number| Digest::of(&[number as u8])).collect();
         for (number, digest) in digests.iter().enumerate() {
             assert_eq!(kept.of(*digest), None);
             fs::write(&component, format!("built {number}")).unwrap();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::step::{Step, UnitPlace};
 use super::{Application, Bundle, BundleError, Place};
 use crate::{
-    ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName, SpaceName, UnitName,
+    ApplicationName, Digest, EndpointName, MachineId, ResourceName, SpaceName, UnitName,
     charm::CharmMeta,
     command::{EndpointSelector, Exposure},
     constraints::Constraints,
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct BundleCharm {
     /// By this it is deployed.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// What it declares.
     pub meta: CharmMeta,
     /// The content of resources that the bundle brings.
@@ -45,7 +45,7 @@ pub struct Model {
 #[derive(Debug, Clone)]
 pub struct Existing {
     /// Its charm's archive.
-    pub charm: CharmDigest,
+    pub charm: Digest,
     /// What its operator set.
     pub options: OptionValues,
     /// Its own units and their machines, by number; none of a subordinate.
@@ -65,7 +65,7 @@ pub struct Existing {
     /// Whether it is trusted.
     pub trust: bool,
     /// The content of its resources.
-    pub resources: BTreeMap<ResourceName, CharmDigest>,
+    pub resources: BTreeMap<ResourceName, Digest>,
     /// What is offered of it: endpoints by the offers' names.
     pub offers: BTreeMap<ApplicationName, BTreeSet<EndpointName>>,
 }

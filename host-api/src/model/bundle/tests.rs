@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    CharmDigest, MachineId, StorageName,
+    Digest, MachineId, StorageName,
     charm::{CharmFiles, CharmMeta},
     resource::ResourceUpload,
 };
@@ -49,7 +49,7 @@ fn name(text: &str) -> ApplicationName {
 fn charm(number: u8, metadata: &str) -> BundleCharm {
     let files = CharmFiles { charmcraft: Some(format!("type: charm\n{metadata}")), ..CharmFiles::default() };
     let meta = CharmMeta::parse(&files).unwrap();
-    BundleCharm { digest: CharmDigest::from_bytes([number; 32]), meta, resources: BTreeMap::new() }
+    BundleCharm { digest: Digest::from_bytes([number; 32]), meta, resources: BTreeMap::new() }
 }
 
 fn charms() -> BTreeMap<ApplicationName, BundleCharm> {
@@ -221,7 +221,7 @@ fn resources_are_brought_where_they_differ() {
     let metadata = "name: db\nsummary: a\ndescription: a\n\
                     resources: {rows: {type: file, filename: rows.csv}, image: {type: oci-image}}\n";
     let with = |resource: &str, content: &str, filename: &str| {
-        let digest = CharmDigest::of(content.as_bytes());
+        let digest = Digest::of(content.as_bytes());
         let upload = ResourceUpload { digest, filename: Some(filename.to_owned()) };
         let resources = BTreeMap::from([(resource.parse().unwrap(), upload)]);
         BTreeMap::from([(name("db"), BundleCharm { resources, ..charm(2, metadata) })])
@@ -231,12 +231,12 @@ fn resources_are_brought_where_they_differ() {
     let model = done(&planned(&one, &Model::default()).unwrap());
     assert_eq!(planned(&one, &model).unwrap(), []);
     let lines: Vec<_> = planned(&with("rows", "two", "other.csv"), &model).unwrap();
-    let short = CharmDigest::of(b"two").short();
+    let short = Digest::of(b"two").short();
     let line = format!("attach content {short} to resource rows of application db");
     assert_eq!(lines.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
 
     let exported = serde_json::to_value(export(&model)).unwrap();
-    let digest = format!("sha256:{}", CharmDigest::of(b"one"));
+    let digest = format!("sha256:{}", Digest::of(b"one"));
     assert_eq!(exported["applications"]["db"]["resources"]["rows"], digest);
 
     for (resource, filename, expected) in [

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, ModelName, ModelUuid, RelationId, StorageId, TagName, TaskId,
+    AgentName, ApplicationName, Digest, ModelName, ModelUuid, RelationId, StorageId, TagName, TaskId,
     Timestamp, UnitName, UserName,
     action::{EnqueuedOperation, TaskStatus},
     offer::OfferUrl,
@@ -214,7 +214,7 @@ pub struct ControllerInfo {
 #[serde(rename_all = "kebab-case")]
 pub struct CharmUploaded {
     /// By this it is deployed.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// What it declares.
     pub meta: crate::charm::CharmMeta,
 }
@@ -224,7 +224,7 @@ pub struct CharmUploaded {
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceUploaded {
     /// By this it is attached.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// Bytes that came.
     pub size: u64,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Placement;
 use crate::{
-    ApplicationName, CharmDigest, ResourceName, SpaceName, StorageId,
+    ApplicationName, Digest, ResourceName, SpaceName, StorageId,
     constraints::Constraints,
     network::{Bindings, Subnet},
     resource::ResourceUpload,
@@ -19,7 +19,7 @@ use crate::{
 #[serde(rename_all = "kebab-case")]
 pub struct Deploy {
     /// An uploaded charm.
-    pub charm: CharmDigest,
+    pub charm: Digest,
     /// The application's name; none: the charm's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationName>,

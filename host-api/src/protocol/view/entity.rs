@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EventId, InterfaceName, LeaderTerm, MachineId, ModelName,
-    ModelUuid, RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
+    AgentName, ApplicationName, Digest, EventId, InterfaceName, LeaderTerm, MachineId, ModelName, ModelUuid,
+    RelationId, ResourceName, StorageId, TaskId, Timestamp, UnitName,
     action::{Parameters, TaskStatus},
     budget::BudgetSettings,
     charm::CharmMeta,
@@ -99,7 +99,7 @@ pub struct ResourceView {
     /// Rises by one with each new content.
     pub revision: u64,
     /// By this it is fetched.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// In bytes.
     pub size: u64,
 }
@@ -119,9 +119,9 @@ pub struct Leader {
 #[serde(rename_all = "kebab-case")]
 pub struct CharmView {
     /// The archive's digest.
-    pub digest: CharmDigest,
+    pub digest: Digest,
     /// The component's digest, inside the archive.
-    pub component: CharmDigest,
+    pub component: Digest,
     /// Its revision in the model.
     pub revision: u64,
     /// What it declares.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, collections::VecDeque, sync::Arc, time::Duratio
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use periapt_host_api::{
-    CharmDigest, Incarnation, ModelUuid, Refusal, UnitName,
+    Digest, Incarnation, ModelUuid, Refusal, UnitName,
     agent::{RunnerAnswer, RunnerCommand},
     api::{MAX_COMMANDS, MAX_COMMANDS_BYTES},
     command::CommandResult,
@@ -34,7 +34,7 @@ const BYTES: usize = 32 << 20;
 const ASSIGNED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The charms that the model's units are to run.
-pub(crate) type Wanted = watch::Receiver<BTreeSet<CharmDigest>>;
+pub(crate) type Wanted = watch::Receiver<BTreeSet<Digest>>;
 
 /// A call that has its answer.
 pub(crate) struct Settled {
@@ -293,7 +293,7 @@ async fn resource<C: Controller>(
 }
 
 /// A runner gets the charms that its own model runs, and no other.
-async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: CharmDigest) -> CallOutcome {
+async fn charm<C: Controller>(charms: &Charms<C>, mut wanted: Wanted, digest: Digest) -> CallOutcome {
     let assigned =
         timeout(ASSIGNED_WITHIN, async { wanted.wait_for(|wanted| wanted.contains(&digest)).await.is_ok() });
     if assigned.await != Ok(true) {

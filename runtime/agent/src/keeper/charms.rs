@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use periapt_host_api::{CharmDigest, ErrorCode, Refusal};
+use periapt_host_api::{Digest, ErrorCode, Refusal};
 use periapt_sandbox::CompatibilityHash;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -81,7 +81,7 @@ pub(crate) struct Charms<C> {
     controller: C,
     directories: Arc<Directories>,
     native: Arc<Native>,
-    known: Mutex<BTreeMap<CharmDigest, Arc<Known>>>,
+    known: Mutex<BTreeMap<Digest, Arc<Known>>>,
 }
 
 impl<C: Controller> Charms<C> {
@@ -102,7 +102,7 @@ impl<C: Controller> Charms<C> {
     /// seconds, everything else is tried again within minutes.
     ///
     /// The charm's code is in memory for as long as a caller holds it.
-    pub(crate) async fn obtain(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
+    pub(crate) async fn obtain(&self, digest: Digest) -> Result<ReadyCharm, CharmError> {
         let known = self.known(digest);
         let mut ready = known.ready.lock().await;
         if let Some(held) = ready.as_ref().and_then(WeakCharm::upgrade) {
@@ -114,7 +114,7 @@ impl<C: Controller> Charms<C> {
     }
 
     /// Sees that a charm is fetched and compiled, without its code in memory.
-    pub(crate) async fn put_in_place(&self, digest: CharmDigest) -> Result<(), CharmError> {
+    pub(crate) async fn put_in_place(&self, digest: Digest) -> Result<(), CharmError> {
         let known = self.known(digest);
         // Others that ask at once share this work, too.
         let mut ready = known.ready.lock().await;
@@ -124,12 +124,12 @@ impl<C: Controller> Charms<C> {
         Ok(())
     }
 
-    fn known(&self, digest: CharmDigest) -> Arc<Known> {
+    fn known(&self, digest: Digest) -> Arc<Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(digest).or_default())
     }
 
-    async fn attempt(&self, digest: CharmDigest, failures: &Failures) -> Result<ReadyCharm, CharmError> {
+    async fn attempt(&self, digest: Digest, failures: &Failures) -> Result<ReadyCharm, CharmError> {
         if let Some(error) = failures.still_counts() {
             return Err(error);
         }
@@ -137,13 +137,13 @@ impl<C: Controller> Charms<C> {
     }
 
     /// Forgets charms that no unit needs, and how they failed. Their files stay for as long as this agent runs.
-    pub(crate) fn forget_others(&self, wanted: &BTreeSet<CharmDigest>) {
+    pub(crate) fn forget_others(&self, wanted: &BTreeSet<Digest>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|digest, _| wanted.contains(digest));
     }
 
     /// Deletes charms and compiled components that no unit needs. Called before the first runner starts: later
     /// one could be reading them.
-    pub(crate) async fn keep_only(&self, wanted: BTreeSet<CharmDigest>) -> Result<(), CharmError> {
+    pub(crate) async fn keep_only(&self, wanted: BTreeSet<Digest>) -> Result<(), CharmError> {
         let (directories, native) = (Arc::clone(&self.directories), Arc::clone(&self.native));
         blocking(move || {
             let mut kept = BTreeSet::new();
@@ -159,7 +159,7 @@ impl<C: Controller> Charms<C> {
         .await
     }
 
-    async fn make_ready(&self, digest: CharmDigest) -> Result<ReadyCharm, CharmError> {
+    async fn make_ready(&self, digest: Digest) -> Result<ReadyCharm, CharmError> {
         let directory = self.directories.charm(&digest);
         let component = files::component(&directory);
         let ready = match tokio::fs::try_exists(&directory).await? {
@@ -182,7 +182,7 @@ impl<C: Controller> Charms<C> {
 
     /// Fetches an archive and extracts it; the charm's directory appears when it is complete. If it is there already, only
     /// the component was missing.
-    async fn fetch(&self, digest: CharmDigest, directory: &Path) -> Result<(), CharmError> {
+    async fn fetch(&self, digest: Digest, directory: &Path) -> Result<(), CharmError> {
         tracing::info!(charm = %digest.short(), "fetching a charm");
         let (archive, extracted) = (self.native.incoming("charm"), self.native.incoming("files"));
         let fetched = self.controller.charm(digest, archive.path()).await;

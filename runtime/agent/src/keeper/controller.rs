@@ -4,7 +4,7 @@ use std::{future::Future, path::Path};
 
 use futures_util::stream::BoxStream;
 use periapt_host_api::{
-    CharmDigest, ModelUuid, Refusal, UnitName,
+    Digest, ModelUuid, Refusal, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
@@ -75,9 +75,5 @@ pub(crate) trait Controller: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), ControllerError>> + Send;
 
     /// Writes a charm's archive to a file, its digest verified.
-    fn charm(
-        &self,
-        digest: CharmDigest,
-        file: &Path,
-    ) -> impl Future<Output = Result<(), ControllerError>> + Send;
+    fn charm(&self, digest: Digest, file: &Path) -> impl Future<Output = Result<(), ControllerError>> + Send;
 }

@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use periapt_host_api::{CharmDigest, ModelUuid};
+use periapt_host_api::{Digest, ModelUuid};
 use periapt_sandbox::CompatibilityHash;
 
 /// Bytes of the MAC's key.
@@ -111,7 +111,7 @@ impl Directories {
     }
 
     /// Where a charm's files lie.
-    pub(crate) fn charm(&self, digest: &CharmDigest) -> PathBuf {
+    pub(crate) fn charm(&self, digest: &Digest) -> PathBuf {
         self.charms().join(digest.to_string())
     }
 
@@ -145,7 +145,7 @@ impl Directories {
     }
 
     /// Which compiled parts a charm has on an engine.
-    pub(crate) fn parts(&self, charm: &CharmDigest, engine: CompatibilityHash) -> PathBuf {
+    pub(crate) fn parts(&self, charm: &Digest, engine: CompatibilityHash) -> PathBuf {
         self.root.join("parts").join(format!("{charm}-{engine}"))
     }
 

@@ -16,7 +16,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ModelUuid, UnitName,
+    ApplicationName, Digest, ModelUuid, UnitName,
     resource::ResourceKey,
     view::{FrameLine, ViewEntity, ViewKey},
 };
@@ -42,20 +42,20 @@ pub(crate) struct Resources<C> {
 #[derive(Debug, Default)]
 struct State {
     /// What each application here has, as frames tell.
-    shown: BTreeMap<ApplicationName, BTreeSet<CharmDigest>>,
+    shown: BTreeMap<ApplicationName, BTreeSet<Digest>>,
     /// Something was taken from an application since files were looked through last, or a full view has begun. What a
     /// frame takes may be on any of its lines, and it is only after the last that files may go.
     unsettled: bool,
     /// Content that somebody fetches: whoever else wants it waits.
-    fetching: BTreeMap<CharmDigest, Arc<tokio::sync::Mutex<()>>>,
+    fetching: BTreeMap<Digest, Arc<tokio::sync::Mutex<()>>>,
 }
 
 impl State {
-    fn is_shown(&self, digest: &CharmDigest) -> bool {
+    fn is_shown(&self, digest: &Digest) -> bool {
         self.shown.values().any(|digests| digests.contains(digest))
     }
 
-    fn show(&mut self, application: &ApplicationName, digests: BTreeSet<CharmDigest>) {
+    fn show(&mut self, application: &ApplicationName, digests: BTreeSet<Digest>) {
         let before = match digests.is_empty() {
             true => self.shown.remove(application),
             false => self.shown.insert(application.clone(), digests.clone()),
@@ -148,7 +148,7 @@ impl<C: Controller> Resources<C> {
         });
     }
 
-    fn path(&self, digest: &CharmDigest) -> PathBuf {
+    fn path(&self, digest: &Digest) -> PathBuf {
         self.directories.resources(&self.model).join(digest.to_string())
     }
 
@@ -158,8 +158,8 @@ impl<C: Controller> Resources<C> {
     }
 }
 
-fn keep_only(directory: PathBuf, kept: &BTreeSet<CharmDigest>) -> io::Result<()> {
-    let kept: BTreeSet<String> = kept.iter().map(CharmDigest::to_string).collect();
+fn keep_only(directory: PathBuf, kept: &BTreeSet<Digest>) -> io::Result<()> {
+    let kept: BTreeSet<String> = kept.iter().map(Digest::to_string).collect();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_sandbox::{Prepared, Sandbox};
 use tokio::{
     task::spawn_blocking,
@@ -50,7 +50,7 @@ pub(crate) enum NotReady {
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     /// Its component.
-    pub(crate) component: CharmDigest,
+    pub(crate) component: Digest,
     /// Ready to be instantiated, with the charm's own files.
     pub(crate) prepared: Prepared,
     /// Shared by all copies: one that nobody shares is in no hook's hands.
@@ -62,7 +62,7 @@ pub(crate) struct Loaded {
 pub(crate) struct PreparedCharms {
     sandbox: Sandbox,
     link: Link,
-    kept: Mutex<BTreeMap<CharmDigest, Kept>>,
+    kept: Mutex<BTreeMap<Digest, Kept>>,
 }
 
 /// A charm that is kept ready.
@@ -92,7 +92,7 @@ impl PreparedCharms {
 
     /// A charm that can run, however long it takes to fetch and to compile; an error is the charm's own fault,
     /// in words for its unit's status.
-    pub(crate) async fn get(&self, digest: CharmDigest) -> Result<Loaded, String> {
+    pub(crate) async fn get(&self, digest: Digest) -> Result<Loaded, String> {
         let mut backoff = asking();
         loop {
             match self.ask(digest).await {
@@ -104,7 +104,7 @@ impl PreparedCharms {
     }
 
     /// The same, asked once; the keeper takes as long as it takes to fetch and to compile it.
-    pub(crate) async fn ask(&self, digest: CharmDigest) -> Result<Loaded, NotReady> {
+    pub(crate) async fn ask(&self, digest: Digest) -> Result<Loaded, NotReady> {
         if let Some(kept) = self.kept().get_mut(&digest) {
             kept.asked_at = Instant::now();
             return Ok(kept.loaded.clone());
@@ -151,7 +151,7 @@ impl PreparedCharms {
     }
 
     /// Unmaps charms, and tells the keeper that it need not hold their code for this runner.
-    async fn release(&self, charms: BTreeMap<CharmDigest, Kept>) {
+    async fn release(&self, charms: BTreeMap<Digest, Kept>) {
         let digests: Vec<_> = charms.keys().copied().collect();
         if digests.is_empty() {
             return;
@@ -163,7 +163,7 @@ impl PreparedCharms {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<CharmDigest, Kept>> {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<Digest, Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,12 +1,12 @@
 //! Resources beside their table (`hook-model.md` 5.2).
 
 use periapt_hook::{Answer, CallError, ResourceFile};
-use periapt_host_api::{CharmDigest, resource::ResourceKey};
+use periapt_host_api::{Digest, resource::ResourceKey};
 
 use crate::world::{World, now, ready};
 
 fn key() -> ResourceKey {
-    ResourceKey { name: "data".parse().unwrap(), digest: CharmDigest::of(b"a,b") }
+    ResourceKey { name: "data".parse().unwrap(), digest: Digest::of(b"a,b") }
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_file_is_fetched_once_and_both_doors_tell_where_it_is() {
     hook.check(&[("resource-get data", "/resources/data/rows.csv")]);
     let file = ready(hook.context.resource_get("data")).unwrap();
     let path = "/resources/data/rows.csv".to_owned();
-    assert_eq!(file, ResourceFile { path, revision: 3, size: 3, digest: CharmDigest::of(b"a,b") });
+    assert_eq!(file, ResourceFile { path, revision: 3, size: 3, digest: Digest::of(b"a,b") });
     assert_eq!(hook.context.resource_filename(&key().name), Some("rows.csv"));
 }
 
@@ -51,7 +51,7 @@ fn the_record_tells_path_and_digest_of_what_was_read_by_either_door() {
     let functions: Vec<_> = recorded.calls.iter().map(|call| call.function.as_str()).collect();
     assert_eq!(functions, ["resources.fetched", "hook-tools.run"]);
     let answer = |index: usize| &recorded.answers[recorded.calls[index].answer as usize];
-    assert!(answer(0).contains(&CharmDigest::of(b"a,b").to_string()), "{}", answer(0));
+    assert!(answer(0).contains(&Digest::of(b"a,b").to_string()), "{}", answer(0));
     assert!(answer(1).contains("/resources/data/rows.csv"), "{}", answer(1));
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use periapt_hook::{CallError, FileError, FileRequest};
 use periapt_host_api::{
-    CharmDigest, MachineId, TaskId,
+    Digest, MachineId, TaskId,
     action::TaskStatus,
     event::{Event, StorageContext},
     relation::{BagKey, BagOwner, Scope},
@@ -163,7 +163,7 @@ pub(crate) fn content(key: SecretKey) -> Result<SecretData, CallError> {
 
 /// What the controller has of a resource.
 pub(crate) fn resource(key: &ResourceKey) -> Result<&'static str, CallError> {
-    match key.digest == CharmDigest::of(DATA.as_bytes()) {
+    match key.digest == Digest::of(DATA.as_bytes()) {
         true => Ok(DATA),
         false => Err(CallError::PermissionDenied("permission denied".to_owned())),
     }

@@ -7,7 +7,7 @@ use periapt_hook::{
     Answer, CallTime, Gathered, HeldLease, HookContext, HookInputs, LeaseState, Limits, ToolOutput,
 };
 use periapt_host_api::{
-    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
+    ApplicationName, Digest, LeaderTerm, MachineId, RelationId, StorageId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     event::{Event, RelationBatch, RelationContext},
@@ -130,7 +130,7 @@ impl World {
         };
         let mut view = View { model: Some(model), ..View::default() };
         let files = CharmFiles { charmcraft: Some(CHARM.to_owned()), ..CharmFiles::default() };
-        let digest = CharmDigest::of(b"a");
+        let digest = Digest::of(b"a");
         let meta = CharmMeta::parse(&files).unwrap();
         view.charms.insert(digest, CharmView { digest, component: digest, revision: 0, meta });
         let charm = CharmRef { digest, modified_version: 1 };
@@ -374,7 +374,7 @@ pub(crate) fn ready<T>(answer: Answer<T>) -> T {
 }
 
 fn data() -> ResourceView {
-    ResourceView { revision: 3, digest: CharmDigest::of(DATA.as_bytes()), size: DATA.len() as u64 }
+    ResourceView { revision: 3, digest: Digest::of(DATA.as_bytes()), size: DATA.len() as u64 }
 }
 
 fn own_application(charm: CharmRef) -> ApplicationView {

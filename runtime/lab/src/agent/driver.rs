@@ -10,7 +10,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    CharmDigest, MachineId, Revision, Timestamp, UnitName,
+    Digest, MachineId, Revision, Timestamp, UnitName,
     agent::RunnerCommand,
     commit::{EarlyItem, UnitCommit},
     view::View,
@@ -55,7 +55,7 @@ pub(crate) struct World<'a> {
     pub(crate) chance: &'a mut Chance,
     pub(crate) controller: &'a mut Controller,
     pub(crate) agent: &'a mut Agent,
-    pub(crate) charms: &'a BTreeMap<CharmDigest, Charm>,
+    pub(crate) charms: &'a BTreeMap<Digest, Charm>,
     pub(crate) scripts: &'a BTreeMap<(UnitName, String), Vec<Action>>,
     pub(crate) trace: &'a mut Trace,
     /// How often, in a thousand, a commit's answer is lost on the way.
@@ -364,7 +364,7 @@ impl Driver {
     }
 }
 
-fn fetched(digest: CharmDigest, world: &mut World<'_>) -> CharmAnswer {
+fn fetched(digest: Digest, world: &mut World<'_>) -> CharmAnswer {
     let fault = match world.charms.get(&digest) {
         Some(charm) => charm.fault(),
         None => Some("no such archive"),

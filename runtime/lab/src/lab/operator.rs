@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use periapt_host_api::{
-    AgentName, CharmDigest, RelationId, UnitName,
+    AgentName, Digest, RelationId, UnitName,
     command::{
         Answer, Caller, Command, ControllerCommand, Deploy, EndpointSelector, Placement, RefreshWith,
         RelationSelector, ResolveMode,
@@ -134,7 +134,7 @@ impl Lab {
         resource: &str,
         content: &[u8],
     ) -> Result<u64, LabError> {
-        let digest = CharmDigest::of(content);
+        let digest = Digest::of(content);
         let uploaded = UploadedResource { digest, size: content.len() as u64 };
         let input = Input::UploadResource(uploaded);
         self.controller.submit(self.clock, &Caller::User(self.owner.clone()), &input)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     event::Event,
     record::{HookStep, Operation},
     status::AgentStatus,
@@ -120,7 +120,7 @@ fn b05_a_charm_that_was_replaced_is_not_tried_again_before_the_news_of_the_other
 }
 
 /// The charm that `a/0` has in place.
-fn started_from(lab: &Lab) -> CharmDigest {
+fn started_from(lab: &Lab) -> Digest {
     lab.unit("a/0").unwrap().record.charm.unwrap().digest
 }
 

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
 };
 
-use periapt_host_api::{CharmDigest, event::Event};
+use periapt_host_api::{Digest, event::Event};
 use periapt_sandbox::{ArtifactError, ArtifactId, ArtifactKey, Outcome, SealedArtifact, artifact};
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ impl Kept {
     fn new() -> Self {
         let bytes = component("probe");
         let directory = tempfile::tempdir().unwrap();
-        let id = ArtifactId { component: CharmDigest::of(&bytes), engine: SANDBOX.compatibility_hash() };
+        let id = ArtifactId { component: Digest::of(&bytes), engine: SANDBOX.compatibility_hash() };
         let key = ArtifactKey::new(&[9; 32]);
         artifact::write(directory.path(), &id, &key, &SANDBOX.compile(&bytes).unwrap()).unwrap();
         Self { directory, id, key }
@@ -102,7 +102,7 @@ fn nothing_but_the_file_itself_is_left_in_the_directory() {
 #[test]
 fn what_was_never_compiled_is_missing() {
     let mut kept = Kept::new();
-    kept.id.component = CharmDigest::of(b"other");
+    kept.id.component = Digest::of(b"other");
     assert!(matches!(kept.load(), Err(ArtifactError::Missing)));
 }
 
@@ -141,7 +141,7 @@ fn another_key_is_forgery() {
 #[test]
 fn the_code_of_another_component_is_forgery() {
     let kept = Kept::new();
-    let other = ArtifactId { component: CharmDigest::of(b"other"), ..kept.id };
+    let other = ArtifactId { component: Digest::of(b"other"), ..kept.id };
     let from = kept.directory.path().join(kept.id.file_name());
     fs::copy(from, kept.directory.path().join(other.file_name())).unwrap();
     let opened = artifact::open(kept.directory.path(), &other, &kept.key);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use periapt_host_api::{
-    CharmDigest, LeaderTerm, RelationId,
+    Digest, LeaderTerm, RelationId,
     commit::EarlyEffect,
     event::{Event, RelationBatch},
     status::WorkloadStatus,
@@ -119,7 +119,7 @@ async fn what_is_stored_through_one_door_is_read_through_the_other() {
 fn with_data(text: &str, content: &'static str, at_hand: bool) -> Hook {
     let mut hook = script(Event::Install, text);
     hook.data = Some(content);
-    let resources = at_hand.then(|| (CharmDigest::of(content.as_bytes()), content)).into_iter().collect();
+    let resources = at_hand.then(|| (Digest::of(content.as_bytes()), content)).into_iter().collect();
     hook.world = Arc::new(World { resources, ..World::default() });
     hook
 }
@@ -135,7 +135,7 @@ async fn a_resource_is_a_file_that_both_doors_lead_to() {
     let log = ran.log();
     let told: Vec<_> = log.iter().skip(1).filter_map(|line| line.split_once("juju-log ")).collect();
     let told: Vec<_> = told.into_iter().map(|(_, text)| text).collect();
-    let sha256 = CharmDigest::of(b"a,b");
+    let sha256 = Digest::of(b"a,b");
     assert_eq!(
         told[..4],
         [

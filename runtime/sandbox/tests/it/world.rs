@@ -14,7 +14,7 @@ use std::{
 
 use periapt_hook::{CallError, CallTime, HeldLease, HookContext, HookInputs, LeaseState, Limits};
 use periapt_host_api::{
-    ApplicationName, CharmDigest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
+    ApplicationName, Digest, LeaderTerm, MachineId, RelationId, Timestamp, UnitName,
     charm::{CharmFiles, CharmMeta},
     commit::EarlyEffect,
     event::{Event, RelationContext},
@@ -70,7 +70,7 @@ pub(crate) struct World {
     /// Whether sleeping takes time.
     pub(crate) real_time: bool,
     /// What there is to fetch, and how often it was.
-    pub(crate) resources: BTreeMap<CharmDigest, &'static str>,
+    pub(crate) resources: BTreeMap<Digest, &'static str>,
     pub(crate) fetches: AtomicU64,
 }
 
@@ -187,7 +187,7 @@ impl Hook {
         let mut view = view(yaml, self.config);
         let application = view.applications.get_mut(&"u".parse::<ApplicationName>().unwrap()).unwrap();
         if let Some(content) = self.data {
-            let (digest, size) = (CharmDigest::of(content.as_bytes()), content.len() as u64);
+            let (digest, size) = (Digest::of(content.as_bytes()), content.len() as u64);
             let resource = ResourceView { revision: 5, digest, size };
             application.resources.insert("data".parse().unwrap(), resource);
         }
@@ -273,7 +273,7 @@ pub(crate) fn db() -> RelationContext {
 pub(crate) fn view(charmcraft: &str, config: BTreeMap<String, OptionValue>) -> View {
     let files = CharmFiles { charmcraft: Some(charmcraft.to_owned()), ..CharmFiles::default() };
     let meta = CharmMeta::parse(&files).unwrap();
-    let digest = CharmDigest::of(charmcraft.as_bytes());
+    let digest = Digest::of(charmcraft.as_bytes());
     let charm = CharmRef { digest, modified_version: 1 };
     let model = ModelView {
         uuid: "11111111-2222-4333-8444-555555555555".parse().unwrap(),

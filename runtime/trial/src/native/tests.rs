@@ -1,7 +1,7 @@
 use std::future::pending;
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     charm::{CharmFiles, CharmMeta},
 };
 use serde_json::json;
@@ -17,7 +17,7 @@ fn play() -> Play {
     };
     let meta = CharmMeta::parse(&files).unwrap();
     let scene = serde_json::from_value(json!({"unit": "plain/0", "event": {"hook": "install"}})).unwrap();
-    Play::new(&scene, &OfCharm { digest: CharmDigest::of(b"plain"), meta: &meta }).unwrap()
+    Play::new(&scene, &OfCharm { digest: Digest::of(b"plain"), meta: &meta }).unwrap()
 }
 
 /// Time is over as soon as nothing else is left to be done.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, InterfaceName, LeaderTerm, MachineId, ResourceName, TaskId, Timestamp,
-    UnitName,
+    ApplicationName, Digest, InterfaceName, LeaderTerm, MachineId, ResourceName, TaskId, Timestamp, UnitName,
     action::TaskStatus,
     charm::{CharmMeta, OptionType},
     event::Event,
@@ -39,7 +38,7 @@ const MAX_PLANNED: u32 = 10_000;
 
 /// A charm that is opened for trials.
 pub(crate) struct OfCharm<'a> {
-    pub(crate) digest: CharmDigest,
+    pub(crate) digest: Digest,
     pub(crate) meta: &'a CharmMeta,
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    CharmDigest, MachineId, OperationId, Timestamp,
+    Digest, MachineId, OperationId, Timestamp,
     commit::{EarlyItem, UnitCommit},
     view::View,
 };
@@ -15,7 +15,7 @@ use crate::HookRun;
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Bring a charm into place, and answer with [`Input::Charm`](super::Input::Charm).
-    FetchCharm(CharmDigest),
+    FetchCharm(Digest),
     /// No answer about the charm is wanted any more, and none may come.
     ForgetCharm,
     /// Queue for a turn, and answer with [`Input::Turn`](super::Input::Turn). It lasts until it is left.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use periapt_host_api::{
-    ApplicationName, CharmDigest, MachineId, RelationId, UnitName,
+    ApplicationName, Digest, MachineId, RelationId, UnitName,
     event::Event,
     pending::Condition,
     record::Operation,
@@ -33,7 +33,7 @@ pub enum Dependency {
     /// The secrets that an application owns.
     SecretsOf(ApplicationName),
     /// What a charm declares.
-    Charm(CharmDigest),
+    Charm(Digest),
     /// A machine's boot and addresses.
     Machine(MachineId),
     /// An application's units in a relation, and its bags there.

@@ -1,7 +1,7 @@
 //! What a driver tells of a run that came to an end.
 
 use periapt_host_api::{
-    CharmDigest, LeaderTerm, Timestamp,
+    Digest, LeaderTerm, Timestamp,
     action::TaskResults,
     commit::HookEffects,
     journal::{HookCosts, HookOutcome, JournalRecord, RecordedCalls},
@@ -51,7 +51,7 @@ pub struct RunReport {
     /// Of an action: what it said of its own failure.
     pub said_failed: Option<String>,
     /// The component that ran; none if the charm could not be loaded.
-    pub component: Option<CharmDigest>,
+    pub component: Option<Digest>,
     /// What it cost.
     pub costs: HookCosts,
     /// Its calls to the host.
@@ -138,7 +138,7 @@ impl RunReport {
             attempt: run.attempt,
             snapshot: run.snapshot,
             charm: run.charm.digest,
-            component: self.component.unwrap_or(CharmDigest::from_bytes([0; 32])),
+            component: self.component.unwrap_or(Digest::from_bytes([0; 32])),
             engine: engine.to_owned(),
             started_at: self.started_at,
             outcome,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use periapt_host_api::{
-    CharmDigest, ErrorCode, Incarnation, Refusal, TaskId, Timestamp,
+    Digest, ErrorCode, Incarnation, Refusal, TaskId, Timestamp,
     action::TaskStatus,
     commit::{EarlyEffect, UnitCommit},
     event::Event,
@@ -136,7 +136,7 @@ fn is_quiet(commands: &[Command]) -> bool {
     commands.iter().all(quiet)
 }
 
-fn fetches(commands: &[Command]) -> Vec<CharmDigest> {
+fn fetches(commands: &[Command]) -> Vec<Digest> {
     let fetched = |command: &Command| match command {
         Command::FetchCharm(digest) => Some(*digest),
         _ => None,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    CharmDigest, ModelUuid, RelationId, Timestamp, UnitName,
+    Digest, ModelUuid, RelationId, Timestamp, UnitName,
     command::Command,
     event::Event,
     record::UnitRecord,
@@ -45,7 +45,7 @@ pub(crate) struct World {
     /// What `a` declares beside what is in every test, as in its `charmcraft.yaml`.
     declares: String,
     /// The charms of `a` that there were, with their versions.
-    versions: BTreeMap<CharmDigest, u64>,
+    versions: BTreeMap<Digest, u64>,
     /// The relations that were made, by the endpoint of `a`.
     relations: BTreeMap<String, RelationId>,
     /// Applications of another model.

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use clap::Args;
 use periapt_client::Client;
 use periapt_host_api::{
-    ApplicationName, CharmDigest, MachineId, ResourceName, UnitName,
+    ApplicationName, Digest, MachineId, ResourceName, UnitName,
     bundle::{BY_DIGEST, Bundle, BundleCharm, Model as BundleModel, Step, UnitPlace, plan},
     command::{Answer, Command, Deploy, Placement, RefreshWith},
     constraints::Constraints,
@@ -227,7 +227,7 @@ enum ResourceSource {
     /// From this machine.
     Local(ResourceFile),
     /// The controller has it.
-    Controller(CharmDigest),
+    Controller(Digest),
 }
 
 impl ResourceSource {

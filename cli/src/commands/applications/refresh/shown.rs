@@ -118,7 +118,7 @@ fn option(option: &OptionShape) -> String {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::charm::{CharmFiles, CharmMeta};
-    use periapt_host_api::{CharmDigest, imports::Grant, settings::OptionValue};
+    use periapt_host_api::{Digest, imports::Grant, settings::OptionValue};
 
     use super::*;
 
@@ -132,9 +132,9 @@ mod tests {
         let plan = RefreshPlan {
             application: "blog".parse().unwrap(),
             from: "local:blog-0".into(),
-            from_digest: CharmDigest::of(b"old"),
+            from_digest: Digest::of(b"old"),
             to: "blog".into(),
-            to_digest: CharmDigest::of(b"new"),
+            to_digest: Digest::of(b"new"),
             difference: CharmDifference::between(old, new, &settings),
             refusal: None,
         };

@@ -78,7 +78,7 @@ pub(super) fn table(rows: &[Row]) -> Text {
 #[cfg(test)]
 mod tests {
     use periapt_host_api::{
-        CharmDigest, Revision,
+        Digest, Revision,
         api::JournalEntry,
         event::Event,
         journal::{HookCosts, RecordedCalls},
@@ -92,8 +92,8 @@ mod tests {
             event,
             attempt: 1,
             snapshot: Revision(1),
-            charm: CharmDigest::of(b""),
-            component: CharmDigest::of(b""),
+            charm: Digest::of(b""),
+            component: Digest::of(b""),
             engine: String::new(),
             started_at: periapt_host_api::Timestamp::UNIX_EPOCH,
             outcome,

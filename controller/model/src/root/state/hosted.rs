@@ -1,7 +1,7 @@
 //! What each agent hosts of a model, counted, so that nobody who asks has to look at all units.
 
 use imbl::OrdMap;
-use periapt_host_api::{AgentName, ApplicationName, CharmDigest, RelationId};
+use periapt_host_api::{AgentName, ApplicationName, Digest, RelationId};
 
 use super::ModelState;
 use crate::entity::{Machine, Unit};
@@ -15,7 +15,7 @@ pub(super) struct Hosted(OrdMap<AgentName, Host>);
 struct Host {
     units: usize,
     applications: Counts<ApplicationName>,
-    charms: Counts<CharmDigest>,
+    charms: Counts<Digest>,
     relations: Counts<RelationId>,
 }
 
@@ -124,7 +124,7 @@ impl ModelState {
     }
 
     /// The charms that units on an agent's machines run.
-    pub(crate) fn charms_run_on(&self, agent: &AgentName) -> impl Iterator<Item = &CharmDigest> {
+    pub(crate) fn charms_run_on(&self, agent: &AgentName) -> impl Iterator<Item = &Digest> {
         self.derived.hosted.0.get(agent).into_iter().flat_map(|host| host.charms.0.keys())
     }
 
@@ -139,7 +139,7 @@ impl ModelState {
     }
 
     /// Whether any unit runs a charm.
-    pub(crate) fn runs_charm(&self, digest: &CharmDigest) -> bool {
+    pub(crate) fn runs_charm(&self, digest: &Digest) -> bool {
         self.derived.hosted.0.values().any(|host| host.charms.0.contains_key(digest))
     }
 }

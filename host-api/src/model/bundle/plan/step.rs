@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    AgentName, ApplicationName, CharmDigest, EndpointName, MachineId, ResourceName,
+    AgentName, ApplicationName, Digest, EndpointName, MachineId, ResourceName,
     command::{EndpointSelector, Exposure},
     constraints::Constraints,
     network::Bindings,
@@ -23,7 +23,7 @@ pub enum Step {
         /// Its name.
         application: ApplicationName,
         /// Its charm.
-        charm: CharmDigest,
+        charm: Digest,
         /// Its settings.
         options: BTreeMap<String, String>,
         /// What storage its units get.
@@ -42,7 +42,7 @@ pub enum Step {
         /// Which.
         application: ApplicationName,
         /// The new charm.
-        charm: CharmDigest,
+        charm: Digest,
     },
     /// Give a resource other content.
     Attach {

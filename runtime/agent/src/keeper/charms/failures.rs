@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use periapt_host_api::{CharmDigest, Timestamp};
+use periapt_host_api::{Digest, Timestamp};
 use tokio::time::Instant;
 
 use super::CharmError;
@@ -60,7 +60,7 @@ impl Failures {
 
     /// It failed once more: what callers are told from now on. If the charm is to blame, with the time of the next
     /// attempt.
-    pub(super) fn failed(&self, digest: CharmDigest, error: CharmError) -> CharmError {
+    pub(super) fn failed(&self, digest: Digest, error: CharmError) -> CharmError {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (error, wait) = match error {
             CharmError::Charm(mut refusal) => {

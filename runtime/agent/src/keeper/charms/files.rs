@@ -7,7 +7,7 @@ use std::{
 };
 
 use periapt_archive::{ArchiveError, ArchiveReader, COMPONENT, UnpackError};
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_sandbox::{SharedModule, shared_modules};
 
 use super::{CharmError, share};
@@ -21,7 +21,7 @@ pub(super) fn component(directory: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(super) struct Parts {
     /// The component's digest.
-    pub(super) component: CharmDigest,
+    pub(super) component: Digest,
     /// Modules that are compiled by themselves.
     pub(super) modules: Vec<SharedModule>,
 }
@@ -37,7 +37,7 @@ pub(super) fn parts(directory: &Path, most: u64) -> Result<Parts, CharmError> {
     }
     let mut component = Vec::new();
     file.read_to_end(&mut component)?;
-    Ok(Parts { component: CharmDigest::of(&component), modules: shared_modules(&component) })
+    Ok(Parts { component: Digest::of(&component), modules: shared_modules(&component) })
 }
 
 /// Copies a module out of its component into a file of its own. Others run what is compiled of it, so it must be what
@@ -47,7 +47,7 @@ pub(super) fn copy_module(component: &Path, module: &SharedModule, alone: &Path)
     file.seek(SeekFrom::Start(module.range.start as u64))?;
     let mut bytes = Vec::new();
     file.take(module.range.len() as u64).read_to_end(&mut bytes)?;
-    if CharmDigest::of(&bytes) != module.digest {
+    if Digest::of(&bytes) != module.digest {
         return Err(io::Error::other(format!("{} changed while it was read", component.display())));
     }
     fs::write(alone, bytes)

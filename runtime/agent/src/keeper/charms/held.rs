@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_sandbox::WeakArtifact;
 
 use crate::protocol::{ReadyCharm, ReadyModule};
@@ -10,11 +10,11 @@ use crate::protocol::{ReadyCharm, ReadyModule};
 /// A charm in place, without holding its code.
 #[derive(Debug)]
 pub(super) struct WeakCharm {
-    digest: CharmDigest,
-    component: CharmDigest,
+    digest: Digest,
+    component: Digest,
     directory: PathBuf,
     artefact: Option<WeakArtifact>,
-    modules: Vec<(CharmDigest, Option<WeakArtifact>)>,
+    modules: Vec<(Digest, Option<WeakArtifact>)>,
 }
 
 impl WeakCharm {

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_sandbox::{
     ArtifactError, ArtifactId, ArtifactKey, CompatibilityHash, SealedArtifact, SharedModule, WeakArtifact,
     artifact,
@@ -47,13 +47,13 @@ pub(super) struct Native {
     /// And one part compiled, which uses every core.
     compiling: Semaphore,
     /// Modules that a charm has in memory: the next one takes the same memory.
-    modules: Mutex<BTreeMap<CharmDigest, WeakArtifact>>,
+    modules: Mutex<BTreeMap<Digest, WeakArtifact>>,
     sequence: AtomicU64,
 }
 
 /// A charm whose code is to be made ready.
 struct Work<'a> {
-    charm: CharmDigest,
+    charm: Digest,
     component: &'a Path,
     /// What is left of them for the parts that are still to be compiled.
     limits: CompileLimits,
@@ -81,7 +81,7 @@ impl Native {
     }
 
     /// A charm whose code lies here, without looking at its component; none if a part of the code does not.
-    pub(super) async fn ready(&self, charm: CharmDigest) -> Result<Option<ReadyCharm>, CharmError> {
+    pub(super) async fn ready(&self, charm: Digest) -> Result<Option<ReadyCharm>, CharmError> {
         let path = self.directories.parts(&charm, self.engine);
         let Some(parts) = blocking(move || Ok(CompiledParts::read(&path)?)).await? else { return Ok(None) };
         let mut modules = Vec::new();
@@ -95,7 +95,7 @@ impl Native {
 
     /// Whether a charm's files are here, and those of its code: whether the code is as it was written is looked at when it is
     /// read.
-    pub(super) async fn lies_here(&self, charm: CharmDigest) -> Result<bool, CharmError> {
+    pub(super) async fn lies_here(&self, charm: Digest) -> Result<bool, CharmError> {
         let (directories, engine) = (Arc::clone(&self.directories), self.engine);
         blocking(move || {
             let files = code_files(&directories, engine, charm);
@@ -107,11 +107,7 @@ impl Native {
     }
 
     /// A charm whose component lies in its directory, compiled.
-    pub(super) async fn compiled(
-        &self,
-        charm: CharmDigest,
-        directory: &Path,
-    ) -> Result<ReadyCharm, CharmError> {
+    pub(super) async fn compiled(&self, charm: Digest, directory: &Path) -> Result<ReadyCharm, CharmError> {
         let parts = self.parts(directory).await?;
         let (artefact, modules) = self.code(charm, &parts, directory).await?;
         let (temporary, path) = (self.incoming("parts"), self.directories.parts(&charm, self.engine));
@@ -122,8 +118,8 @@ impl Native {
 
     fn charm(
         &self,
-        digest: CharmDigest,
-        component: CharmDigest,
+        digest: Digest,
+        component: Digest,
         artefact: SealedArtifact,
         modules: Vec<ReadyModule>,
     ) -> ReadyCharm {
@@ -140,14 +136,14 @@ impl Native {
     }
 
     /// The files of a charm's code; none if it was not compiled.
-    pub(super) fn files(&self, charm: CharmDigest) -> Vec<PathBuf> {
+    pub(super) fn files(&self, charm: Digest) -> Vec<PathBuf> {
         code_files(&self.directories, self.engine, charm)
     }
 
     /// A charm's component, and the modules that it shares with others, each compiled without the rest.
     async fn code(
         &self,
-        charm: CharmDigest,
+        charm: Digest,
         parts: &Parts,
         directory: &Path,
     ) -> Result<(SealedArtifact, Vec<ReadyModule>), CharmError> {
@@ -175,7 +171,7 @@ impl Native {
     }
 
     /// A module as others hold it, or as it lies here.
-    async fn opened_module(&self, digest: CharmDigest) -> Result<Option<SealedArtifact>, CharmError> {
+    async fn opened_module(&self, digest: Digest) -> Result<Option<SealedArtifact>, CharmError> {
         if let Some(held) = self.held(digest, None) {
             return Ok(Some(held));
         }
@@ -184,7 +180,7 @@ impl Native {
     }
 
     /// The memory in which others have a module; where none have, it is the given one from now on.
-    fn held(&self, module: CharmDigest, mine: Option<&SealedArtifact>) -> Option<SealedArtifact> {
+    fn held(&self, module: Digest, mine: Option<&SealedArtifact>) -> Option<SealedArtifact> {
         let mut held = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, artefact| artefact.upgrade().is_some());
         let theirs = held.get(&module).and_then(WeakArtifact::upgrade);
@@ -199,7 +195,7 @@ impl Native {
         &self,
         work: &mut Work<'_>,
         part: Part,
-        digest: CharmDigest,
+        digest: Digest,
         source: &Path,
     ) -> Result<SealedArtifact, CharmError> {
         if let Some(artefact) = self.open(part, digest).await? {
@@ -216,7 +212,7 @@ impl Native {
     }
 
     /// A compiled part, if it is there and is what the helper wrote.
-    async fn open(&self, part: Part, digest: CharmDigest) -> Result<Option<SealedArtifact>, CharmError> {
+    async fn open(&self, part: Part, digest: Digest) -> Result<Option<SealedArtifact>, CharmError> {
         let (directory, id, key) = (self.directories.artefacts(), self.id(digest), self.key(part).clone());
         blocking(move || match artifact::open(&directory, &id, &key) {
             Ok(sealed) => Ok(Some(sealed)),
@@ -236,7 +232,7 @@ impl Native {
         &self,
         work: &mut Work<'_>,
         part: Part,
-        digest: CharmDigest,
+        digest: Digest,
         source: &Path,
     ) -> Result<(), CharmError> {
         let (charm, limits) = (work.charm.short(), work.limits);
@@ -263,7 +259,7 @@ impl Native {
         Ok(())
     }
 
-    fn id(&self, digest: CharmDigest) -> ArtifactId {
+    fn id(&self, digest: Digest) -> ArtifactId {
         ArtifactId { component: digest, engine: self.engine }
     }
 
@@ -282,7 +278,7 @@ impl Native {
     }
 }
 
-fn code_files(directories: &Directories, engine: CompatibilityHash, charm: CharmDigest) -> Vec<PathBuf> {
+fn code_files(directories: &Directories, engine: CompatibilityHash, charm: Digest) -> Vec<PathBuf> {
     let path = directories.parts(&charm, engine);
     let Ok(Some(parts)) = CompiledParts::read(&path) else { return Vec::new() };
     let digests = std::iter::once(parts.component).chain(parts.modules);

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::files::Parts;
@@ -13,9 +13,9 @@ use super::files::Parts;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct CompiledParts {
     /// The component's.
-    pub(super) component: CharmDigest,
+    pub(super) component: Digest,
     /// Those of the modules that it shares.
-    pub(super) modules: Vec<CharmDigest>,
+    pub(super) modules: Vec<Digest>,
 }
 
 impl From<&Parts> for CompiledParts {

@@ -13,7 +13,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::{
-    CharmDigest, ModelUuid, Refusal,
+    Digest, ModelUuid, Refusal,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
@@ -87,7 +87,7 @@ impl Controller for Archives {
         Err(ControllerError::Away("no resources here".to_owned()))
     }
 
-    async fn charm(&self, _: CharmDigest, file: &Path) -> Result<(), ControllerError> {
+    async fn charm(&self, _: Digest, file: &Path) -> Result<(), ControllerError> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         let archive = self.archive.lock().unwrap().clone()?;
         fs::write(file, archive).map_err(|error| ControllerError::Away(error.to_string()))
@@ -175,8 +175,8 @@ impl Bench {
     }
 }
 
-fn digest() -> CharmDigest {
-    CharmDigest::of(CHARM)
+fn digest() -> Digest {
+    Digest::of(CHARM)
 }
 
 /// What a runner would map.

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::StreamExt as _;
 use periapt_client::{Client, ClientError, NdJson};
 use periapt_host_api::{
-    AgentName, CharmDigest, ModelUuid, UnitName,
+    AgentName, Digest, ModelUuid, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
@@ -93,7 +93,7 @@ impl Controller for HttpController {
         writer.sync_all().await.map_err(unusable)
     }
 
-    async fn charm(&self, digest: CharmDigest, file: &Path) -> Result<(), ControllerError> {
+    async fn charm(&self, digest: Digest, file: &Path) -> Result<(), ControllerError> {
         let unusable =
             |error: std::io::Error| ControllerError::Unusable(format!("{}: {error}", file.display()));
         let mut writer = tokio::fs::File::create(file).await.map_err(unusable)?;

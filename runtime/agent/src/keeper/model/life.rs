@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
-    CharmDigest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition,
-    timing::RUNNER_SILENCE, view::FrameLine,
+    Digest, Revision, Timestamp, UnitName, agent::RunnerAnswer, api::WatchPosition, timing::RUNNER_SILENCE,
+    view::FrameLine,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
@@ -61,7 +61,7 @@ struct Life {
     changed_to: Option<Revision>,
     leaving: Option<String>,
     /// The charms whose code the runner has mapped: the next who asks is given the same memory.
-    code: BTreeMap<CharmDigest, ReadyCharm>,
+    code: BTreeMap<Digest, ReadyCharm>,
 }
 
 /// Why a runner's life is over, before its process is gone.

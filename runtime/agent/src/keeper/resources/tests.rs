@@ -12,7 +12,7 @@ use std::{
 };
 
 use periapt_host_api::{
-    CharmDigest, ModelUuid, Refusal, Revision, StoreId, UnitName,
+    Digest, ModelUuid, Refusal, Revision, StoreId, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::CommandResults,
@@ -36,7 +36,7 @@ fn away<T>() -> Result<T, ControllerError> {
 /// Has the content of some resources, by their digests.
 #[derive(Clone, Default)]
 struct Contents {
-    contents: BTreeMap<CharmDigest, Result<&'static str, ControllerError>>,
+    contents: BTreeMap<Digest, Result<&'static str, ControllerError>>,
     fetched: Arc<AtomicUsize>,
 }
 
@@ -83,7 +83,7 @@ impl Controller for Contents {
         fs::write(file, content).map_err(|error| ControllerError::Away(error.to_string()))
     }
 
-    async fn charm(&self, _: CharmDigest, _: &Path) -> Result<(), ControllerError> {
+    async fn charm(&self, _: Digest, _: &Path) -> Result<(), ControllerError> {
         away()
     }
 }
@@ -130,8 +130,8 @@ impl Bench {
     }
 }
 
-fn digest(content: &str) -> CharmDigest {
-    CharmDigest::of(content.as_bytes())
+fn digest(content: &str) -> Digest {
+    Digest::of(content.as_bytes())
 }
 
 fn unit() -> UnitName {

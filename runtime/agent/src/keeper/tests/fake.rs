@@ -11,7 +11,7 @@ use std::{
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use periapt_helper::RunnerPlaces;
 use periapt_host_api::{
-    CharmDigest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
+    Digest, Incarnation, LeaderTerm, ModelUuid, Refusal, Revision, StoreId, Timestamp, UnitName,
     agent::{AgentAssignments, Register, RunnerAnswer, RunnerCommand},
     api::WatchPosition,
     command::{CommandResult, CommandResults},
@@ -158,7 +158,7 @@ impl Controller for FakeController {
         Err(ControllerError::Away("no resources here".to_owned()))
     }
 
-    async fn charm(&self, _digest: CharmDigest, _file: &Path) -> Result<(), ControllerError> {
+    async fn charm(&self, _digest: Digest, _file: &Path) -> Result<(), ControllerError> {
         Err(ControllerError::Away("no charms here".to_owned()))
     }
 }
@@ -264,7 +264,7 @@ pub(crate) struct Scene {
     pub(crate) ended: CancellationToken,
     pub(crate) keeper: JoinHandle<()>,
     _data: tempfile::TempDir,
-    _wanted: watch::Sender<BTreeSet<CharmDigest>>,
+    _wanted: watch::Sender<BTreeSet<Digest>>,
 }
 
 impl Scene {
@@ -370,7 +370,7 @@ pub(crate) fn led_by(application: &str, unit: &str) -> ViewEntity {
     ViewEntity::Application(ApplicationView {
         name: application.parse().unwrap(),
         life: Life::Alive,
-        charm: CharmRef { digest: CharmDigest::of(b"charm"), modified_version: 0 },
+        charm: CharmRef { digest: Digest::of(b"charm"), modified_version: 0 },
         force_charm: false,
         config: BTreeMap::new(),
         config_hash: String::new(),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use periapt_host_api::{CharmDigest, action::TaskOutcome, commit::EarlyEffect, status::AgentStatus};
+use periapt_host_api::{Digest, action::TaskOutcome, commit::EarlyEffect, status::AgentStatus};
 
 use super::stage::{Did, Stage, add_unit_beside, charm, hooks, is_idle};
 
 const UNIT: &str = "app/0";
 
 /// The charm that the application wants.
-fn wanted(stage: &Stage) -> CharmDigest {
+fn wanted(stage: &Stage) -> Digest {
     stage.lab.state().unwrap().application(&"app".parse().unwrap()).unwrap().charm.digest
 }
 
@@ -28,7 +28,7 @@ fn told(did: &[Did], of: AgentStatus) -> Vec<String> {
         .collect()
 }
 
-fn text(charm: CharmDigest, reason: &str) -> String {
+fn text(charm: Digest, reason: &str) -> String {
     format!("charm {} not available yet, retrying: {reason}", charm.short())
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use periapt_archive::{Archive, COMPONENT};
 use periapt_host_api::{
-    ApplicationName, CharmDigest, ModelUuid, StoreId, Timestamp, UnitName,
+    ApplicationName, Digest, ModelUuid, StoreId, Timestamp, UnitName,
     action::{ActionReceiver, EnqueueOperation, Turns},
     agent::RunnerCommand,
     api::FRAME_LINE_BYTES,
@@ -56,7 +56,7 @@ const ELSEWHERE: &str = "elsewhere";
 /// The charm on disk, compiled once for all tests.
 struct OnDisk {
     directory: tempfile::TempDir,
-    component: CharmDigest,
+    component: Digest,
     /// Its `charmcraft.yaml`.
     charmcraft: String,
     artefact: SealedArtifact,
@@ -67,7 +67,7 @@ static CHARM_ON_DISK: LazyLock<OnDisk> = LazyLock::new(|| {
     let archive = Archive::read(CHARM).unwrap();
     let component = archive.file(COMPONENT).unwrap();
     let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
-    let id = ArtifactId { component: CharmDigest::of(component), engine: sandbox.compatibility_hash() };
+    let id = ArtifactId { component: Digest::of(component), engine: sandbox.compatibility_hash() };
     let compiled = sandbox.compile(component).unwrap();
     artifact::write(directory.path(), &id, &ArtifactKey::new(&KEY), &compiled).unwrap();
     std::fs::create_dir(directory.path().join("charm")).unwrap();
@@ -103,8 +103,8 @@ pub(crate) enum Did {
 /// What a runner did with a charm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
-    Asked(CharmDigest),
-    Released(CharmDigest),
+    Asked(Digest),
+    Released(Digest),
 }
 
 /// The keeper's side.
@@ -120,7 +120,7 @@ pub(crate) struct Stage {
     /// How much of a frame is sent in one line.
     pub(crate) line_bytes: usize,
     /// Charms that the keeper does not have, and why. It has one charm, whatever digest it is asked for.
-    pub(crate) away: BTreeMap<CharmDigest, String>,
+    pub(crate) away: BTreeMap<Digest, String>,
     /// For the commits to come; when there are none left, each is taken.
     pub(crate) verdicts: VecDeque<Verdict>,
     pub(crate) did: Vec<Did>,

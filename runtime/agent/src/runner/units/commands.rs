@@ -4,7 +4,7 @@ use std::{collections::VecDeque, future::Future, pin::Pin, sync::Arc};
 
 use futures_util::FutureExt as _;
 use periapt_host_api::{
-    CharmDigest, OperationId, Timestamp, UnitName,
+    Digest, OperationId, Timestamp, UnitName,
     agent::RunnerCommand,
     commit::{EarlyEffect, UnitCommit},
 };
@@ -155,12 +155,7 @@ impl Units {
         tried.await.ok()
     }
 
-    fn fetch_charm(
-        self: &Arc<Self>,
-        unit: &Arc<Unit>,
-        busy: &mut Busy,
-        digest: CharmDigest,
-    ) -> Option<Input> {
+    fn fetch_charm(self: &Arc<Self>, unit: &Arc<Unit>, busy: &mut Busy, digest: Digest) -> Option<Input> {
         let world = Arc::clone(&self.world);
         let mut asks: Pending<CharmAnswer> = Box::pin(async move {
             match world.charms.ask(digest).await {

@@ -1,7 +1,7 @@
 //! The table of states that cannot be, as scenes. The harnesses of the SDKs read the same table.
 
 use periapt_host_api::{
-    CharmDigest,
+    Digest,
     charm::{CharmFiles, CharmMeta},
 };
 use serde::Deserialize;
@@ -46,7 +46,7 @@ fn played(charm: &str, case: &Map<String, Value>) -> Result<(), String> {
     let mut scene = json!({"unit": "app/0", "event": {"hook": "config-changed"}});
     scene.as_object_mut().unwrap().extend(case.clone());
     let scene: Scene = serde_json::from_value(scene).map_err(|error| format!("malformed: {error}"))?;
-    let charm = OfCharm { digest: CharmDigest::of(b"app"), meta: &meta };
+    let charm = OfCharm { digest: Digest::of(b"app"), meta: &meta };
     Play::new(&scene, &charm).map(drop).map_err(|error| error.to_string())
 }
 

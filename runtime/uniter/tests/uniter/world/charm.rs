@@ -1,6 +1,6 @@
 //! The charms of `a`, told apart by their versions, and those of the applications that it is related to.
 
-use periapt_host_api::CharmDigest;
+use periapt_host_api::Digest;
 use periapt_lab::Charm;
 
 use super::World;
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// The archive of a version.
-    pub(crate) fn digest(&mut self, version: u64) -> CharmDigest {
+    pub(crate) fn digest(&mut self, version: u64) -> Digest {
         self.charm(version).digest()
     }
 }

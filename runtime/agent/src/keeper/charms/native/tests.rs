@@ -6,7 +6,7 @@ use super::*;
 
 /// "Compiles" a part to what it is of, and keeps what it was given.
 #[derive(Default)]
-struct Compiler(Mutex<Vec<(Part, CharmDigest, CompileLimits)>>);
+struct Compiler(Mutex<Vec<(Part, Digest, CompileLimits)>>);
 
 impl Compile for Compiler {
     fn compile<'a>(
@@ -19,7 +19,7 @@ impl Compile for Compiler {
         Box::pin(async move {
             // It takes a second, in which others get their turn.
             tokio::time::sleep(SECOND).await;
-            let source = CharmDigest::of(&fs::read(source)?);
+            let source = Digest::of(&fs::read(source)?);
             self.0.lock().unwrap().push((part, source, limits));
             Ok(fs::write(output, part.to_string())?)
         })
@@ -81,7 +81,7 @@ impl Bench {
 
     /// A charm whose component is at hand.
     async fn charm(&self, filler: u8) -> ReadyCharm {
-        let (charm, directory) = (CharmDigest::of(&[filler]), self.directory(filler));
+        let (charm, directory) = (Digest::of(&[filler]), self.directory(filler));
         self.native.compiled(charm, &directory).await.unwrap()
     }
 
@@ -140,7 +140,7 @@ async fn a_module_that_is_no_more_what_was_found_is_compiled_by_nobody() {
     changed[100] ^= 1;
     for bytes in [changed.as_slice(), &changed[..200]] {
         fs::write(files::component(&directory), bytes).unwrap();
-        let error = bench.native.code(CharmDigest::of(&[1]), &parts, &directory).await.unwrap_err();
+        let error = bench.native.code(Digest::of(&[1]), &parts, &directory).await.unwrap_err();
         assert!(matches!(&error, CharmError::Away(text) if text.contains("changed")), "{error}");
     }
     assert!(bench.compiled().is_empty());
@@ -155,7 +155,7 @@ async fn a_component_that_is_too_large_is_read_by_nobody() {
     let error = bench.native.parts(&directory).await.unwrap_err();
     assert!(matches!(error, CharmError::Charm(_)));
     assert!(error.to_string().ends_with("the component is too large: 129 MiB of at most 128 MiB"), "{error}");
-    assert!(bench.native.files(CharmDigest::of(&[1])).is_empty());
+    assert!(bench.native.files(Digest::of(&[1])).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +163,7 @@ async fn a_module_that_somebody_changed_is_made_anew() {
     let bench = Bench::new();
     bench.charm(1).await;
     bench.compiled();
-    let files = bench.native.files(CharmDigest::of(&[1]));
+    let files = bench.native.files(Digest::of(&[1]));
     let [_, component, module] = files.as_slice() else { panic!("{files:?}") };
     // A component's code is none of a module's, whatever its file is called.
     fs::copy(component, module).unwrap();
@@ -174,7 +174,7 @@ async fn a_module_that_somebody_changed_is_made_anew() {
 #[tokio::test(start_paused = true)]
 async fn a_compiled_charm_is_ready_without_its_component_until_a_part_is_missing() {
     let bench = Bench::new();
-    let charm = CharmDigest::of(&[1]);
+    let charm = Digest::of(&[1]);
     assert_eq!(bench.native.ready(charm).await.unwrap(), None);
     let compiled = bench.charm(1).await;
     fs::remove_file(files::component(&bench.directory(1))).unwrap();
