@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Waits that double up to a bound, and start over after success.
 #[derive(Debug, Clone)]
-pub struct Backoff {
+pub(crate) struct Backoff {
     first: Duration,
     last: Duration,
     failures: u32,
@@ -12,24 +12,24 @@ pub struct Backoff {
 
 impl Backoff {
     /// Waits `first` after the first failure and never longer than `last`.
-    pub fn new(first: Duration, last: Duration) -> Self {
+    pub(crate) fn new(first: Duration, last: Duration) -> Self {
         Self { first, last, failures: 0 }
     }
 
     /// For calls over the network: a controller that restarts is found again within the second.
-    pub fn network() -> Self {
+    pub(crate) fn network() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_secs(2))
     }
 
     /// It failed once more: how long to wait now.
-    pub fn failed(&mut self) -> Duration {
+    pub(crate) fn failed(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
         doubled.min(self.last)
     }
 
     /// It worked.
-    pub fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
     }
 }

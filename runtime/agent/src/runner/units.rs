@@ -158,7 +158,7 @@ impl Units {
     /// Wakes the units that news concern.
     pub(super) async fn hear(self: &Arc<Self>, News { touched, another_store }: News) {
         let view = self.world.mirror.view();
-        let names: Vec<UnitName> = match &touched {
+        let names: BTreeSet<UnitName> = match &touched {
             Touched::All => {
                 lock(&self.stopped).retain(|unit| view.units.contains_key(unit));
                 let known: Vec<UnitName> = lock(&self.managed).keys().cloned().collect();
@@ -172,7 +172,7 @@ impl Units {
                         lock(&self.stopped).remove(unit);
                     }
                 }
-                lock(&self.dependents).of(these).into_iter().collect()
+                lock(&self.dependents).of(these)
             }
         };
         for (count, name) in names.iter().enumerate() {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use imbl::ordmap::DiffItem;
 use periapt_host_api::{
     ApplicationName, Digest, MachineId, RelationId, UnitName,
     event::Event,
@@ -234,8 +235,10 @@ fn relation(before: Option<&RelationView>, after: Option<&RelationView>, touched
     }
     let Some(id) = before.or(after).map(|view| view.id) else { return };
     let members = |view: Option<&'_ RelationView>| view.map(|view| view.members.clone()).unwrap_or_default();
-    let (before, after) = (members(before), members(after));
-    for unit in before.keys().chain(after.keys()).filter(|unit| before.get(unit) != after.get(unit)) {
+    // Costs what came and went, not what is there.
+    for differing in members(before).diff(&members(after)) {
+        let (DiffItem::Add(unit, _) | DiffItem::Remove(unit, _) | DiffItem::Update { new: (unit, _), .. }) =
+            differing;
         touched.insert(Dependency::Members(id, unit.application().clone()));
     }
 }

@@ -96,7 +96,7 @@ impl Bench {
                     _ => {}
                 }
             }
-            commands = self.feed(next.expect("it rests"));
+            commands = self.feed(next.unwrap());
         }
         panic!("nothing runs")
     }

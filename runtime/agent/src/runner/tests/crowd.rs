@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use periapt_host_api::{
-    ApplicationName, MachineId, StoreId, UnitName,
+    ApplicationName, MachineId, StoreId, Timestamp, UnitName,
     relation::{BagKey, BagOwner},
     status::AgentStatus,
     view::{BagView, MachineView, UnitView, View},
 };
 use periapt_lab::{Charm, Lab};
 use periapt_sandbox::{Options, Sandbox};
-use periapt_uniter::executor::Dependency;
+use periapt_uniter::{Timeline, executor::Dependency};
 use tokio::{net::UnixStream, runtime::Handle};
 use uuid::Uuid;
 
 use super::stage::start;
 use crate::{
-    protocol::{FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, ToKeeper, ToRunner, split},
+    clock::BootTime,
+    protocol::{FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT, Incoming, Outgoing, Start, ToKeeper, ToRunner, split},
     runner::{
         World, charms::PreparedCharms, fetch::Fetch, groups::Groups, link::Link, mirror::Mirror,
         places::Places, storage::Storages, units::Units,
@@ -30,13 +31,13 @@ const MANY: u32 = 10_000;
 /// The units of another application.
 const FEW: u32 = 10;
 
-const RELATED: &str = "name: app\nrequires:\n  db: {interface: sql}\n";
-const PROVIDER: &str = "name: b\nprovides:\n  db: {interface: sql}\n";
-const LONELY: &str = "name: c\n";
+const RELATED: &str = "name: app\nsummary: many\ndescription: many\nrequires:\n  db: {interface: sql}\n";
+const PROVIDER: &str = "name: b\nsummary: one\ndescription: one\nprovides:\n  db: {interface: sql}\n";
+const LONELY: &str = "name: c\nsummary: few\ndescription: few\n";
 
 /// Units of two applications, all started and at rest, as a controller shows them to their runner. One of them leads, and
-/// those of the first are related to `b/0`, which lives elsewhere.
-fn crowd() -> View {
+/// those of the first are related to `b/0`, which lives elsewhere. And the time there.
+fn crowd() -> (View, Timestamp) {
     let mut lab = Lab::new(1).unwrap();
     lab.add_agent("elsewhere").unwrap();
     lab.deploy_to("b", &Charm::new(PROVIDER).unwrap(), 1, "elsewhere").unwrap();
@@ -55,12 +56,12 @@ fn crowd() -> View {
         let machine = view.machines[&unit.machine].clone();
         for number in 2..count {
             let name = UnitName::new(application.parse().unwrap(), number);
-            let id = MachineId(unit.machine.0 + 100_000 + number);
+            let id = MachineId(1_000_000 * (unit.machine.0 + 1) + number);
             view.machines.insert(id, MachineView { id, ..machine.clone() });
             view.units.insert(name.clone(), UnitView { name, machine: id, ..unit.clone() });
         }
     }
-    view
+    (view, lab.now())
 }
 
 /// A runner that nobody drives but the test.
@@ -71,14 +72,16 @@ struct Runner {
 }
 
 impl Runner {
-    fn new() -> Self {
+    fn new(now: Timestamp) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, outgoing): (Incoming<ToRunner>, Outgoing<ToKeeper>) =
             split(ours, FROM_KEEPER_LIMIT, FROM_RUNNER_LIMIT);
         let (link, _writer) = Link::new(outgoing);
         let (keeper, _): (_, Outgoing<ToRunner>) = split(theirs, FROM_RUNNER_LIMIT, FROM_KEEPER_LIMIT);
         let sandbox = Sandbox::new(Options { hooks_in_flight: 1, ..Options::default() }).unwrap();
-        let start = start(Vec::new(), 60_000);
+        // None of their timers has come.
+        let timeline = Timeline::new(now, BootTime::now().0);
+        let start = Start { timeline, ..start(Vec::new(), 60_000) };
         let world = World {
             incarnation: Default::default(),
             engine: "none".into(),
@@ -123,9 +126,10 @@ fn unit(number: u32) -> UnitName {
 
 #[tokio::test]
 async fn a_frame_wakes_the_units_that_it_concerns_and_no_other() {
-    let mut runner = Runner::new();
+    let (view, now) = crowd();
+    let mut runner = Runner::new(now);
     let tasks = Handle::current().metrics().num_alive_tasks();
-    runner.shows(|view| *view = crowd()).await;
+    runner.shows(|shown| *shown = view).await;
     runner.units.begin();
     let all = u64::from(MANY + FEW);
     assert!(runner.units.at_rest().is_some(), "nothing is due for any of them");
@@ -173,8 +177,9 @@ async fn a_frame_wakes_the_units_that_it_concerns_and_no_other() {
 
 #[tokio::test]
 async fn what_many_units_look_at_is_theirs_to_be_woken_by() {
-    let mut runner = Runner::new();
-    runner.shows(|view| *view = crowd()).await;
+    let (view, now) = crowd();
+    let mut runner = Runner::new(now);
+    runner.shows(|shown| *shown = view).await;
     runner.units.begin();
     let relation = *runner.view.relations.keys().next().unwrap();
     let members = Dependency::Members(relation, "b".parse().unwrap());
