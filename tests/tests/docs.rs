@@ -142,3 +142,18 @@ fn every_error_code_has_its_page_and_every_page_its_code() {
         assert!(page.contains("**What to do.**"), "the page of {code} does not say what to do");
     }
 }
+
+#[test]
+fn decisions_are_numbered_without_holes() {
+    let mut numbers: Vec<u32> = fs::read_dir(root().join("docs/decisions"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|name| name.split_once('-').and_then(|(number, _)| number.parse().ok()).ok_or(name).unwrap())
+        .collect();
+    numbers.sort_unstable();
+    let expected: Vec<u32> = (1..).take(numbers.len()).collect();
+    assert_eq!(
+        numbers, expected,
+        "a decision takes the number after the last one; none is left out or given twice"
+    );
+}
