@@ -102,18 +102,10 @@ pub(crate) fn remove_space(tx: &mut Transaction<'_>, name: &SpaceName) -> Result
     if name.as_str() == ALPHA {
         return Err(about(Refusal::bad_request("space \"alpha\" is of all that is in no other, and stays")));
     }
-    let users = |uses: &dyn Fn(&Application) -> bool| {
-        let using = tx.state.applications().filter(|application| uses(application));
-        using.map(|application| application.name.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    let bound = users(&|it| it.bindings.spaces().any(|space| space == name));
+    let bound = tx.state.applications().filter(|it| it.bindings.spaces().any(|space| space == name));
+    let bound: Vec<String> = bound.map(|application| application.name.to_string()).collect();
     if !bound.is_empty() {
-        return Err(about(Refusal::conflict(format!("space {:?} is bound by {bound}", name.as_str()))));
-    }
-    let exposed = users(&|it| it.exposures.values().any(|exposure| exposure.spaces.contains(name)));
-    if !exposed.is_empty() {
-        let text =
-            format!("endpoints are exposed to space {:?} by {exposed}: unexpose them first", name.as_str());
+        let text = format!("space {:?} is bound by {}", name.as_str(), bound.join(", "));
         return Err(about(Refusal::conflict(text)));
     }
     let mut model = tx.state.model().clone();
