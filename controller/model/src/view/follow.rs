@@ -34,6 +34,7 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
         || firewalls_differ(old, new, &touched)
         || touched.structure
         || touched.applications.iter().any(|(old, new)| old.charm != new.charm)
+        || touched.machines.iter().any(|id| changes_hands(old, new, *id))
     {
         return view(root, caller);
     }
@@ -52,6 +53,12 @@ pub fn follow(before: &Root, seen: &View, root: &Root, caller: &Caller) -> View 
     follow.own.follow_kinds(&follow.touched, &mut follow.next);
     follow.secrets();
     follow.next
+}
+
+/// Whether a machine is another agent's now, with all its units.
+fn changes_hands(old: &ModelState, new: &ModelState, id: MachineId) -> bool {
+    let (before, after) = (old.machine(&id), new.machine(&id));
+    before.zip(after).is_some_and(|(before, after)| before.agent != after.agent)
 }
 
 /// Whether firewalls differ of more machines than those of the units and applications that changed.
