@@ -1,6 +1,6 @@
 //! Reads a script's text. By hand: the parsers that there are for this language are unmaintained, or under a licence
 //! that a work like this cannot take, or bring caches and threads along
-//! (`docs/decisions/0052-exec-speaks-a-shells-language.md`).
+//! (`docs/decisions/0046-exec-speaks-a-shells-language.md`).
 
 mod commands;
 mod words;

@@ -55,7 +55,7 @@ fn holds(subject: &Subject<'_>, condition: &Condition) -> bool {
                 || digest(bag_value(subject, BagKey { relation: *relation, owner: owner.clone() }, key))
                     != *seen
         }
-        // Where nobody leads, claims are not answered yet, and the one who led may lead again (decision 0040).
+        // Where nobody leads, claims are not answered yet, and the one who led may lead again (decision 0034).
         Condition::Leader { seen } => {
             subject.application.leader.as_ref().is_some_and(|leader| Some(&leader.unit) != seen.as_ref())
         }

@@ -1,5 +1,5 @@
 """Native code that was built for the sandbox's interpreter: wheels that `tools/wheels` leaves in a directory, found by name
-and version, and used by digest (decision 60)."""
+and version, and used by digest (decision 52)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheels, fetched and unpacked by pip for the sandbox's interpreter, whatever the packer's own is (decision 35)."""
+"""Wheels, fetched and unpacked by pip for the sandbox's interpreter, whatever the packer's own is (decision 33)."""
 
 from __future__ import annotations
 
