@@ -51,8 +51,8 @@ mod settle;
 mod suspect;
 mod turn;
 
-pub use command::{Command, Dependence, Run, RunKind, Tried, Turn, Wake};
-pub use dependencies::{Dependency, Dependents, Touched};
+pub use command::{Command, Run, RunKind, Tried, Turn, Wake};
+pub use dependencies::{Dependence, Dependency, Dependents, Touched};
 pub use input::{Answer, CharmAnswer, Input, Now};
 pub use outbox::early_bytes;
 pub use report::{Returned, RunReport};

@@ -8,7 +8,7 @@ use periapt_host_api::{
     view::View,
 };
 
-use super::Dependency;
+use super::Dependence;
 use crate::HookRun;
 
 /// One thing to do. Those of one input are done in order; none is waited for before the next is begun.
@@ -86,15 +86,6 @@ pub struct Wake {
     pub at: Option<Timestamp>,
     /// By the steady clock.
     pub after: Option<Duration>,
-}
-
-/// A change of what a unit's decision depends on, beside the unit itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependence {
-    /// On these no more.
-    pub no_more: Vec<Dependency>,
-    /// On these from now on.
-    pub from_now_on: Vec<Dependency>,
 }
 
 /// What became of a suspect.

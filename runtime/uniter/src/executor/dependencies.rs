@@ -18,6 +18,15 @@ use periapt_host_api::{
     },
 };
 
+/// A change of what a unit's decision depends on, beside the unit itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependence {
+    /// On these no more.
+    pub no_more: Vec<Dependency>,
+    /// On these from now on.
+    pub from_now_on: Vec<Dependency>,
+}
+
 /// Something that units' decisions depend on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dependency {
@@ -263,7 +272,7 @@ pub struct Dependents(BTreeSet<(Dependency, Option<UnitName>)>);
 
 impl Dependents {
     /// Takes note of what a unit's decision depends on.
-    pub fn change(&mut self, unit: &UnitName, change: super::Dependence) {
+    pub fn change(&mut self, unit: &UnitName, change: Dependence) {
         for dependency in change.no_more {
             self.0.remove(&(dependency, Some(unit.clone())));
         }
