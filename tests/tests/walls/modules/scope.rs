@@ -106,12 +106,13 @@ impl Scope {
                 // `use<…>` in a bound is no import.
                 Token::Word(word) if word == "use" && !behind.first().is_some_and(|next| next.is('<')) => {
                     let end = behind.iter().position(|token| token.is(';')).context("a `use` has no end")?;
-                    self.note_use(&behind[..end], &[])?;
+                    self.note_use(behind.get(..end).unwrap_or_default(), &[])?;
                     index += end;
                 }
                 Token::Word(first) if starts || is_rooted(code, index) => {
                     let mut path = vec![first.clone()];
-                    while let [Token::Sign(':'), Token::Sign(':'), Token::Word(next), ..] = &code[index + 1..]
+                    while let Some([Token::Sign(':'), Token::Sign(':'), Token::Word(next), ..]) =
+                        code.get(index + 1..)
                     {
                         path.push(next.clone());
                         index += 3;
@@ -165,8 +166,9 @@ impl Scope {
 
 /// Whether a word behind a single colon begins a path: `name: crate::…`.
 fn is_rooted(code: &[Token], index: usize) -> bool {
-    match index.checked_sub(2).and_then(|before| code.get(before)) {
-        Some(before) => !before.is(':') && code[index - 1].is(':'),
-        None => true,
+    let back = |by| index.checked_sub(by).and_then(|at| code.get(at));
+    match (back(2), back(1)) {
+        (Some(before), Some(last)) => !before.is(':') && last.is(':'),
+        _ => true,
     }
 }
