@@ -187,13 +187,20 @@ impl Installation {
 
     /// Runs a command that prints JSON, again and again until what it prints is as wanted; for what no `wait-for` sees.
     pub fn json_until(&self, arguments: &[&str], holds: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+        let arguments = [arguments, &["--format", "json"]].concat();
+        let read = |text: &str| serde_json::from_str::<Value>(text);
+        Ok(read(&self.ok_until(&arguments, |text| read(text).is_ok_and(|value| holds(&value)))?)?)
+    }
+
+    /// The same with what a command prints as text.
+    pub fn ok_until(&self, arguments: &[&str], holds: impl Fn(&str) -> bool) -> anyhow::Result<String> {
         let deadline = Instant::now() + UNTIL;
         loop {
-            let value = self.json(arguments)?;
-            if holds(&value) {
-                return Ok(value);
+            let text = self.ok(arguments)?;
+            if holds(&text) {
+                return Ok(text);
             }
-            ensure!(Instant::now() < deadline, "periapt {arguments:?} still says {value}\n{}", self.logs());
+            ensure!(Instant::now() < deadline, "periapt {arguments:?} still says {text}\n{}", self.logs());
         }
     }
 
