@@ -204,6 +204,11 @@ impl Executor {
         matches!(self.phase, Phase::Committing(_))
     }
 
+    /// Whether a commit that says how a run ended has no answer yet. It may still wait for the early items before it.
+    pub fn is_committing_a_run(&self) -> bool {
+        matches!(&self.phase, Phase::Committing(committing) if committing.is_of_a_run())
+    }
+
     /// Whether it waits for its view to show what a commit was answered with.
     pub fn is_settling(&self) -> bool {
         matches!(self.phase, Phase::Settling(_))

@@ -8,7 +8,7 @@ use periapt_host_api::{
     command::{Command, Force, ResolveMode},
     record::{HookStep, Operation},
 };
-use periapt_lab::{Fate, Lab, LabError, Traced};
+use periapt_lab::{Fate, Lab, LabError, Traced, Weather};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use crate::properties::{APPLICATIONS, ROUGH, act, beginning, config, connect, live, perform, weather};
@@ -177,4 +177,25 @@ proptest! {
         lab.advance(Duration::from_secs(300)).map_err(fail)?;
         check_empty(&lab)?;
     }
+}
+
+/// The link is cut while a hook's early items wait, so that its commit waits for them; then the agent dies.
+#[test]
+fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
+    use crate::properties::Act::*;
+    let weather = Weather { lost_answers: 0, late_claims: 0 };
+    let acts = [
+        Advance(30),
+        Stumble(3),
+        Configure(0, 0),
+        RebootHost(1),
+        Stumble(8),
+        CutOff(0),
+        Advance(30),
+        KillAgent(0),
+    ];
+    let lab = live(3404232041051955774, weather, &acts).unwrap();
+    check_counts(lab.trace()).unwrap();
+    let lost = lab.trace().iter().filter(|traced| traced.fate == Fate::Lost).count();
+    assert_eq!(lost, 1);
 }

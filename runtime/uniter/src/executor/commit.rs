@@ -60,6 +60,11 @@ enum Sending {
 }
 
 impl Committing {
+    /// Whether it says how a run ended.
+    pub(super) fn is_of_a_run(&self) -> bool {
+        matches!(self.about, About::Hook { .. } | About::Action { .. } | About::RefusedAction)
+    }
+
     pub(super) fn sends_again_at(&self) -> Option<Duration> {
         match self.sending {
             Sending::Again(at) => Some(at),

@@ -54,8 +54,7 @@ impl Driver {
 
     /// A hook that ran and ended may have had nothing to write.
     pub(super) fn had_nothing_to_commit(&mut self, ran: Option<TraceId>, world: &mut World<'_>) {
-        let commits =
-            self.tasks.iter().any(|task| matches!(task, Task::Commit(commit) if is_of_a_run(commit)));
+        let commits = self.executor.is_committing_a_run();
         if let Some(ran) = ran.filter(|_| !commits && world.defect.is_none()) {
             world.trace.decide(ran, Fate::Committed);
             self.traced = self.traced.filter(|traced| *traced != ran);
@@ -110,11 +109,7 @@ impl Driver {
             self.feed(Input::StoreReplaced, world)?;
         }
         // Of what is committed again, as a failure, is still undecided what becomes.
-        let again = |task: &Task| match task {
-            Task::Commit(next) => next.seq == commit.seq && is_of_a_run(next),
-            Task::Run { .. } => false,
-        };
-        if decided.is_some() && self.traced == decided && !self.tasks.iter().any(again) {
+        if decided.is_some() && self.traced == decided && !self.executor.is_committing_a_run() {
             self.traced = None;
         }
         if news {
@@ -149,11 +144,6 @@ impl Driver {
             world.trace.decide(traced, fate);
         }
     }
-}
-
-/// Whether a commit is about a run, not about a hook that was passed over.
-fn is_of_a_run(commit: &UnitCommit) -> bool {
-    commit.journal.as_ref().is_some_and(|journal| !is_no_run(&journal.outcome))
 }
 
 fn is_no_run(outcome: &HookOutcome) -> bool {
