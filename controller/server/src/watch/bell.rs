@@ -313,11 +313,17 @@ impl<T: Topic> Seat<T> {
 impl<T: Topic> Drop for Seat<T> {
     fn drop(&mut self) {
         let mut crowds = self.bell.lock();
+        let crowds = &mut *crowds;
         let model = self.topic.model();
         let Some(of_model) = crowds.models.get_mut(&model) else { return };
         if let Some(crowd) = of_model.get_mut(&self.topic) {
             crowd.seats.remove(&self.number);
             if crowd.seats.is_empty() {
+                // Whoever comes and goes all the time leaves nothing behind.
+                if let Some(due) = crowd.due {
+                    crowds.due.remove(&(due, self.topic.clone()));
+                }
+                crowds.rounds.remove(&self.topic);
                 of_model.remove(&self.topic);
             }
         }
@@ -367,6 +373,20 @@ mod tests {
         assert!(looked_at(&bell) - at_first <= 4 * 10, "{} looks", looked_at(&bell) - at_first);
         let shown = |number: usize| seats[number].shown().published.revision();
         assert_eq!((shown(1), shown(2)), (Revision(11), Revision(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_and_goes_leaves_nothing_behind() {
+        let bell = Bell::<LogOf>::default();
+        let (old, new) = (wrote(1, model(1)), wrote(2, model(1)));
+        for _ in 0..100 {
+            let seat = bell.join(LogOf(model(1)), Arc::clone(&old), || ());
+            bell.ring(&new, Instant::now());
+            tokio::time::advance(Duration::from_millis(1)).await;
+            drop(seat);
+        }
+        let crowds = bell.lock();
+        assert!(crowds.models.is_empty() && crowds.due.is_empty() && crowds.rounds.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
