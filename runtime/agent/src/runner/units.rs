@@ -35,7 +35,7 @@ use work::Work;
 /// A runner that has something due this soon does not offer to exit: starting another costs more than to wait.
 const SOON: Duration = Duration::from_secs(10);
 
-/// After so many units that a frame woke, other work gets its turn.
+/// After so many units that were woken together, other work gets its turn.
 const AT_A_TIME: usize = 32;
 
 /// A unit that is looked after.
@@ -86,6 +86,13 @@ impl Drop for Ends {
     fn drop(&mut self) {
         self.0.work.abandon();
         lock(&self.0.managed).clear();
+    }
+}
+
+/// Lets other work have its turn after some units, of which this is the number.
+async fn give_way(count: usize) {
+    if count % AT_A_TIME == AT_A_TIME - 1 {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -185,9 +192,7 @@ impl Units {
                 None if self.begun.load(Ordering::SeqCst) => self.look_after(name, &view),
                 None => {}
             }
-            if count % AT_A_TIME == AT_A_TIME - 1 {
-                tokio::task::yield_now().await;
-            }
+            give_way(count).await;
         }
     }
 

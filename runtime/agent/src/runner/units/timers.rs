@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{Units, lock};
+use super::{Units, give_way, lock};
 use crate::clock;
 
 /// The longest sleep before the clock is looked at again: a sleep does not go on while the host sleeps.
@@ -57,11 +57,12 @@ impl Units {
     pub(super) async fn keep_time(self: &Arc<Self>) {
         loop {
             let due = self.due();
-            for name in &due {
+            for (count, name) in due.iter().enumerate() {
                 let unit = lock(&self.managed).get(name).map(Arc::clone);
                 if let Some(unit) = unit {
                     self.feed(&unit, Input::Woken);
                 }
+                give_way(count).await;
             }
             let next = self.next_time();
             tokio::select! {
