@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use crate::{context::Context, error::Result};
 
-/// What a command line asks for. Its arguments and its help are derived by `clap`, where it is declared.
+/// One verb of the command line. `clap` derives its arguments and its help, where it is declared.
 pub(crate) trait Verb {
     /// Does it.
     async fn run(self, context: &Context) -> Result<()>;
@@ -31,7 +31,7 @@ pub(crate) trait Verb {
     }
 }
 
-/// What a verb's tasks run on.
+/// The runtime that a verb's tasks run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Runtime<'a> {
     /// A thread of its own: it asks somebody else, and waits.

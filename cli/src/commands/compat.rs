@@ -1,4 +1,4 @@
-//! What is kept for Juju's clients, and has no effect.
+//! Verbs that Juju's clients need: clouds, credentials and SSH keys, which are kept and have no effect.
 
 mod clouds;
 mod credentials;
@@ -8,7 +8,7 @@ mod ssh_keys;
 use super::{Verb, verbs};
 
 verbs! {
-    /// What is kept for Juju's clients, and has no effect.
+    /// Clouds, credentials and SSH keys, which are kept for Juju's clients and have no effect.
     Compat {
         clouds::Clouds,
         clouds::ShowCloud,

@@ -1,8 +1,8 @@
-//! How removals of applications and units name what goes.
+//! Names of what goes with an application or a unit, as removals tell them.
 
 use periapt_host_api::command::Answer;
 
-/// What goes with units, as `--dry-run` lists it.
+/// Units that go with others, as `--dry-run` lists them.
 pub(super) fn units_below<T: ToString>(units: &[T]) -> Vec<String> {
     units.iter().map(|unit| format!("unit {}", unit.to_string())).collect()
 }
@@ -12,7 +12,7 @@ pub(super) fn list<T: ToString>(names: &[T]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether what was removed is gone already.
+/// Tells whether a removal is over already.
 pub(super) fn is_gone(answer: &Answer) -> bool {
     matches!(answer, Answer::Removal { gone: true, .. })
 }

@@ -107,7 +107,7 @@ pub(crate) struct RemoveCredential {
     place: PlaceArgs,
 }
 
-/// Whether what is secret of credentials is shown.
+/// Visibility of the secret parts of credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Secrets {
     Shown,

@@ -92,7 +92,7 @@ pub enum ExpireError {
     Negative(String),
 }
 
-/// Reads `--expire`: a positive duration such as `24h` or `1h30m`, counted from `now`, or a time in RFC 3339, with
+/// Reads `--expire`: a duration such as `24h` or `1h30m`, counted from `now` (`0` is now, as in Juju), or a time in RFC 3339, with
 /// or without a zone (then UTC).
 ///
 /// # Errors
