@@ -159,6 +159,11 @@ impl Driver {
         !self.tasks.is_empty() || self.flown.is_some() || self.executor.is_in_flight()
     }
 
+    /// Whether its executor has looked at a view.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Whose it is.
     pub(crate) fn name(&self) -> &UnitName {
         self.executor.unit()

@@ -3,7 +3,7 @@
 use periapt_host_api::{UnitName, view::View};
 use periapt_uniter::{Decision, executor::Touched, resolve};
 
-use super::Agent;
+use super::{Agent, Driver};
 use crate::{LabError, clock::Clock};
 
 impl Agent {
@@ -20,7 +20,9 @@ impl Agent {
             Touched::These(these) => {
                 let units = self.dependents.of(these);
                 if self.doubts {
-                    for unit in self.drivers.keys().filter(|unit| !units.contains(unit)) {
+                    // Who has not begun looks at everything when it does.
+                    let begun = self.drivers.values().filter(|driver| driver.has_begun());
+                    for unit in begun.map(Driver::name).filter(|unit| !units.contains(unit)) {
                         self.concerns_nobody_else(unit, before, after, clock)?;
                     }
                 }

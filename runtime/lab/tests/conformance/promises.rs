@@ -199,3 +199,27 @@ fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
     let lost = lab.trace().iter().filter(|traced| traced.fate == Fate::Lost).count();
     assert_eq!(lost, 1);
 }
+
+/// A runner dies, and a frame is applied before its successor has looked at its units.
+#[test]
+fn a_frame_concerns_nobody_who_has_not_begun() {
+    use crate::properties::Act::*;
+    let weather = Weather { lost_answers: 0, late_claims: 700 };
+    let acts = [
+        Stumble(58),
+        AddUnit(1),
+        Fail(0, 4),
+        AddUnit(1),
+        Stumble(15),
+        CutOff(0),
+        Integrate(3),
+        RemoveApplication(0),
+        Refresh(0, 0, false),
+        Stumble(90),
+        CrashRunner(1),
+        Stumble(1),
+        RemoveRelation(1, None),
+    ];
+    let lab = live(438370929928677159, weather, &acts).unwrap();
+    check_counts(lab.trace()).unwrap();
+}
