@@ -13,8 +13,9 @@ pub const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
 /// The shortest lease that the controller grants, in seconds.
 pub const SHORTEST_LEASE_SECONDS: u32 = 5;
 
-/// The longest lease that the controller grants, in seconds.
-pub const LONGEST_LEASE_SECONDS: u32 = 300;
+/// The longest lease that the controller grants, in seconds. It may not outlast [`LEASE_AFTER_RESTART_MS`]: after a restart
+/// of the controller, somebody else would lead while its holder still counts on it. Juju grants up to five minutes.
+pub const LONGEST_LEASE_SECONDS: u32 = LEASE_SECONDS;
 
 /// How often an agent renews its leases: several rounds may be lost before one lapses.
 pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(15);
@@ -67,7 +68,7 @@ const _: () = assert!(
     "the shortest lease has not lapsed when the hook that waits for it hears of it"
 );
 const _: () = assert!(
-    LEASE_AFTER_RESTART_MS as u128 >= ms(LEASE),
+    LEASE_AFTER_RESTART_MS >= LONGEST_LEASE_SECONDS as u64 * 1_000,
     "nobody else leads while an agent counts on its lease"
 );
 const _: () = assert!(
