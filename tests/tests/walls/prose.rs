@@ -1,0 +1,81 @@
+//! How comments begin: a summary names what it is about, and sets no riddle.
+
+use std::path::Path;
+
+use crate::{
+    no_breaches, root,
+    sources::{self, Source},
+};
+
+/// Words that no summary of a comment begins with. "If" and "When" may open the sentences after it.
+const OPENINGS: &[&str] = &["What", "How", "Whether", "Where", "Of", "Who", "Whose", "Which", "That"];
+
+/// Folders that hold older summaries. The list only shrinks: a folder without any leaves it.
+const REMAINING: &[&str] = &[
+    "charms",
+    "cli",
+    "controller/blobs",
+    "controller/model",
+    "controller/server",
+    "controller/store",
+    "controller/store-rocksdb",
+    "host-api/client",
+    "host-api/pack",
+    "host-api/sdk",
+    "host-api/src",
+    "runtime/agent",
+    "runtime/helper",
+    "runtime/hook",
+    "runtime/lab",
+    "runtime/sandbox",
+    "runtime/shell",
+    "runtime/trial",
+    "runtime/uniter",
+    "tests",
+    "tools",
+];
+
+/// Each summary of a source that begins with a forbidden word, as `path:line: its text`.
+fn riddles(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut within = "";
+    for (number, line) in (1..).zip(source.text.lines()) {
+        let line = line.trim_start();
+        let kind = ["///", "//!"].into_iter().find(|kind| line.starts_with(kind)).unwrap_or_default();
+        let text = line.strip_prefix(kind).unwrap_or_default().trim_start();
+        let opening = text.split_whitespace().next().unwrap_or_default();
+        if !kind.is_empty() && within != kind && OPENINGS.contains(&opening) {
+            found.push(format!("{}:{number}: {text}", source.path.display()));
+        }
+        within = kind;
+    }
+    found
+}
+
+#[test]
+fn summaries_say_what_a_thing_is_but_in_the_folders_listed() -> anyhow::Result<()> {
+    let root = root()?;
+    let mut breaches = Vec::new();
+    let mut begun = vec![0_usize; REMAINING.len()];
+    for source in sources::rust(&root)? {
+        let path = source.path.strip_prefix(&root)?.to_owned();
+        let riddles = riddles(&Source { path, text: source.text });
+        let within = |folder: &&str| source.path.starts_with(root.join(folder));
+        match REMAINING.iter().position(within).and_then(|place| begun.get_mut(place)) {
+            Some(count) => *count += riddles.len(),
+            None => breaches.extend(riddles),
+        }
+    }
+    let empty = REMAINING.iter().zip(&begun).filter(|(_, count)| **count == 0);
+    breaches.extend(empty.map(|(folder, _)| format!("{folder} holds none any more: take it off the list")));
+    no_breaches("a summary begins with its verb or its noun (CONTRIBUTING.md)", &breaches);
+    Ok(())
+}
+
+#[test]
+fn a_riddle_is_found_at_the_beginning_of_a_summary_alone() {
+    let text = "//! The room.\n/// What it is.\nstruct A;\n/// A lease.\n/// Of 60 s.\nstruct B;\n// What\n"
+        .to_owned();
+    let found = riddles(&Source { path: Path::new("a.rs").to_owned(), text });
+    assert_eq!(found, ["a.rs:2: What it is."]);
+}
