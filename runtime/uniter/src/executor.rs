@@ -209,6 +209,16 @@ impl Executor {
         matches!(&self.phase, Phase::Committing(committing) if committing.is_of_a_run())
     }
 
+    /// Returns whether a frame can change what it does next. While a hook runs or a commit has no answer, none does: what
+    /// follows is decided on the newest view.
+    pub fn waits_for_frames(&self) -> bool {
+        match self.phase {
+            Phase::Resting { .. } | Phase::Charm(_) | Phase::Turn(_) | Phase::Refused { .. } => true,
+            Phase::Settling(_) | Phase::Stopped => true,
+            Phase::New | Phase::Running(_) | Phase::Committing(_) => false,
+        }
+    }
+
     /// Whether it waits for its view to show what a commit was answered with.
     pub fn is_settling(&self) -> bool {
         matches!(self.phase, Phase::Settling(_))
@@ -332,13 +342,7 @@ impl Executor {
             self.wake = wake;
             step.command(Command::WakeAt(wake));
         }
-        // What else goes on depends on the unit itself alone, which need not be told.
-        let decides = match self.phase {
-            Phase::Resting { .. } | Phase::Charm(_) | Phase::Turn(_) | Phase::Refused { .. } => true,
-            Phase::Settling(_) | Phase::Stopped => true,
-            Phase::New | Phase::Running(_) | Phase::Committing(_) => false,
-        };
-        if !decides {
+        if !self.waits_for_frames() {
             return;
         }
         let depends = match self.phase {

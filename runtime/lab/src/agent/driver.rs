@@ -159,9 +159,9 @@ impl Driver {
         !self.tasks.is_empty() || self.flown.is_some() || self.executor.is_in_flight()
     }
 
-    /// Whether its executor has looked at a view.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun
+    /// Returns whether a frame can change what its executor does next.
+    pub(super) fn waits_for_frames(&self) -> bool {
+        self.executor.waits_for_frames()
     }
 
     /// Whose it is.

@@ -20,9 +20,8 @@ impl Agent {
             Touched::These(these) => {
                 let units = self.dependents.of(these);
                 if self.doubts {
-                    // Who has not begun looks at everything when it does.
-                    let begun = self.drivers.values().filter(|driver| driver.has_begun());
-                    for unit in begun.map(Driver::name).filter(|unit| !units.contains(unit)) {
+                    let waiting = self.drivers.values().filter(|driver| driver.waits_for_frames());
+                    for unit in waiting.map(Driver::name).filter(|unit| !units.contains(unit)) {
                         self.concerns_nobody_else(unit, before, after, clock)?;
                     }
                 }

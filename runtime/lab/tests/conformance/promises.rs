@@ -200,9 +200,10 @@ fn a_hook_whose_commit_waits_for_its_early_items_is_lost_with_its_runner() {
     assert_eq!(lost, 1);
 }
 
-/// A runner dies, and a frame is applied before its successor has looked at its units.
+/// A runner dies, and a frame is applied before its successor has looked at its units, or while a commit of theirs has no
+/// answer.
 #[test]
-fn a_frame_concerns_nobody_who_has_not_begun() {
+fn a_frame_concerns_no_unit_that_will_look_at_the_newest_view() {
     use crate::properties::Act::*;
     let weather = Weather { lost_answers: 0, late_claims: 700 };
     let acts = [
@@ -221,5 +222,21 @@ fn a_frame_concerns_nobody_who_has_not_begun() {
         RemoveRelation(1, None),
     ];
     let lab = live(438370929928677159, weather, &acts).unwrap();
+    check_counts(lab.trace()).unwrap();
+
+    let weather = Weather { lost_answers: 300, late_claims: 1_000 };
+    let acts = [
+        RebootHost(0),
+        Stumble(59),
+        Stumble(38),
+        RemoveApplication(1),
+        CrashRunner(1),
+        AddUnit(0),
+        Integrate(2),
+        AddUnit(0),
+        Stumble(14),
+        RemoveUnit(15, None),
+    ];
+    let lab = live(13792016973553574542, weather, &acts).unwrap();
     check_counts(lab.trace()).unwrap();
 }
