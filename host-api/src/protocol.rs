@@ -1,4 +1,4 @@
-//! What clients and agents ask of the controller, and what they are answered.
+//! The types of the HTTP API: requests of clients and agents, and the controller's answers.
 
 pub mod agent;
 pub mod api;

@@ -1,4 +1,4 @@
-//! What agents ask of the controller: registration, attachment, leases, commits.
+//! The requests of agents to the controller (registration, attachment, leases, commits) and their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,100 +11,100 @@ use crate::{
     network::HostInterface,
 };
 
-/// An agent says who and where it is, at each start of its keeper.
+/// The registration of an agent, which its keeper sends at each start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Register {
-    /// Addresses of its host, the preferred first.
+    /// The addresses of the agent's host, the preferred first.
     pub addresses: Vec<String>,
-    /// Interfaces of its host with addresses that others may reach; none: not known.
+    /// The host's network interfaces with addresses that other hosts can reach; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<HostInterface>,
     /// The host's boot id: `start` follows a new one (`hook-model.md` section 0).
     pub boot_id: String,
     /// The host's name.
     pub hostname: String,
-    /// Where the host stands; may be empty.
+    /// The availability zone of the host; may be empty.
     #[serde(default)]
     pub availability_zone: String,
-    /// How many cores the host has that the agent may use; 0: not known.
+    /// The number of cores of the host that the agent may use; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cores: u32,
-    /// Words by which units are placed on it (`constraints`).
+    /// The tags that `constraints` match to place units on the agent.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<TagName>,
     /// Periapt's version.
     pub version: String,
-    /// The engine and its version.
+    /// The engine's name and version.
     pub engine: String,
-    /// What all storage on its disk may be large together, in mebibytes; none: not known, and as large as models make it.
+    /// The limit of all storage on the agent's disk together, in mebibytes; none means unknown, and no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_limit: Option<u64>,
 }
 
-/// What a keeper must know: which models have units on its agent, and which charms these need. Sent as NDJSON,
-/// whole whenever it differs.
+/// The assignments of one agent: the models with units on it and the charms that these units need. The controller
+/// sends them as NDJSON, in full at each change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct AgentAssignments {
-    /// Complete up to here.
+    /// The revision up to which the assignments are complete.
     pub revision: Revision,
-    /// Models with units on this agent.
+    /// The models with units on this agent.
     pub models: BTreeMap<ModelUuid, ModelAssignment>,
 }
 
-/// One model's part.
+/// The assignments of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelAssignment {
-    /// Charm archives that units of this agent run or are to run.
+    /// The digests of the charm archives that units of this agent run or are to run.
     pub charms: Vec<Digest>,
-    /// How many units.
+    /// The number of the model's units on this agent.
     pub units: u32,
 }
 
-/// A call of a runner for its model, as its keeper stamps and forwards it.
+/// A call of a runner for its model. The agent's keeper adds the identity and forwards it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunnerCommand {
-    /// The runner starts: revokes the incarnation before it.
+    /// Attaches the runner and revokes the previous incarnation.
     Attach,
-    /// One hook's commit.
+    /// Commits one hook.
     Commit(Box<UnitCommit>),
-    /// Early effects that cannot wait for the commit.
+    /// Applies early effects, which cannot wait for the commit.
     Early {
-        /// Whose.
+        /// The unit that runs the hook.
         unit: UnitName,
-        /// The runner's attachment.
+        /// The incarnation of the runner's attachment.
         incarnation: Incarnation,
-        /// In order.
+        /// The early effects, in order.
         items: Vec<EarlyItem>,
     },
     /// Claims or renews leadership.
     Claim(LeaseClaim),
-    /// What became of storage on the agent's disk.
+    /// Reports the state of storage on the agent's disk.
     Storage {
-        /// Which.
+        /// The storage instance.
         storage: StorageId,
-        /// The runner's attachment.
+        /// The incarnation of the runner's attachment.
         incarnation: Incarnation,
-        /// How it is.
+        /// The state of the storage.
         report: StorageReport,
     },
 }
 
-/// What an agent says of storage on its disk.
+/// An agent's report of storage on its disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StorageReport {
-    /// It is there, and can be used.
+    /// The storage is there and ready for use.
     Provisioned,
-    /// It could not be made, or not be deleted; the agent tries again.
+    /// The agent failed to make or delete the storage, and tries again.
     Failed {
-        /// For people.
+        /// The reason, for people.
         message: String,
     },
-    /// Its files are deleted.
+    /// The agent has deleted the storage's files.
     Deleted,
 }
 
@@ -112,11 +112,11 @@ pub enum StorageReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct LeaseClaim {
-    /// For whom.
+    /// The unit that claims.
     pub unit: UnitName,
-    /// Of which application; must be the unit's own (D-2).
+    /// The application to lead; must be the unit's own (D-2).
     pub application: ApplicationName,
-    /// For how long, in seconds; 5 to 300.
+    /// The seconds that the lease lasts; 5 to 60.
     pub seconds: u32,
 }
 
@@ -126,26 +126,26 @@ pub struct LeaseClaim {
 pub enum RunnerAnswer {
     /// The runner is attached.
     Attached {
-        /// To be named in each commit.
+        /// The incarnation that each commit must name.
         incarnation: Incarnation,
     },
-    /// It happened, and can be read at the answer's revision.
+    /// The controller carried the call out; its effects can be read at the answer's revision.
     Done,
-    /// The claim was granted or renewed; it lasts from when the request was *sent*.
+    /// The controller granted or renewed the lease, which lasts from the moment that the agent *sent* the request.
     Granted {
         /// The fencing token.
         term: LeaderTerm,
-        /// Seconds.
+        /// The seconds that the lease lasts.
         seconds: u32,
     },
-    /// Somebody else holds it.
+    /// Another unit holds the lease.
     Held {
-        /// Who.
+        /// The unit that leads.
         holder: UnitName,
     },
 }
 
-/// Identity headers that the keeper stamps on what it forwards; TLS client certificates take their place later.
+/// The identity headers that the keeper sets on requests that it forwards; TLS client certificates will replace them.
 pub mod header {
     /// The calling agent's name.
     pub const AGENT: &str = "periapt-agent";

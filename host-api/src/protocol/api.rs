@@ -1,5 +1,4 @@
-//! What the HTTP API shows of single things, and how it is asked: the types that only API, client and command
-//! line share.
+//! The types that only API, client and command line share: queries, and the details of single entities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,38 +31,39 @@ pub use model::{
     ModelConfigDetails, ModelDefault, ModelDefaults, ModelSelector, ModelSettingDetails, ModelSettingSource,
 };
 
-/// The largest charm archive that is taken, in bytes: a Python charm with its interpreter is about 40 MiB.
+/// The largest charm archive that the controller accepts, in bytes. A Python charm with its interpreter takes about
+/// 40 MiB.
 pub const MAX_ARCHIVE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// The longest line of an NDJSON stream that is read. Views have lines of their own ([`FRAME_LINE_BYTES`]); a status is
-/// one line.
+/// The longest line of an NDJSON stream that a reader accepts, in bytes. Watches cut frames to [`FRAME_LINE_BYTES`];
+/// a status is one line.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How much of a frame goes into one line of a watch: what a view takes has no bound of its own, as units, what charms
-/// stored and tasks add up. One entry alone may be longer; none comes near to [`MAX_LINE_BYTES`].
+/// The bytes of a frame that go into one line of a watch. A view has no bound, as units, charm state and tasks add
+/// up. A single entry may be longer, and stays far below [`MAX_LINE_BYTES`].
 pub const FRAME_LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The largest body of one request for commands: a commit is at most 1 MiB, and its journal, its early effects
-/// and the JSON around them come on top.
+/// The largest body of a request for commands, in bytes. A commit takes at most 1 MiB; its journal, its early effects
+/// and JSON's own characters add to that.
 pub const MAX_COMMANDS_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most commands in one bulk call.
+/// The largest number of commands in one bulk call.
 pub const MAX_COMMANDS: usize = 1_000;
 
-/// The most streams that one connection carries at a time: a host's agent has one open for each model that has
-/// units on it, and up to four calls for each model that is at work, so that it serves some 1,000 models of which 250
-/// may be at work at once; calls beyond wait for others to be answered. Flow-control windows of connections are this many times those of streams, so that a stream that
-/// nobody reads holds up no other.
+/// The largest number of concurrent streams of one connection. A host's agent keeps one stream open for each model
+/// with units on it, and up to four calls for each busy model: enough for 1,000 models of which 250 are busy. Further
+/// calls wait for a free stream. A connection's flow-control window is this many times a stream's, so that a stream
+/// without a reader blocks no other.
 pub const MAX_STREAMS: u32 = 1_024;
 
-/// Where a watch goes on: the last frame that was applied. One that the controller cannot continue from gets a
-/// full replacement.
+/// The position from which a watch resumes: the last frame that the watcher applied. A watcher whose position the
+/// controller cannot resume from gets a full replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct WatchPosition {
-    /// The store whose revision it is.
+    /// The store that the revision belongs to.
     pub store: StoreId,
-    /// Up to where the watcher's view is complete.
+    /// The revision up to which the watcher's view is complete.
     pub revision: Revision,
 }
 
@@ -71,57 +71,58 @@ pub struct WatchPosition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Registered {
-    /// The store that revisions belong to.
+    /// The store that the controller's revisions belong to.
     pub store: StoreId,
     /// The revision at which the registration can be read.
     pub revision: Revision,
 }
 
-/// One journal record with the unit that it is of.
+/// One journal record with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct JournalEntry {
     /// The unit.
     pub unit: UnitName,
-    /// The commit that it came with.
+    /// The revision of the commit that brought the record.
     #[serde(default)]
     pub revision: Revision,
-    /// What it ran.
+    /// The record of the hook.
     pub record: JournalRecord,
 }
 
-/// Which hooks of the journal are wanted, and how much of them.
+/// A query for hooks of the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct JournalQuery {
-    /// Of this unit; none: the newest few of each unit.
+    /// The unit; none means the newest few hooks of each unit.
     pub unit: Option<UnitName>,
-    /// Only the runs that started from this `seq`.
+    /// The `seq` from which the runs started; none means all runs.
     pub seq: Option<u64>,
-    /// With their host calls; a unit must be named.
+    /// True to include host calls; requires a unit.
     pub calls: bool,
-    /// With seeds and with what calls about secrets were given and answered; for administrators of the model.
+    /// True to include random seeds, and the arguments and answers of calls about secrets. Requires an administrator
+    /// of the model.
     pub secrets: bool,
-    /// Where the page before ended, as it said.
+    /// The `next` of the previous page.
     pub after: Option<String>,
 }
 
-/// A page of the journal: units by name, of each the newest hook first.
+/// A page of the journal: units in order of their names, the hooks of each from the newest to the oldest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Journal {
-    /// The hooks.
+    /// The hooks, with their units.
     pub entries: Vec<JournalEntry>,
-    /// From where the next page goes on; none: this is the last.
+    /// The start of the next page; none on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// The spaces of a model with their subnets. `alpha` has those of the hosts that are in no other.
+/// The spaces of a model with their subnets. `alpha` has the hosts' subnets that are in no other space.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SpaceList {
-    /// By name.
+    /// The subnets, by space.
     pub spaces: BTreeMap<SpaceName, BTreeSet<Subnet>>,
 }
 
@@ -129,70 +130,70 @@ pub struct SpaceList {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitDetails {
-    /// Name.
+    /// The unit's name.
     pub name: UnitName,
-    /// Its application.
+    /// The unit's application.
     pub application: ApplicationName,
-    /// Life.
+    /// The unit's life.
     pub life: Life,
-    /// `local:NAME-REV` of the charm that it runs; of its application's, before it has one.
+    /// `local:NAME-REV` of the charm that the unit runs; of its application's charm until the unit runs one.
     pub charm: String,
-    /// That charm's archive.
+    /// The digest of that charm's archive.
     pub charm_digest: Digest,
-    /// Whether it leads its application.
+    /// True if the unit leads its application.
     pub leader: bool,
-    /// Its machine, once it has one.
+    /// The unit's machine; none until the unit is placed.
     pub machine: Option<MachineId>,
     /// The agent that hosts the machine.
     pub agent: Option<AgentName>,
-    /// Its machine's preferred address.
+    /// The machine's preferred address.
     pub address: Option<String>,
-    /// The principal, of a subordinate.
+    /// The principal; none unless the unit is a subordinate.
     pub principal: Option<UnitName>,
-    /// Subordinates, of a principal.
+    /// The subordinates of a principal.
     pub subordinates: Vec<UnitName>,
-    /// What it has open.
+    /// The port ranges that the unit has open.
     pub opened_ports: Vec<OpenedPorts>,
-    /// What the charm says that the workload's version is.
+    /// The workload's version, as the charm sets it.
     pub workload_version: String,
-    /// What the charm says.
+    /// The workload's status, as the charm sets it.
     pub workload_status: StatusInfo<WorkloadStatus>,
-    /// What the agent does.
+    /// The status of the unit's agent.
     pub agent_status: StatusInfo<AgentStatus>,
     /// The operator's answer to a failed hook, until it is used.
     pub resolved: Option<ResolveMode>,
-    /// What it has done.
+    /// The unit's record: the progress of its hooks.
     pub record: UnitRecord,
-    /// Events that its charm asked to be told later.
+    /// The pending events that the unit's charm asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pending_events: BTreeMap<EventId, PendingEvent>,
-    /// Its relations.
+    /// The unit's relations.
     pub relations: Vec<UnitRelation>,
-    /// Its newest hooks, the oldest first.
+    /// The newest hooks, the oldest of them first.
     pub journal: Vec<JournalRecord>,
 }
 
-/// One relation, seen from one unit.
+/// One relation, as one unit sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitRelation {
-    /// Number.
+    /// The relation's id.
     pub relation_id: RelationId,
     /// The unit's own end.
     pub endpoint: EndpointName,
-    /// The other end; of peers the same.
+    /// The other end; the same as `endpoint` in a peer relation.
     pub related_endpoint: EndpointName,
     /// The application at the other end.
     pub related_application: ApplicationName,
-    /// The interface.
+    /// The relation's interface.
     pub interface: InterfaceName,
     /// The bag of the other end's application.
     pub application_data: Settings,
-    /// The unit's own part.
+    /// The unit's own bag.
     pub local_unit: UnitBag,
-    /// The units at the other end.
+    /// The bags of the units at the other end.
     pub related_units: BTreeMap<UnitName, UnitBag>,
-    /// Whether the other end stands in another model.
+    /// True if the other end is in another model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cross_model: bool,
 }
@@ -201,9 +202,9 @@ pub struct UnitRelation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitBag {
-    /// Whether it is in the relation's scope.
+    /// True if the unit is in the relation's scope.
     pub in_scope: bool,
-    /// Content.
+    /// The bag's content.
     pub data: Settings,
 }
 
@@ -211,64 +212,64 @@ pub struct UnitBag {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationDetails {
-    /// Name.
+    /// The application's name.
     pub name: ApplicationName,
-    /// Life.
+    /// The application's life.
     pub life: Life,
-    /// `local:NAME-REV`
+    /// The charm: `local:NAME-REV`.
     pub charm: String,
     /// The charm's own name.
     pub charm_name: String,
-    /// Its revision in this model.
+    /// The charm's revision in this model.
     pub charm_revision: u64,
-    /// Its archive.
+    /// The digest of the charm's archive.
     pub charm_digest: Digest,
-    /// Whether its units live beside a principal's.
+    /// True if the application is a subordinate, whose units run beside those of principals.
     pub subordinate: bool,
-    /// Whether its ports are reachable from outside.
+    /// True if the application is exposed: its open ports are reachable from outside.
     pub exposed: bool,
-    /// Whether the operator trusts it.
+    /// True if the operator trusts the application.
     pub trust: bool,
-    /// Seconds between its units' update-status hooks, in place of the model's; 0 is off.
+    /// Seconds between update-status hooks, in place of the model's interval; 0 turns them off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_status_hook_interval: Option<u32>,
-    /// On which agents its new units are placed, and the memory of its hooks.
+    /// The agents for new units, and the memory of hooks.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
-    /// What storage its units get, where it is other than the charm declares.
+    /// The storage of units, in place of the charm's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: StorageDirectives,
-    /// The spaces that its endpoints are bound to.
+    /// The spaces that the application's endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,
-    /// Whom the ports of which endpoints are for, the empty name being all endpoints; none: all ports are for
-    /// everybody.
+    /// The sources that may reach the ports of each endpoint; the empty name stands for all endpoints. Empty means
+    /// that all sources may reach all ports.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exposures: BTreeMap<String, Exposure>,
-    /// Who leads it.
+    /// The leader.
     pub leader: Option<UnitName>,
-    /// Its units.
+    /// The application's units.
     pub units: Vec<UnitName>,
-    /// Its charm's endpoints.
+    /// The charm's endpoints.
     pub endpoints: BTreeMap<EndpointName, EndpointDetails>,
-    /// Its charm's options with their values.
+    /// The charm's options with their values.
     pub settings: BTreeMap<String, SettingDetails>,
-    /// What its hooks may use.
+    /// The budgets of the application's hooks.
     #[serde(default)]
     pub budgets: BTreeMap<BudgetKey, BudgetDetails>,
 }
 
-/// What a budget is, and who says so.
+/// A budget of hooks with its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BudgetDetails {
-    /// In bytes, seconds, or calls.
+    /// The budget, in bytes, seconds or calls.
     pub value: u64,
-    /// Where it comes from.
+    /// The source of the value.
     pub source: BudgetSource,
 }
 
-/// Where a budget comes from.
+/// The source of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BudgetSource {
@@ -276,33 +277,33 @@ pub enum BudgetSource {
     Application,
     /// The model's configuration.
     Model,
-    /// What the controller says for all models.
+    /// The controller's defaults of model configuration.
     Controller,
-    /// Nobody set it.
+    /// The built-in default.
     Default,
 }
 
-/// An endpoint and what it is related to.
+/// An endpoint with its relations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EndpointDetails {
-    /// Its role.
+    /// The endpoint's role.
     pub role: Role,
-    /// Its interface.
+    /// The endpoint's interface.
     pub interface: InterfaceName,
-    /// The relations that it stands in.
+    /// The endpoint's relations.
     pub relations: Vec<RelationId>,
 }
 
-/// Where a setting's value comes from.
+/// The source of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingSource {
-    /// Nobody set it, and the charm has a default.
+    /// The charm's default.
     Default,
-    /// The operator set it.
+    /// The operator.
     User,
-    /// Nobody set it, and there is no default.
+    /// No source: the setting has no value and no default.
     Unset,
 }
 
@@ -310,18 +311,18 @@ pub enum SettingSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SettingDetails {
-    /// Its type.
+    /// The option's type.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// What it is for.
+    /// The option's purpose.
     pub description: String,
     /// The charm's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<OptionValue>,
-    /// What hooks read.
+    /// The value that hooks read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<OptionValue>,
-    /// Where that comes from.
+    /// The source of the value.
     pub source: SettingSource,
 }
 
@@ -329,13 +330,13 @@ pub struct SettingDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceDetails {
-    /// Its name.
+    /// The resource's name.
     pub name: ResourceName,
-    /// What the application's charm says of it.
+    /// The resource's declaration in the charm.
     pub meta: ResourceMeta,
-    /// Its content; none: none was attached.
+    /// The attached content; none until an operator attaches some.
     pub attached: Option<ResourceRevision>,
-    /// The application's units, and the revision that each was last told of; none: it was told of none.
+    /// The application's units, each with the revision that its charm last saw; none if it saw no revision.
     pub units: BTreeMap<UnitName, Option<ResourceRevision>>,
 }
 
@@ -343,33 +344,33 @@ pub struct ResourceDetails {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretDetails {
-    /// Its id.
+    /// The secret's id.
     pub id: SecretId,
-    /// Whose it is.
+    /// The secret's owner.
     pub owner: SecretOwner,
-    /// The latest revision, or the one that was asked for.
+    /// The latest revision, or the queried one.
     pub revision: SecretRevision,
-    /// The name of a secret of the model's users, the label of any other.
+    /// The name, if the model's users own the secret, else the owner's label.
     pub label: Option<String>,
-    /// For people.
+    /// The description, for people.
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotate: RotatePolicy,
-    /// When rotation is due next.
+    /// The time of the next rotation.
     pub next_rotate: Option<Timestamp>,
-    /// When that revision expires.
+    /// The time when that revision expires.
     pub expire: Option<Timestamp>,
-    /// Whether revisions that nobody reads go by themselves.
+    /// True if revisions that no unit reads are pruned.
     pub auto_prune: bool,
-    /// When it was made.
+    /// The time when the secret was made.
     pub created_at: Timestamp,
-    /// When it changed last.
+    /// The time of the last change.
     pub updated_at: Timestamp,
-    /// All revisions that are there.
+    /// The revisions that exist.
     pub revisions: BTreeMap<SecretRevision, SecretRevisionDetails>,
-    /// Who may read it.
+    /// The grants of access.
     pub access: Vec<SecretAccess>,
-    /// The content of that revision, if it was asked for.
+    /// The content of that revision, if the query asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<SecretData>,
 }
@@ -378,31 +379,31 @@ pub struct SecretDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretRevisionDetails {
-    /// When it was made.
+    /// The time when the revision was made.
     pub created_at: Timestamp,
-    /// When it changed last.
+    /// The time of the revision's last change.
     pub updated_at: Timestamp,
-    /// When it expires.
+    /// The time when the revision expires.
     pub expire: Option<Timestamp>,
 }
 
-/// Who may read a secret, and why.
+/// A grant of access to a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretAccess {
-    /// `application-NAME` or `unit-NAME-NUMBER`.
+    /// The reader: `application-NAME` or `unit-NAME-NUMBER`.
     pub target: String,
-    /// What it is tied to: `relation-KEY` or `model-UUID`.
+    /// The scope of the grant: `relation-KEY` or `model-UUID`.
     pub scope: String,
-    /// What may be done: `view`.
+    /// The permission: `view`.
     pub role: String,
 }
 
-/// What is asked of secrets.
+/// A query for secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretQuery {
-    /// With content. Needs the right to administer the model.
+    /// True to include content. Requires an administrator of the model.
     pub reveal: bool,
-    /// The content of this revision; none: of the latest.
+    /// The revision whose content to include; none means the latest.
     pub revision: Option<SecretRevision>,
 }

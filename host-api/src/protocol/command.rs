@@ -1,4 +1,4 @@
-//! What operators ask of a model: each change of state is one command, evaluated by the single writer.
+//! The commands of operators to a model. Each change of state is one command, and the single writer evaluates it.
 
 mod answer;
 mod caller;
@@ -34,11 +34,11 @@ use crate::{
     storage::{StorageDirectives, StorageEnd, UnitStorage},
 };
 
-/// Removal that does not wait for the thing's own agent for ever.
+/// Permission to remove an entity without its agent after a bounded wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Force {
-    /// Seconds until it is removed without its agent; Juju's default is 60.
+    /// The seconds to wait for the agent before the entity is removed without it; Juju's default is 60.
     pub max_wait: u32,
 }
 
@@ -48,23 +48,23 @@ impl Default for Force {
     }
 }
 
-/// Where a unit is to be placed.
+/// A placement of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// On an existing machine (`--to 3`).
+    /// An existing machine (`--to 3`).
     Machine(MachineId),
-    /// On a new machine of this agent (`--to agent=NAME`).
+    /// A new machine of this agent (`--to agent=NAME`).
     Agent(AgentName),
 }
 
-/// How a failed hook is dealt with.
+/// The operator's answer to a failed hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolveMode {
-    /// Run the hook again.
+    /// Runs the hook again.
     Retry,
-    /// Take it as done.
+    /// Counts the hook as done.
     NoRetry,
 }
 
@@ -74,74 +74,73 @@ pub enum ResolveMode {
 pub enum Command {
     /// Makes an application, its peer relations and its first units.
     Deploy(Deploy),
-    /// Changes an application's settings: all or none.
+    /// Changes an application's settings, all or none.
     SetConfig {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Values as text, read by the options' types.
+        /// Values as text, parsed by the types of the options.
         #[serde(default)]
         set: BTreeMap<String, String>,
-        /// Options that go back to their defaults.
+        /// The options to reset to their defaults.
         #[serde(default)]
         reset: Vec<String>,
     },
     /// Sets the application-level key `trust`.
     SetTrust {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
         /// The new value.
         trust: bool,
     },
-    /// Says on which agents an application's new units are placed, and the memory of its hooks, in place of what was
-    /// said before.
+    /// Replaces an application's constraints: the agents for its new units and the memory of its hooks.
     SetConstraints {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// What is asked.
+        /// The new constraints.
         constraints: Constraints,
     },
-    /// The same for applications that do not say it themselves.
+    /// Replaces the model's constraints, the defaults of its applications.
     SetModelConstraints {
-        /// What is asked.
+        /// The new constraints.
         constraints: Constraints,
     },
-    /// Tries at once to find a machine for a unit that could not be placed.
+    /// Retries at once to place a unit that fits no machine.
     RetryProvisioning {
-        /// Which.
+        /// The unit.
         unit: UnitName,
     },
     /// Adds units.
     AddUnits {
-        /// To what.
+        /// The application.
         application: ApplicationName,
-        /// How many, at least 1.
+        /// The number of units, at least 1.
         count: u32,
-        /// Where the first ones go; the rest is placed by the assigner.
+        /// The placements of the first units; the assigner places the rest.
         #[serde(default)]
         placement: Vec<Placement>,
-        /// Detached storage that the unit takes over; only of one unit.
+        /// Detached storage to attach to the new unit; allowed for a single unit only.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attach_storage: Vec<StorageId>,
     },
     /// Removes a unit.
     RemoveUnit {
-        /// Which.
+        /// The unit.
         unit: UnitName,
-        /// Do not wait for ever.
+        /// Bounds the wait for the unit's agent.
         #[serde(default)]
         force: Option<Force>,
-        /// What becomes of its storage.
+        /// The fate of the unit's storage.
         #[serde(default)]
         storage: UnitStorage,
     },
     /// Removes an application with its units and relations.
     RemoveApplication {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// Do not wait for ever.
+        /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
-        /// What becomes of its units' storage.
+        /// The fate of the units' storage.
         #[serde(default)]
         storage: UnitStorage,
     },
@@ -149,272 +148,273 @@ pub enum Command {
     Integrate {
         /// One end.
         first: EndpointSelector,
-        /// The other.
+        /// The other end.
         second: EndpointSelector,
-        /// Where the traffic of this side's units comes from, if not from where the model says; only of a relation
-        /// with what another model offers.
+        /// The subnets from which the units of this side send traffic, in place of the model's; allowed only for a
+        /// relation with an offer of another model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         via: Vec<Subnet>,
     },
     /// Removes a relation.
     RemoveRelation {
-        /// Which.
+        /// The relation.
         relation: RelationSelector,
-        /// Do not wait for ever.
+        /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
     },
-    /// Suspends a relation with an offer of this model: the units of both sides leave it, and it stays.
+    /// Suspends a relation with an offer of this model: the units of both sides leave it, and the relation stays.
     SuspendRelation {
-        /// Which.
+        /// The relation.
         relation: RelationId,
-        /// Why, for people.
+        /// The reason, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
-    /// Takes that back.
+    /// Resumes a suspended relation.
     ResumeRelation {
-        /// Which.
+        /// The relation.
         relation: RelationId,
     },
-    /// Offers endpoints of an application to other models; an offer of that name offers these from now on.
+    /// Offers endpoints of an application to other models. An existing offer of the same name gets these endpoints.
     Offer {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// Its endpoints, at least one.
+        /// The offered endpoints, at least one.
         endpoints: BTreeSet<EndpointName>,
-        /// The offer's name; none: the application's.
+        /// The offer's name; none means the application's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<ApplicationName>,
-        /// For people; none: the charm's.
+        /// A description for people; none means the charm's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
     /// Removes an offer.
     RemoveOffer {
-        /// Which.
+        /// The offer's name.
         offer: ApplicationName,
-        /// Also with relations, which are removed with it, without waiting for their units for ever.
+        /// Removes the offer's relations as well, and bounds the wait for their units.
         #[serde(default)]
         force: Option<Force>,
     },
-    /// Makes an offer of another model known in this one, so that applications can be related to it.
+    /// Consumes an offer of another model, so that applications of this model can integrate with it.
     Consume {
-        /// Which.
+        /// The offer.
         offer: OfferUrl,
-        /// Its name in this model; none: the offer's.
+        /// The name of the offer in this model; none means the offer's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         application: Option<ApplicationName>,
     },
     /// Removes a consumed offer with its relations.
     RemoveSaas {
-        /// Its name in this model.
+        /// The name of the offer in this model.
         application: ApplicationName,
-        /// Do not wait for ever.
+        /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
     },
     /// Removes a machine without units.
     RemoveMachine {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// Remove its units, too, and do not wait for ever.
+        /// Removes the machine's units as well, and bounds the wait for their agents.
         #[serde(default)]
         force: Option<Force>,
     },
-    /// Makes an application's ports reachable from outside.
+    /// Exposes an application: makes its open ports reachable from outside.
     Expose {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// Endpoints and whom their ports are for; none: all ports are for everybody.
+        /// The endpoints to expose and their sources; empty exposes all ports to all sources.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         endpoints: BTreeMap<String, Exposure>,
     },
-    /// Takes that back.
+    /// Ends the exposure of an application.
     Unexpose {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// Only of these; none: of all.
+        /// The endpoints to unexpose; empty means all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         endpoints: Vec<String>,
     },
-    /// Makes a space of some subnets, which leave the spaces that they were in.
+    /// Makes a space of subnets, which leave their previous spaces.
     AddSpace {
-        /// Its name.
+        /// The space's name.
         name: SpaceName,
-        /// What is in it.
+        /// The space's subnets.
         #[serde(default)]
         subnets: Vec<Subnet>,
     },
-    /// Moves subnets to a space; to `alpha`: out of all others.
+    /// Moves subnets to a space. Moving them to `alpha` takes them out of all other spaces.
     MoveToSpace {
-        /// Which.
+        /// The space.
         space: SpaceName,
-        /// What comes to be in it.
+        /// The subnets to move.
         subnets: Vec<Subnet>,
     },
-    /// Gives a space another name; what is bound to it, or exposed to it, stays so.
+    /// Renames a space; bindings and exposures to it stay.
     RenameSpace {
-        /// Which.
+        /// The present name.
         name: SpaceName,
-        /// Its new name.
+        /// The new name.
         to: SpaceName,
     },
-    /// Removes a space that nothing is bound to.
+    /// Removes a space without bindings.
     RemoveSpace {
-        /// Which.
+        /// The space.
         name: SpaceName,
     },
-    /// Binds endpoints of an application to spaces; those that are not named stay as they are.
+    /// Binds endpoints of an application to spaces; endpoints that are not named keep their bindings.
     Bind {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// To what.
+        /// The bindings to set.
         bindings: Bindings,
     },
-    /// Gives an application another charm.
+    /// Replaces an application's charm.
     Refresh {
-        /// Which.
+        /// The application.
         application: ApplicationName,
-        /// An uploaded charm.
+        /// The digest of an uploaded charm.
         charm: Digest,
-        /// Also out of a hook error, past the new charm's limits (U-35, U-37), and where the model has not what it assumes.
+        /// Upgrades units in hook error as well, and skips the checks of the new charm's limits (U-35, U-37) and
+        /// `assumes`.
         #[serde(default)]
         force: bool,
-        /// What is changed with it.
+        /// Further changes of the application, made together with the charm.
         #[serde(default, skip_serializing_if = "RefreshWith::is_empty")]
         with: RefreshWith,
     },
-    /// Gives a resource of an application new content; its units run upgrade-charm.
+    /// Gives a resource of an application new content; the application's units run upgrade-charm.
     AttachResource {
-        /// Whose.
+        /// The application.
         application: ApplicationName,
-        /// Which.
+        /// The resource.
         resource: ResourceName,
-        /// What was uploaded.
+        /// The uploaded content.
         upload: ResourceUpload,
     },
-    /// Gives a unit more storage.
+    /// Adds storage to a unit.
     AddStorage {
-        /// Which.
+        /// The unit.
         unit: UnitName,
-        /// What.
+        /// The storage to add.
         storage: StorageDirectives,
     },
-    /// Attaches detached storage to a unit of the agent that it lies on.
+    /// Attaches detached storage to a unit on the agent that holds the storage.
     AttachStorage {
-        /// To which.
+        /// The unit.
         unit: UnitName,
-        /// What.
+        /// The storage instance.
         storage: StorageId,
     },
-    /// Takes storage from its unit; it stays in the model.
+    /// Detaches storage from its unit; the storage stays in the model.
     DetachStorage {
-        /// What.
+        /// The storage instance.
         storage: StorageId,
-        /// Do not wait for ever for the unit's hook.
+        /// Bounds the wait for the unit's hook.
         #[serde(default)]
         force: Option<Force>,
     },
-    /// Removes storage that is attached to no unit.
+    /// Removes detached storage.
     RemoveStorage {
-        /// What.
+        /// The storage instance.
         storage: StorageId,
-        /// What becomes of its files.
+        /// The fate of the storage's files.
         end: StorageEnd,
-        /// Also if it is attached, and without waiting for ever.
+        /// Removes attached storage as well, and bounds the wait for the unit's hook.
         #[serde(default)]
         force: Option<Force>,
     },
-    /// Answers a unit's failed hook.
+    /// Resolves a unit's failed hook.
     Resolve {
-        /// Which.
+        /// The unit.
         unit: UnitName,
-        /// How.
+        /// The answer to the failed hook.
         mode: ResolveMode,
     },
-    /// Runs an action on some units, once each.
+    /// Enqueues one task of an action for each of some units.
     EnqueueOperation(EnqueueOperation),
-    /// Cancels a task that is pending, or stops one that runs.
+    /// Cancels a pending task, or stops a running one.
     CancelTask {
-        /// Which.
+        /// The task.
         task: TaskId,
     },
-    /// Takes an event back that a unit asked to be told later.
+    /// Cancels a pending event of a unit.
     CancelEvent {
-        /// Whose.
+        /// The unit.
         unit: UnitName,
-        /// Which.
+        /// The event.
         event: EventId,
     },
-    /// Makes a secret of the model's users.
+    /// Makes a secret that the model's users own.
     AddSecret {
-        /// Its id, which the controller draws.
+        /// The secret's id, drawn by the controller.
         #[serde(skip)]
         id: Option<SecretId>,
-        /// Its name, unique among the model's own secrets.
+        /// The secret's name, unique among the secrets of the model's users.
         name: String,
-        /// What it holds.
+        /// The content.
         content: Confidential<SecretData>,
-        /// For people.
+        /// A description for people.
         #[serde(default)]
         description: String,
     },
-    /// Changes a secret of the model's users; what is none stays.
+    /// Changes a secret that the model's users own; fields that are none keep their values.
     UpdateSecret {
-        /// Which.
+        /// The secret.
         secret: SecretSelector,
-        /// A new revision, if it differs from the latest.
+        /// The content, which makes a new revision if it differs from the latest.
         #[serde(default)]
         content: Option<Confidential<SecretData>>,
-        /// A new name.
+        /// The new name.
         #[serde(default)]
         name: Option<String>,
-        /// For people.
+        /// The new description, for people.
         #[serde(default)]
         description: Option<String>,
-        /// Whether revisions that nobody reads any more go by themselves.
+        /// True to prune revisions that no unit reads any more.
         #[serde(default)]
         auto_prune: Option<bool>,
     },
-    /// Lets the units of applications read a secret of the model's users.
+    /// Grants units of applications access to a secret that the model's users own.
     GrantSecret {
-        /// Which.
+        /// The secret.
         secret: SecretSelector,
-        /// Whose units.
+        /// The applications whose units get access.
         applications: Vec<ApplicationName>,
     },
-    /// Takes that back.
+    /// Revokes such grants.
     RevokeSecret {
-        /// Which.
+        /// The secret.
         secret: SecretSelector,
-        /// Whose units.
+        /// The applications whose units lose access.
         applications: Vec<ApplicationName>,
     },
-    /// Removes a secret of the model's users, or one revision of it.
+    /// Removes a secret that the model's users own, or one revision of it.
     RemoveSecret {
-        /// Which.
+        /// The secret.
         secret: SecretSelector,
-        /// Only this one; the secret goes with its last.
+        /// The revision to remove; the secret goes with its last revision. None removes the whole secret.
         #[serde(default)]
         revision: Option<SecretRevision>,
     },
-    /// Keeps public keys of people; they have no effect.
+    /// Stores public SSH keys; they have no effect.
     AddSshKeys {
-        /// The keys; one that is kept already is refused.
+        /// The keys; a key that is already stored is refused.
         keys: Vec<SshKey>,
     },
-    /// Forgets public keys.
+    /// Removes public SSH keys.
     RemoveSshKeys {
-        /// By fingerprint, comment or the key itself.
+        /// The keys, each named by fingerprint, comment or the key itself.
         keys: Vec<String>,
     },
-    /// Changes model configuration; values as text.
+    /// Changes model configuration.
     SetModelConfig {
-        /// By key.
+        /// Values as text, by key.
         #[serde(default)]
         set: BTreeMap<String, String>,
-        /// Keys that go back to their defaults.
+        /// The keys to reset to their defaults.
         #[serde(default)]
         reset: Vec<String>,
     },

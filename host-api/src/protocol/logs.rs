@@ -1,4 +1,4 @@
-//! Log lines of units, and which of them are wanted.
+//! Log lines of units, and queries for them.
 
 mod query;
 
@@ -11,24 +11,24 @@ use crate::Timestamp;
 
 pub use query::LogQuery;
 
-/// How important a line is.
+/// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LogLevel {
-    /// Finest.
+    /// The finest detail.
     Trace,
-    /// For authors; also a hook's stdout.
+    /// Detail for authors of charms, and a hook's stdout.
     Debug,
-    /// Ordinary.
+    /// Ordinary progress.
     Info,
-    /// Something is odd; also a hook's stderr.
+    /// An anomaly, and a hook's stderr.
     Warning,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
 impl LogLevel {
-    /// The name in upper case.
+    /// Returns the name in upper case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "TRACE",
@@ -48,7 +48,7 @@ impl fmt::Display for LogLevel {
 
 impl FromStr for LogLevel {
     type Err = ();
-    /// In any letter case; `CRITICAL` and `WARN` are taken for their neighbours.
+    /// Parses a level in any letter case; `WARN` reads as `WARNING` and `CRITICAL` as `ERROR`.
     fn from_str(text: &str) -> Result<Self, ()> {
         match text.to_ascii_uppercase().as_str() {
             "TRACE" => Ok(Self::Trace),
@@ -65,14 +65,14 @@ impl FromStr for LogLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct LogLine {
-    /// Who wrote it: `unit-mysql-0`, `machine-0`, `controller`.
+    /// The entity that wrote the line: `unit-mysql-0`, `machine-0`, `controller`.
     pub entity: String,
-    /// When.
+    /// The time of writing.
     pub at: Timestamp,
-    /// How important.
+    /// The severity.
     pub level: LogLevel,
-    /// `unit.mysql/0.install`, `unit.mysql/0.juju-log`, ...
+    /// The module: `unit.mysql/0.install`, `unit.mysql/0.juju-log`, ...
     pub module: String,
-    /// The text; no line break at its end.
+    /// The text, without a final line break.
     pub message: String,
 }

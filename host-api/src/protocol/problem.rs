@@ -1,47 +1,50 @@
-//! Refusals: what was wrong, where, and what to do. Over HTTP they are `application/problem+json`.
+//! Refusals, which say what is wrong, where, and what to do. Over HTTP they are `application/problem+json`.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind of a refusal; stable, so that scripts and tests may rely on it. Each has a page in `docs/errors/`.
+/// The kind of a refusal. Codes are stable, so that scripts and tests may rely on them; each has a page in
+/// `docs/errors/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorCode {
-    /// The request makes no sense.
+    /// The request is malformed or contradicts itself.
     BadRequest,
-    /// The caller may not, or the thing does not exist for it.
+    /// The caller lacks the permission, or must not learn whether the entity exists.
     PermissionDenied,
-    /// No such thing.
+    /// The entity does not exist.
     NotFound,
-    /// It exists already.
+    /// The entity exists already.
     AlreadyExists,
-    /// Several things fit; name one.
+    /// Several entities match; the request must name one.
     Ambiguous,
-    /// It is dying or dead.
+    /// The entity is dying or dead.
     NotAlive,
-    /// It collides with the present state.
+    /// The request conflicts with the present state.
     Conflict,
-    /// A limit would be exceeded.
+    /// The request would exceed a limit.
     QuotaExceeded,
-    /// Only the leader may.
+    /// The request needs leadership.
     NotLeader,
-    /// The commit does not follow the unit's last one: drop it and resolve anew.
+    /// The commit does not follow the unit's last one. The runner drops it and resolves anew.
     Stale,
-    /// The commit brings a charm that was replaced meanwhile: drop it, and resolve anew once the view shows the other.
+    /// The commit brings a charm that was replaced meanwhile. The runner drops it, and resolves anew once its view
+    /// shows the other charm.
     CharmReplaced,
-    /// The charm cannot run here; the text says why.
+    /// The charm cannot run here; the message says why.
     CharmRefused,
-    /// Too many requests wait already: try again later.
+    /// Too many requests are waiting; try again later.
     TooManyRequests,
-    /// The store cannot be written now. Nothing of the request is seen; the text says whether it may still come to be.
+    /// The controller cannot write its store now. Readers see nothing of the request; the message says whether it may
+    /// still be stored.
     StorageUnavailable,
-    /// It may work later.
+    /// The request may succeed later.
     TryAgain,
-    /// Not offered.
+    /// Periapt does not support the request.
     NotSupported,
-    /// A defect of the controller, or its host does not let it work: the message says which.
+    /// A defect of the controller, or a failure of its host; the message says which.
     Internal,
 }
 
@@ -67,7 +70,7 @@ impl ErrorCode {
         Self::Internal,
     ];
 
-    /// The code as it is written.
+    /// Returns the code in its written form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad-request",
@@ -90,13 +93,12 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the refusal is about the controller's state now and not about the request: the same request may succeed
-    /// later without anybody changing it.
+    /// Returns true if the cause is the controller's present state, so that the same request may succeed later.
     pub fn is_temporary(self) -> bool {
         matches!(self, Self::StorageUnavailable | Self::TooManyRequests | Self::TryAgain)
     }
 
-    /// The HTTP status that goes with it.
+    /// Returns the HTTP status of responses with the code.
     pub fn http_status(self) -> u16 {
         match self {
             Self::BadRequest | Self::Ambiguous | Self::CharmRefused => 400,
@@ -122,27 +124,27 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A refusal: nothing of what was asked happened.
+/// A refusal: the request had no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "kebab-case")]
 pub struct Refusal {
-    /// The kind.
+    /// The kind of the refusal.
     pub code: ErrorCode,
-    /// What was wrong, where, and what would be right; a lower-case fragment.
+    /// The fault, its place and the remedy, as a lower-case fragment.
     pub message: String,
-    /// The entity it is about, such as `unit mysql/0`.
+    /// The entity that the refusal is about, such as `unit mysql/0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
 impl Refusal {
-    /// A refusal about nothing in particular.
+    /// Creates a refusal without a subject.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), subject: None }
     }
 
-    /// Names the entity that it is about.
+    /// Sets the entity that the refusal is about.
     pub fn about(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
@@ -160,28 +162,28 @@ macro_rules! short_forms {
 }
 
 short_forms! {
-    /// The request makes no sense.
+    /// Refuses a request that is malformed or contradicts itself.
     bad_request => BadRequest,
-    /// The caller may not.
+    /// Refuses a caller that lacks the permission.
     permission_denied => PermissionDenied,
-    /// No such thing.
+    /// Refuses because the entity does not exist.
     not_found => NotFound,
-    /// It exists already.
+    /// Refuses because the entity exists already.
     already_exists => AlreadyExists,
-    /// It is dying or dead.
+    /// Refuses because the entity is dying or dead.
     not_alive => NotAlive,
-    /// It collides with the present state.
+    /// Refuses because the request conflicts with the present state.
     conflict => Conflict,
-    /// The commit does not follow the unit's last one.
+    /// Refuses a commit that does not follow the unit's last one.
     stale => Stale,
-    /// The commit brings a charm that was replaced meanwhile.
+    /// Refuses a commit that brings a charm that was replaced meanwhile.
     charm_replaced => CharmReplaced,
 }
 
-/// A refusal as it travels: RFC 9457, with the code as `type` and once more on its own.
+/// A refusal in the form of RFC 9457, with the code inside `type` and in a member of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// `urn:periapt:error:CODE`
+    /// The type: `urn:periapt:error:CODE`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The code in words.
@@ -192,7 +194,7 @@ pub struct Problem {
     pub detail: String,
     /// The code.
     pub code: ErrorCode,
-    /// The entity.
+    /// The entity that the refusal is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }

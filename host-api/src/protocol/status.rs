@@ -1,4 +1,4 @@
-//! Statuses, and what `status` shows of a model.
+//! Statuses, and the parts of `status`.
 
 use std::fmt;
 
@@ -23,24 +23,24 @@ pub use units::{PlacedUnit, application_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadStatus {
-    /// Display only: the unit's hook failed.
+    /// The unit's hook failed; only shown, never set.
     Error,
-    /// The charm waits for a person.
+    /// The charm waits for an operator.
     Blocked,
-    /// The charm is busy preparing.
+    /// The charm prepares the workload.
     Maintenance,
     /// The charm waits for another application.
     Waiting,
-    /// The workload serves.
+    /// The workload is in service.
     Active,
     /// The unit is gone.
     Terminated,
-    /// The charm has said nothing yet.
+    /// The charm has set no status yet.
     Unknown,
 }
 
 impl WorkloadStatus {
-    /// The word that is shown.
+    /// Returns the word that `status` shows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -53,7 +53,7 @@ impl WorkloadStatus {
         }
     }
 
-    /// The four that a charm may set.
+    /// Returns one of the four statuses that a charm may set, or none for any other word.
     pub fn settable(word: &str) -> Option<Self> {
         match word {
             "blocked" => Some(Self::Blocked),
@@ -71,26 +71,26 @@ impl fmt::Display for WorkloadStatus {
     }
 }
 
-/// What a unit's agent does.
+/// The status of a unit's agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentStatus {
     /// No agent has reported yet.
     Allocating,
-    /// A hook runs.
+    /// A hook is running.
     Executing,
-    /// Nothing is due.
+    /// No hook is due.
     Idle,
     /// A hook failed, or the unit could not be placed.
     Error,
-    /// The agent itself failed.
+    /// The agent failed.
     Failed,
-    /// Display only: the agent is not communicating.
+    /// The agent is not communicating; only shown, never set.
     Lost,
 }
 
 impl AgentStatus {
-    /// The word that is shown.
+    /// Returns the word that `status` shows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allocating => "allocating",
@@ -109,25 +109,25 @@ impl fmt::Display for AgentStatus {
     }
 }
 
-/// How a relation is (`hook-model.md` 7.5).
+/// The state of a relation (`hook-model.md` 7.5).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationState {
-    /// No leader has entered its scope yet.
+    /// No leader has entered the scope yet.
     #[default]
     Joining,
-    /// The leader of either side has.
+    /// A leader of either side has entered the scope.
     Joined,
-    /// Suspended by an operator, and not all units have left yet.
+    /// An operator suspended the relation, and some units are still in scope.
     Suspending,
-    /// Suspended by an operator.
+    /// An operator suspended the relation, and all units have left.
     Suspended,
-    /// On its way out.
+    /// The relation is being removed.
     Dying,
 }
 
 impl RelationState {
-    /// The word that is shown.
+    /// Returns the word that `status` shows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Joining => "joining",
@@ -145,32 +145,32 @@ impl RelationState {
 pub struct StatusInfo<S> {
     /// The status.
     pub status: S,
-    /// For people; may be empty.
+    /// A message for people; may be empty.
     pub message: String,
-    /// For programs: a JSON object; empty most of the time.
+    /// A JSON object for programs; mostly empty.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub data: serde_json::Map<String, serde_json::Value>,
-    /// Since when status, message and data are what they are (ST-3).
+    /// The time since which status, message and data are unchanged (ST-3).
     pub since: Timestamp,
 }
 
 impl<S> StatusInfo<S> {
-    /// A status without data.
+    /// Creates a status without data.
     pub fn new(status: S, message: impl Into<String>, since: Timestamp) -> Self {
         Self { status, message: message.into(), data: serde_json::Map::new(), since }
     }
 }
 
-/// Alive, dying, dead; never back (`hook-model.md` 7.1).
+/// The life of an entity: from alive through dying to dead, never back (`hook-model.md` 7.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Life {
-    /// Wanted.
+    /// The entity is in use.
     #[default]
     Alive,
-    /// Somebody wants it gone; its own agent winds it up.
+    /// The entity is being removed; its agent winds it up.
     Dying,
-    /// Its agent is done with it.
+    /// The entity's agent has finished with it.
     Dead,
 }
 

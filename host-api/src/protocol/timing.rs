@@ -1,52 +1,54 @@
-//! How long clients, agents, runners and the controller wait for each other, and what must hold between these times.
+//! The times that clients, agents, runners and the controller grant each other, and the conditions between them.
 //!
-//! A time that one side alone knows, as the pause before another attempt, stands where it is used.
+//! A time that only one side needs, such as the pause before a retry, is defined where it is used.
 
 use std::time::Duration;
 
-/// For how long an agent asks for leadership, in seconds (`hook-model.md` 7.4, `design.md` section 7).
+/// The length of the lease that an agent claims, in seconds (`hook-model.md` 7.4, `design.md` section 7).
 pub const LEASE_SECONDS: u32 = 60;
 
-/// The same.
+/// The length of the lease that an agent claims, as a duration.
 pub const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
 
 /// The shortest lease that the controller grants, in seconds.
 pub const SHORTEST_LEASE_SECONDS: u32 = 5;
 
-/// The longest lease that the controller grants, in seconds. It may not outlast [`LEASE_AFTER_RESTART_MS`]: after a restart
-/// of the controller, somebody else would lead while its holder still counts on it. Juju grants up to five minutes.
+/// The longest lease that the controller grants, in seconds. It is at most [`LEASE_AFTER_RESTART_MS`]: otherwise
+/// another unit could lead after a restart of the controller while the holder still relies on its lease. Juju grants
+/// up to five minutes.
 pub const LONGEST_LEASE_SECONDS: u32 = LEASE_SECONDS;
 
-/// How often an agent renews its leases: several rounds may be lost before one lapses.
+/// The interval at which an agent renews its leases: several renewals may fail before a lease expires.
 pub const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(15);
 
-/// How long a hook waits for a renewal.
+/// The longest time that a hook waits for a renewal.
 pub const LEASE_RENEWED_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a lease holds after a restart of the controller, which stores no times of leases, in milliseconds of the clock of
-/// leases: as long as agents ask for.
+/// The length of every lease after a restart of the controller, which stores no lease times, in milliseconds of the
+/// lease clock: as long as agents claim.
 pub const LEASE_AFTER_RESTART_MS: u64 = LEASE_SECONDS as u64 * 1_000;
 
-/// How long a unit stays leader after its charm was told so, in milliseconds of the clock of leases: what Juju promises to charms.
+/// The time that a unit stays leader after its charm learned so, in milliseconds of the lease clock: Juju's guarantee
+/// to charms.
 pub const LEADERSHIP_GUARANTEE_MS: u64 = 30_000;
 
-/// For how long an agent that lost its connection is still taken for alive: a reconnect takes less.
+/// The time for which an agent without a connection still counts as alive; a reconnect takes less.
 pub const AGENT_GRACE: Duration = Duration::from_secs(30);
 
-/// How often a watch says that nothing has changed.
+/// The interval of heartbeats in a watch without changes.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// A watch in which nothing came for this long is dead, whatever its connection says.
+/// The longest silence of a watch. The watcher then drops it, whatever the state of the connection.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(30);
 
-/// A connection over which nothing comes for this long is asked for a sign of life, and as long again is waited for one; client
-/// and controller do so each by itself.
+/// The longest silence of a connection before a ping, and the longest wait for the reply. Client and controller ping
+/// independently.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How often a runner says to its keeper that it lives, whatever its hooks do.
+/// The interval at which a runner tells its keeper that it is alive, whatever its hooks do.
 pub const RUNNER_ALIVE_EVERY: Duration = Duration::from_secs(5);
 
-/// A runner that said nothing for this long hangs.
+/// The longest silence of a runner. The keeper then takes it for hung.
 pub const RUNNER_SILENCE: Duration = Duration::from_secs(60);
 
 const fn ms(time: Duration) -> u128 {

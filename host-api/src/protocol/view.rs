@@ -1,7 +1,7 @@
-//! What a runner may see of the model, as a value: the mirror that hooks read and the resolver resolves from.
+//! A runner's view of a model, as a value: hooks read it and the resolver resolves from it.
 //!
-//! A view is sent as [`Frame`]s, each in one [`FrameLine`] or, if it is large, in several. Property: any frames, applied in order, give the view of the revision that the
-//! last one is complete to.
+//! The controller sends a view as [`Frame`]s, each in one [`FrameLine`] or, if it is large, in several. Property: any
+//! frames, applied in order, give the view at the revision of the last frame.
 
 use imbl::OrdMap;
 use schemars::JsonSchema;
@@ -23,38 +23,38 @@ pub use secret::*;
 /// One caller's view of one model at one revision. Cloning is cheap.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct View {
-    /// Complete up to here.
+    /// The revision up to which the view is complete.
     pub revision: Revision,
-    /// The model; none before the first frame, and after the model is gone.
+    /// The model; none before the first frame, and after the model's removal.
     pub model: Option<ModelView>,
-    /// The units' own applications.
+    /// The applications of the runner's units.
     pub applications: OrdMap<ApplicationName, ApplicationView>,
-    /// The charms of these applications, and those that units still run.
+    /// The charms of these applications, and other charms that the runner's units still run.
     pub charms: OrdMap<Digest, CharmView>,
     /// The runner's own units.
     pub units: OrdMap<UnitName, UnitView>,
-    /// Units of own and related applications, in outline.
+    /// Outlines of the units of these applications and of related ones.
     pub outlines: OrdMap<UnitName, UnitOutline>,
-    /// Relations of these applications.
+    /// The relations of these applications.
     pub relations: OrdMap<RelationId, RelationView>,
-    /// Bags that at least one of the units may read.
+    /// The bags that at least one of the runner's units may read.
     pub bags: OrdMap<BagKey, BagView>,
-    /// What the charms of the runner's own units stored.
+    /// The state that the charms of the runner's units stored.
     pub states: OrdMap<StateKey, StateView>,
-    /// Events that the own units wait for.
+    /// The pending events of the runner's units.
     pub events: OrdMap<UnitName, EventsView>,
-    /// Secrets that at least one of the units owns, reads, or has read; never their content.
+    /// The secrets that at least one of the runner's units owns, reads or has read, without their content.
     pub secrets: OrdMap<SecretId, SecretView>,
-    /// The machines of these units.
+    /// The machines of the runner's units.
     pub machines: OrdMap<MachineId, MachineView>,
-    /// Tasks of the own units that have not ended.
+    /// The tasks of the runner's units that have not ended.
     pub tasks: OrdMap<TaskId, TaskView>,
-    /// Storage of these units, and other storage on the agent's disk.
+    /// The storage of the runner's units, and other storage on the agent's disk.
     pub storages: OrdMap<StorageId, StorageView>,
 }
 
 impl View {
-    /// What hooks of an application may use: its own settings, and for the rest the model's.
+    /// Returns the budgets of an application's hooks: the application's own, and the model's for the rest.
     pub fn budgets(&self, application: &ApplicationName) -> BudgetSettings {
         let model = self.model.as_ref().map(|model| model.config.budgets.clone()).unwrap_or_default();
         match self.applications.get(application) {
@@ -75,7 +75,7 @@ macro_rules! entities {
             $($(#[$doc])* $variant($key),)*
         }
 
-        /// One entry of a view; it carries its key.
+        /// One entry of a view, which includes its key.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         #[expect(clippy::large_enum_variant, reason = "units are the largest, and what most frames carry")]
@@ -86,7 +86,7 @@ macro_rules! entities {
         }
 
         impl ViewEntity {
-            /// Where it stands in its view.
+            /// Returns the entry's key.
             pub fn key(&self) -> ViewKey {
                 match self {
                     Self::Model(_) => ViewKey::Model,
@@ -96,7 +96,7 @@ macro_rules! entities {
         }
 
         impl View {
-            /// Puts one entry in its place.
+            /// Adds or replaces one entry.
             pub fn put(&mut self, entity: ViewEntity) {
                 match entity {
                     ViewEntity::Model(value) => self.model = Some(value),
@@ -106,7 +106,7 @@ macro_rules! entities {
                 }
             }
 
-            /// Takes one entry out.
+            /// Removes one entry.
             pub fn delete(&mut self, key: &ViewKey) {
                 match key {
                     ViewKey::Model => self.model = None,
@@ -116,12 +116,13 @@ macro_rules! entities {
                 }
             }
 
-            /// How many entries it has.
+            /// Returns the number of entries.
             pub fn entries(&self) -> usize {
                 usize::from(self.model.is_some()) $(+ self.$map.len())*
             }
 
-            /// What must be put and deleted to turn `self` into `newer`. Shared parts are passed over unseen.
+            /// Returns the entries to put and the keys to delete that turn `self` into `newer`. Shared parts of the
+            /// maps are skipped.
             pub fn difference(&self, newer: &Self) -> (Vec<ViewEntity>, Vec<ViewKey>) {
                 let (mut puts, mut deletes) = (Vec::new(), Vec::new());
                 if self.model != newer.model {
@@ -150,17 +151,17 @@ entities! {
     Application(ApplicationName => ApplicationView) in applications by |value: &ApplicationView| value.name.clone(),
     /// A charm.
     Charm(Digest => CharmView) in charms by |value: &CharmView| value.digest,
-    /// An own unit.
+    /// A unit of the runner.
     Unit(UnitName => UnitView) in units by |value: &UnitView| value.name.clone(),
-    /// Any unit in outline.
+    /// The outline of a unit.
     Outline(UnitName => UnitOutline) in outlines by |value: &UnitOutline| value.name.clone(),
     /// A relation.
     Relation(RelationId => RelationView) in relations by |value: &RelationView| value.id,
     /// A bag.
     Bag(BagKey => BagView) in bags by |value: &BagView| value.key.clone(),
-    /// A key of an own unit's state.
+    /// A key of the state of one of the runner's units.
     State(StateKey => StateView) in states by |value: &StateView| value.key.clone(),
-    /// Events that a unit waits for.
+    /// The pending events of a unit.
     Events(UnitName => EventsView) in events by |value: &EventsView| value.unit.clone(),
     /// A secret.
     Secret(SecretId => SecretView) in secrets by |value: &SecretView| value.id,
@@ -172,32 +173,32 @@ entities! {
     Storage(StorageId => StorageView) in storages by |value: &StorageView| value.id.clone(),
 }
 
-/// One step of a watch: turns the view at `from` into the view at `to`. Applied whole or not at all.
-/// One without puts and deletes is the heartbeat.
+/// One step of a watch, which turns the view at `from` into the view at `to`. A receiver applies it whole or not at
+/// all. A frame without puts and deletes is the heartbeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Frame {
-    /// The store whose revisions these are.
+    /// The store that the revisions belong to.
     pub store: StoreId,
-    /// The view that it starts from; none: from nothing, whatever the receiver had (a full replacement).
+    /// The revision of the view that the frame starts from; none means an empty view (a full replacement).
     pub from: Option<Revision>,
-    /// The revision up to which the result is complete.
+    /// The revision up to which the resulting view is complete.
     pub to: Revision,
-    /// Entries that are new or differ.
+    /// The entries that are new or differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub puts: Vec<ViewEntity>,
-    /// Entries that are there no more, or may be seen no more.
+    /// The keys of the entries that are gone or no longer visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletes: Vec<ViewKey>,
 }
 
-/// A frame that does not start where the view is.
+/// The error for a frame that does not start at the view's revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a frame from revision {from} does not apply to a view of revision {have}")]
 pub struct FrameGap {
-    /// Where the frame starts.
+    /// The revision at which the frame starts.
     pub from: Revision,
-    /// Where the view is.
+    /// The view's revision.
     pub have: Revision,
 }
 
@@ -219,13 +220,13 @@ impl View {
         Ok(())
     }
 
-    /// The frame that turns `self` into `newer`.
+    /// Returns the frame that turns `self` into `newer`.
     pub fn frame_to(&self, newer: &Self, store: StoreId) -> Frame {
         let (puts, deletes) = self.difference(newer);
         Frame { store, from: Some(self.revision), to: newer.revision, puts, deletes }
     }
 
-    /// The frame that gives this view to somebody who has nothing.
+    /// Returns the frame that gives this view to a receiver without one.
     pub fn full_frame(&self, store: StoreId) -> Frame {
         let (puts, _) = Self::default().difference(self);
         Frame { store, from: None, to: self.revision, puts, deletes: Vec::new() }

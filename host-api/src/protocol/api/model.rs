@@ -1,4 +1,4 @@
-//! A model's configuration as it is shown, and how a model is named.
+//! Model configuration with the sources of its values, and the forms in which requests name a model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,18 +15,18 @@ use crate::{
     settings::{ModelSettings, SettingKey},
 };
 
-/// Which model a path names: by its number for ever, or by the name that its owner gave it.
+/// A model as a path names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelSelector {
-    /// For ever.
+    /// The model's UUID, which never changes.
     Uuid(ModelUuid),
-    /// The caller's own model of this name, or else the only one.
+    /// The name of a model that the caller owns, or else of the only model with that name.
     Name(ModelName),
-    /// The model of this name that a user owns.
+    /// The name of a model that this user owns.
     Owned(UserName, ModelName),
 }
 
-/// `NAME`, `USER/NAME` or a UUID; in the alternate form (`{:#}`) as one segment of a path.
+/// Formats the selector as `NAME`, `USER/NAME` or a UUID; in the alternate form (`{:#}`) as one segment of a path.
 impl fmt::Display for ModelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,7 +40,7 @@ impl fmt::Display for ModelSelector {
 
 impl FromStr for ModelSelector {
     type Err = NameError;
-    /// What reads as a hyphenated UUID is one; no model can be given such a name by accident.
+    /// Reads a hyphenated UUID as the model's UUID: nobody names a model so by accident.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some((owner, name)) = text.split_once('/') {
             return Ok(Self::Owned(UserName::new(owner)?, ModelName::new(name)?));
@@ -64,11 +64,11 @@ impl From<ModelName> for ModelSelector {
     }
 }
 
-/// A model's configuration, by key: what holds, and where it comes from.
+/// A model's configuration with the sources of its values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ModelConfigDetails(
-    /// By key.
+    /// The values, by key.
     pub BTreeMap<String, ModelSettingDetails>,
 );
 
@@ -76,26 +76,26 @@ pub struct ModelConfigDetails(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelSettingDetails {
-    /// What holds, as it can be set.
+    /// The value in effect, in the form that operators set.
     pub value: Value,
-    /// Who says so.
+    /// The source of the value.
     pub source: ModelSettingSource,
 }
 
-/// Where a key's value comes from.
+/// The source of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelSettingSource {
-    /// Nobody set it.
+    /// The built-in default.
     Default,
-    /// The controller, for all models.
+    /// The controller's default for all models.
     Controller,
-    /// The model itself.
+    /// The model's own configuration.
     Model,
 }
 
 impl ModelConfigDetails {
-    /// What holds in a model with these settings, of a controller with those.
+    /// Returns the configuration in effect for a model's settings and its controller's defaults.
     pub fn of(model: &ModelSettings, controller: &ModelSettings) -> Self {
         let details = |key: SettingKey| {
             let (value, source) = match (model.show(key), controller.show(key)) {
@@ -109,17 +109,17 @@ impl ModelConfigDetails {
     }
 }
 
-/// The keys of a listing: those that each has, and of those that are only kept what somebody set.
+/// Returns the keys of a listing: all keys with an effect, and those without one that some of the settings set.
 fn listed<const N: usize>(settings: [&ModelSettings; N]) -> BTreeSet<SettingKey> {
     let kept = settings.into_iter().flat_map(|settings| settings.kept.keys().copied().map(SettingKey::Kept));
     SettingKey::all().into_iter().chain(kept).collect()
 }
 
-/// What holds in models that do not set it themselves, by key.
+/// The defaults of model configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ModelDefaults(
-    /// By key.
+    /// The defaults, by key.
     pub BTreeMap<String, ModelDefault>,
 );
 
@@ -127,15 +127,15 @@ pub struct ModelDefaults(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelDefault {
-    /// What holds where nobody set it.
+    /// The built-in default.
     pub default: Value,
-    /// What the controller sets for all models; none: nothing.
+    /// The controller's default for all models; none if the operator set none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Value>,
 }
 
 impl ModelDefaults {
-    /// Those of a controller with these settings.
+    /// Returns the defaults of a controller with these settings.
     pub fn of(controller: &ModelSettings) -> Self {
         let default = |key: SettingKey| {
             let default = key.default_value();

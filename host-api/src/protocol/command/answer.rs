@@ -1,4 +1,4 @@
-//! What commands answer, and what the controller tells of itself.
+//! The answers to commands, and the controller's description of itself.
 
 use std::collections::BTreeSet;
 
@@ -15,91 +15,91 @@ use crate::{
     secret::SecretId,
 };
 
-/// What a command did.
+/// The effect of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// There is nothing to tell.
+    /// The command is carried out; there is nothing to report.
     Done,
     /// A model was made.
     Model {
-        /// For ever.
+        /// The model's UUID, which never changes.
         uuid: ModelUuid,
     },
     /// An application was made.
     Application {
-        /// Its name.
+        /// The application's name.
         name: ApplicationName,
-        /// Its first units.
+        /// The first units.
         units: Vec<UnitName>,
     },
     /// Units were added.
     Units {
-        /// Their names.
+        /// The new units.
         units: Vec<UnitName>,
     },
     /// Storage was added.
     Storage {
-        /// The new instances.
+        /// The new storage instances.
         storage: Vec<StorageId>,
     },
-    /// A resource has the content that was attached.
+    /// A resource has the attached content.
     Resource {
-        /// Which revision that is.
+        /// The revision of that content.
         revision: u64,
-        /// Whether it is a new one: the same content again is none.
+        /// True if the revision is new; attaching the same content again makes none.
         fresh: bool,
     },
     /// A relation was made.
     Relation {
-        /// Its number.
+        /// The relation's id.
         id: RelationId,
-        /// Its ends.
+        /// The relation's ends.
         endpoints: Vec<Endpoint>,
     },
     /// Endpoints are offered.
     Offer {
-        /// How other models name the offer.
+        /// The offer's URL, which other models use.
         url: OfferUrl,
     },
-    /// An offer is known in this model.
+    /// An offer is consumed in this model.
     Consumed {
-        /// By this name.
+        /// The offer's name in this model.
         application: ApplicationName,
-        /// Which.
+        /// The offer's URL.
         url: OfferUrl,
     },
-    /// An action will run.
+    /// An action is enqueued.
     Operation(EnqueuedOperation),
     /// A task was cancelled, or is being stopped.
     Task {
-        /// Which.
+        /// The task.
         id: TaskId,
         /// Cancelled or aborting.
         status: TaskStatus,
     },
-    /// A secret was made, or is there.
+    /// A secret was made, or exists already.
     Secret {
-        /// Its id.
+        /// The secret's id.
         id: SecretId,
     },
-    /// Something is on its way out, or gone.
+    /// An entity is being removed, or is removed.
     Removal {
-        /// Whether it is gone already.
+        /// True if it is removed already.
         gone: bool,
-        /// What it waits for else.
+        /// The conditions that the removal waits for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         waits_for: Vec<String>,
     },
 }
 
-/// The result of one command in a bulk call: as many and in the same order as the commands.
+/// The result of one command of a bulk call. Results are as many as the commands, in the same order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandResult<T> {
-    /// It happened.
+    /// The command succeeded.
     Ok(T),
-    /// Nothing of it happened.
+    /// The command was refused and had no effect.
     Error(Refusal),
 }
 
@@ -121,11 +121,11 @@ impl<T> From<CommandResult<T>> for Result<T, Refusal> {
     }
 }
 
-/// `POST /v1/models/MODEL/commands`: each stands by itself; one that is refused does not stop the rest.
+/// The body of `POST /v1/models/MODEL/commands`. Commands are independent: a refused one does not stop the rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Commands<C> {
-    /// In order.
+    /// The commands, in order.
     pub commands: Vec<C>,
 }
 
@@ -133,9 +133,9 @@ pub struct Commands<C> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CommandResults<T> {
-    /// One for each command, in the same order.
+    /// One result for each command, in the same order.
     pub results: Vec<CommandResult<T>>,
-    /// The revision at which all of this can be read.
+    /// The revision at which all effects can be read.
     pub revision: crate::Revision,
 }
 
@@ -143,23 +143,23 @@ pub struct CommandResults<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelSummary {
-    /// For ever.
+    /// The UUID, which never changes.
     pub uuid: ModelUuid,
-    /// Name.
+    /// The model's name.
     pub name: ModelName,
-    /// Who made it.
+    /// The user who made the model.
     pub owner: UserName,
-    /// Life.
+    /// The model's life.
     pub life: crate::status::Life,
-    /// Since when it is as alive as it is.
+    /// The time of the last change of life.
     pub life_since: Timestamp,
-    /// When it was made.
+    /// The time when the model was made.
     pub created_at: Timestamp,
-    /// Applications in it.
+    /// The number of applications.
     pub applications: u32,
-    /// Units in it.
+    /// The number of units.
     pub units: u32,
-    /// Machines in it.
+    /// The number of machines.
     pub machines: u32,
 }
 
@@ -167,45 +167,45 @@ pub struct ModelSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct AgentSummary {
-    /// Name.
+    /// The agent's name.
     pub name: AgentName,
-    /// Whether it is connected.
+    /// True if the agent is connected, or was within the last 30 seconds.
     pub alive: bool,
-    /// Addresses, the preferred first.
+    /// The addresses of the host, the preferred first.
     pub addresses: Vec<String>,
-    /// Where its host stands; may be empty.
+    /// The availability zone of the host; may be empty.
     #[serde(default)]
     pub availability_zone: String,
-    /// Words by which units are placed on it.
+    /// The tags that constraints match to place units on the agent.
     #[serde(default)]
     pub tags: BTreeSet<TagName>,
-    /// Its version.
+    /// The agent's version.
     pub version: String,
-    /// Machines that it hosts, over all models.
+    /// The number of machines that the agent hosts, over all models.
     pub machines: u32,
-    /// Units that it runs, over all models.
+    /// The number of units that the agent runs, over all models.
     pub units: u32,
-    /// When it was last heard of.
+    /// The time when the controller last heard of the agent.
     pub last_seen: Option<Timestamp>,
 }
 
-/// `GET /v1/controller`.
+/// The answer to `GET /v1/controller`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ControllerInfo {
     /// The controller's name.
     pub name: String,
-    /// For ever.
+    /// The UUID, which never changes.
     pub uuid: uuid::Uuid,
     /// Periapt's version.
     pub version: String,
-    /// The engine that hooks run in, and its version.
+    /// The name and version of the engine that runs hooks.
     pub engine: String,
-    /// The store.
+    /// The id of the controller's store.
     pub store: crate::StoreId,
-    /// Where it is.
+    /// The newest revision of the store.
     pub revision: crate::Revision,
-    /// Whether writes are accepted now.
+    /// True if the controller accepts writes now.
     pub writable: bool,
 }
 
@@ -213,9 +213,9 @@ pub struct ControllerInfo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CharmUploaded {
-    /// By this it is deployed.
+    /// The digest that `deploy` names.
     pub digest: Digest,
-    /// What it declares.
+    /// The charm's metadata.
     pub meta: crate::charm::CharmMeta,
 }
 
@@ -223,8 +223,8 @@ pub struct CharmUploaded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceUploaded {
-    /// By this it is attached.
+    /// The digest that `attach-resource` names.
     pub digest: Digest,
-    /// Bytes that came.
+    /// The size of the content, in bytes.
     pub size: u64,
 }

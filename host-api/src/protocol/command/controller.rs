@@ -1,4 +1,4 @@
-//! Commands that are about no existing model.
+//! Commands to the controller: about models as a whole, model defaults and cloud records.
 
 use std::collections::BTreeMap;
 
@@ -8,44 +8,44 @@ use serde::{Deserialize, Serialize};
 use super::Force;
 use crate::{ModelName, ModelUuid, cloud::Keep, storage::StorageEnd};
 
-/// A command to the controller that is about no existing model.
+/// A command to the controller, outside of any model's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControllerCommand {
     /// Makes a model.
     AddModel {
-        /// Its name, unique among the owner's models.
+        /// The model's name, unique among the owner's models.
         name: ModelName,
-        /// What is set from the start, by key, as text.
+        /// The initial model configuration, as text by key.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         config: BTreeMap<String, String>,
     },
-    /// Changes what holds in all models that do not set it themselves; values as text.
+    /// Changes the defaults of model configuration.
     SetModelDefaults {
-        /// By key.
+        /// Values as text, by key.
         #[serde(default)]
         set: BTreeMap<String, String>,
-        /// Keys that go back to their defaults.
+        /// The keys to reset to their built-in defaults.
         #[serde(default)]
         reset: Vec<String>,
     },
-    /// Destroys a model and all in it.
+    /// Destroys a model and everything in it.
     DestroyModel {
-        /// Which.
+        /// The model.
         model: ModelUuid,
-        /// Do not wait for units to wind up.
+        /// Bounds the wait for the units' agents.
         #[serde(default)]
         force: Option<Force>,
-        /// What becomes of storage; to be said if there is any.
+        /// The fate of storage; required if the model has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         storage: Option<StorageEnd>,
     },
-    /// Keeps or forgets what has no effect.
+    /// Stores or removes records that have no effect, such as credentials.
     Keep(Keep),
 }
 
 impl ControllerCommand {
-    /// Makes a model that sets nothing.
+    /// Returns the command that makes a model with default configuration.
     pub fn add_model(name: ModelName) -> Self {
         Self::AddModel { name, config: BTreeMap::new() }
     }

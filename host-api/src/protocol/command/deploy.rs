@@ -1,4 +1,4 @@
-//! What commands carry that is large.
+//! The large payloads of commands: `deploy`, `refresh` and `expose`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,77 +14,78 @@ use crate::{
     storage::StorageDirectives,
 };
 
-/// What `deploy` makes.
+/// The parameters of `deploy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Deploy {
-    /// An uploaded charm.
+    /// The digest of an uploaded charm.
     pub charm: Digest,
-    /// The application's name; none: the charm's.
+    /// The application's name; none means the charm's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationName>,
-    /// How many units; 0 for subordinates.
+    /// The number of units; 0 for subordinates.
     pub units: u32,
-    /// Settings as text, read by the options' types.
+    /// Settings as text, parsed by the types of the options.
     #[serde(default)]
     pub config: BTreeMap<String, String>,
-    /// Where the first units go.
+    /// The placements of the first units.
     #[serde(default)]
     pub placement: Vec<Placement>,
-    /// What storage each unit gets, where it is to be other than the charm declares.
+    /// The storage of each unit, in place of the charm's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: StorageDirectives,
-    /// Detached storage that the unit takes over; only of one unit.
+    /// Detached storage to attach to the new unit; allowed for a single unit only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attach_storage: Vec<StorageId>,
-    /// On which agents units are placed, and the memory of hooks.
+    /// The agents for units, and the memory of hooks.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
-    /// Whether the application is trusted.
+    /// True if the operator trusts the application.
     #[serde(default)]
     pub trust: bool,
-    /// Also where the model has not what the charm assumes.
+    /// True to deploy even if the model lacks features that the charm assumes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
-    /// The spaces that its endpoints are bound to.
+    /// The spaces that the application's endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,
-    /// The first content of its resources; the others have none until it is attached.
+    /// The first content of the charm's resources; other resources stay empty until an operator attaches content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceUpload>,
 }
 
-/// What of an application is changed with its charm: all of it or nothing, before any unit sees the new one.
+/// The changes of an application that `refresh` makes together with the charm: all or none, before any unit sees the
+/// new charm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct RefreshWith {
-    /// Settings as text, read by the new charm's options.
+    /// Settings as text, parsed by the new charm's options.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
-    /// What storage units get from now on, where it is to be other than the new charm declares.
+    /// The storage of units from now on, in place of the new charm's defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: StorageDirectives,
-    /// Content of resources.
+    /// New content of resources.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<ResourceName, ResourceUpload>,
-    /// Trust the application from now on.
+    /// True to trust the application from now on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
 }
 
 impl RefreshWith {
-    /// Whether the charm alone is changed.
+    /// Returns true if only the charm changes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Whom the ports of an exposed endpoint are for.
+/// The sources that may reach the ports of an exposed endpoint; empty means all sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Exposure {
-    /// Addresses; if there are neither these nor spaces: everybody.
+    /// Source addresses.
     pub cidrs: BTreeSet<Subnet>,
-    /// All in these spaces, as they change.
+    /// Spaces whose subnets, as they are at each moment, are sources.
     pub spaces: BTreeSet<SpaceName>,
 }

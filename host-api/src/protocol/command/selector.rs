@@ -1,4 +1,4 @@
-//! How commands name relations and secrets that have several names.
+//! Names of endpoints, relations and secrets in commands, where several forms are possible.
 
 use std::{fmt, str::FromStr};
 
@@ -10,13 +10,13 @@ use crate::{
     secret::{SecretId, SecretUri},
 };
 
-/// An endpoint as a person names it: `APPLICATION` or `APPLICATION:ENDPOINT`.
+/// An endpoint as operators write it: `APPLICATION` or `APPLICATION:ENDPOINT`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EndpointSelector {
     /// The application.
     pub application: ApplicationName,
-    /// The endpoint; none: whichever fits.
+    /// The endpoint; none means the only one that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointName>,
 }
@@ -35,7 +35,7 @@ impl FromStr for EndpointSelector {
     }
 }
 
-/// `APPLICATION` or `APPLICATION:ENDPOINT`.
+/// Formats the selector as `APPLICATION` or `APPLICATION:ENDPOINT`.
 impl fmt::Display for EndpointSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.endpoint {
@@ -45,27 +45,27 @@ impl fmt::Display for EndpointSelector {
     }
 }
 
-/// Which relation is meant.
+/// A relation, named by its id or by its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelationSelector {
-    /// By number.
+    /// The relation's id.
     Id(RelationId),
-    /// By its ends.
+    /// The relation's two ends.
     Endpoints(EndpointSelector, EndpointSelector),
 }
 
-/// A secret as a person names it.
+/// A secret as operators name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretSelector {
-    /// By its id.
+    /// The secret's id.
     Id(SecretId),
-    /// By its name, of a secret of the model's users.
+    /// The name of a secret that the model's users own.
     Name(String),
 }
 
-/// What reads as an id or a URI is one; anything else is a name.
+/// Reads an id or a secret's URI as an id, and any other text as a name.
 impl From<&str> for SecretSelector {
     fn from(text: &str) -> Self {
         match text.parse::<SecretUri>() {
@@ -75,7 +75,7 @@ impl From<&str> for SecretSelector {
     }
 }
 
-/// The id or the name.
+/// Formats the selector as the id or the name.
 impl fmt::Display for SecretSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

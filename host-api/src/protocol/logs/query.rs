@@ -1,4 +1,4 @@
-//! Which log lines are wanted: said by who reads a log, and answered where it is kept.
+//! The query that readers of a log send, and its evaluation, which the controller does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use super::{LogLevel, LogLine};
 use crate::glob::glob;
 
-/// Which log lines are wanted. What stands in one list is one or the other, what stands in several is this and that.
+/// A query for log lines. A line must match one element of each non-empty list of inclusions, and no exclusion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LogQuery {
-    /// At most this many of those that are there, the newest; none: ten, unless `replay`.
+    /// The largest number of existing lines, of which the newest count; none means ten, or all with `replay`.
     pub tail: Option<u32>,
-    /// All that are there.
+    /// True to read all existing lines.
     pub replay: bool,
-    /// Go on with new ones as they come.
+    /// True to go on with new lines as units write them.
     pub follow: bool,
-    /// Only of these: a unit (`mysql/0`), an application (`mysql`), a machine (`0`), or an entity as the log names it
-    /// (`unit-mysql-0`), each with `*` for anything; none: of all.
+    /// The entities: a unit (`mysql/0`), an application (`mysql`), a machine (`0`) or an entity's tag
+    /// (`unit-mysql-0`), each with `*` as a wildcard. Empty means all.
     pub include: Vec<String>,
-    /// Not of these.
+    /// The entities to leave out.
     pub exclude: Vec<String>,
-    /// Only of these modules and those below them (`unit`, `unit.mysql/0`); none: of all.
+    /// The modules, with those below them (`unit`, `unit.mysql/0`); empty means all.
     pub include_module: Vec<String>,
-    /// Not of these modules, nor of those below them.
+    /// The modules to leave out, with those below them.
     pub exclude_module: Vec<String>,
-    /// Only this important or more.
+    /// The lowest severity.
     pub level: Option<LogLevel>,
 }
 
 impl LogQuery {
-    /// Whether a line is one that is wanted.
+    /// Returns true if the line matches the query.
     pub fn admits(&self, line: &LogLine) -> bool {
         let of = |wanted: &String| is_of(&line.entity, wanted);
         let below = |module: &String| is_below(&line.module, module);
@@ -42,7 +42,7 @@ impl LogQuery {
     }
 }
 
-/// Whether an entity's tag is one that an operator means.
+/// Returns true if an entity's tag matches an operator's pattern.
 fn is_of(tag: &str, wanted: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number(wanted) {
@@ -57,7 +57,7 @@ fn is_of(tag: &str, wanted: &str) -> bool {
     }
 }
 
-/// Whether a module is another, or stands below it: its parts are joined by dots.
+/// Returns true if a module is `above` or below it; dots join a module's parts.
 fn is_below(module: &str, above: &str) -> bool {
     module.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

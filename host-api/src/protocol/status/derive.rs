@@ -1,10 +1,10 @@
-//! An application's status where its leader has set none.
+//! The status of an application whose leader has set none.
 
 use super::{StatusInfo, WorkloadStatus};
 use crate::Timestamp;
 
-/// The worst of the units' statuses, the first unit winning ties (`hook-model.md` ST-2); `unknown` since
-/// `otherwise_since` for an application without units. Units are handed in the order of their names.
+/// Returns the worst of the units' statuses, the first of equals (`hook-model.md` ST-2). An application without units
+/// is `unknown` since `otherwise_since`. Callers pass the units in order of their names.
 pub fn derive_application_status<'a>(
     units: impl IntoIterator<Item = &'a StatusInfo<WorkloadStatus>>,
     otherwise_since: Timestamp,
@@ -16,7 +16,8 @@ pub fn derive_application_status<'a>(
         .unwrap_or_else(|| StatusInfo::new(WorkloadStatus::Unknown, "", otherwise_since))
 }
 
-/// The lower, the worse. Written out, so that the order of the enum's variants means nothing here.
+/// Ranks a status: the lower, the worse. The ranks are explicit, so that reordering the enum's variants changes
+/// nothing.
 fn severity(status: WorkloadStatus) -> u8 {
     match status {
         WorkloadStatus::Error => 0,

@@ -1,4 +1,4 @@
-//! The answer of `status`, with Juju's field names: what its clients parse.
+//! The answer of `status`, with the field names that Juju's clients parse.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 use super::storage::CombinedStorage;
 use crate::{Timestamp, firewall::IngressRules, offer::RemoteEndpoint};
 
-/// `status --format json`.
+/// The document of `status --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FullStatus {
     /// The model.
     pub model: ModelStatus,
-    /// By number.
+    /// The machines, by number.
     pub machines: BTreeMap<String, MachineStatus>,
-    /// By name.
+    /// The applications, by name.
     pub applications: BTreeMap<String, ApplicationStatus>,
-    /// Consumed offers of other models, by their names in this one.
+    /// The consumed offers of other models, by their names in this one.
     #[serde(rename = "application-endpoints", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remote_applications: BTreeMap<String, RemoteApplicationStatus>,
-    /// What is offered to other models, by name.
+    /// This model's offers to other models, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub offers: BTreeMap<String, OfferStatus>,
-    /// In order of their ids; shown by `--relations`.
+    /// The relations in order of their ids, for `--relations`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationStatus>,
-    /// Storage; with nothing in it if there is none, as Juju says it.
+    /// The model's storage; an empty object if there is none, as in Juju.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<CombinedStorage>,
     /// The controller.
     pub controller: ControllerStatus,
 }
 
-/// The model's line.
+/// The model's part of a status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelStatus {
-    /// Name.
+    /// The model's name.
     pub name: String,
     /// Always `iaas`: units live on machines.
     #[serde(rename = "type")]
@@ -47,12 +47,12 @@ pub struct ModelStatus {
     pub controller: String,
     /// Always `periapt`.
     pub cloud: String,
-    /// Always `default`, the one that there is.
+    /// Always `default`, the only region.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
-    /// The release of Juju whose behaviour it has.
+    /// The release of Juju whose behaviour Periapt has.
     pub version: String,
-    /// Life, as a status.
+    /// The model's life, as a status.
     pub model_status: StatusText,
 }
 
@@ -60,15 +60,15 @@ pub struct ModelStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatusText {
-    /// The word.
+    /// The word of the status.
     pub current: String,
-    /// For people.
+    /// A message for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Since when.
+    /// The time since which the status holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// The release of Juju whose behaviour the agent has, on agent statuses.
+    /// The release of Juju whose behaviour the agent has; only in agent statuses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
 }
@@ -77,61 +77,61 @@ pub struct StatusText {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MachineStatus {
-    /// `pending`, `started`, `down`, ...
+    /// The agent's status: `pending`, `started`, `down`, ...
     pub juju_status: StatusText,
-    /// The agent's host.
+    /// The name of the agent's host.
     pub hostname: String,
-    /// Its address.
+    /// The preferred address.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dns_name: String,
-    /// All addresses.
+    /// All addresses of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ip_addresses: Vec<String>,
-    /// The agent that hosts it.
+    /// The agent that hosts the machine.
     pub instance_id: String,
-    /// The instance's status.
+    /// The status of the instance.
     pub machine_status: StatusText,
-    /// Always `idle`: Juju says here how the profiles of a container are applied, and there are none.
+    /// Always `idle`: Juju shows the profiles of containers here, and Periapt has no containers.
     #[serde(default)]
     pub modification_status: StatusText,
     /// The base that charms see.
     pub base: Base,
-    /// Of its host, by name; none: not known.
+    /// The host's interfaces, by name; empty if unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub network_interfaces: BTreeMap<String, NetworkInterface>,
-    /// Life, if not alive.
+    /// The machine's life, unless alive.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
-    /// What it offers.
+    /// The host's cores, zone and other hardware.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hardware: String,
-    /// What its firewall is to let in: ranges of ports, and from where.
+    /// The port ranges that the machine's firewall should admit, and their sources.
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress_rules: IngressRules,
 }
 
-/// An interface of a machine's host that others may reach.
+/// An interface of a machine's host that other hosts can reach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct NetworkInterface {
-    /// Its addresses.
+    /// The interface's addresses.
     pub ip_addresses: Vec<String>,
-    /// Six bytes as hex; may be empty.
+    /// The MAC address as six bytes in hex; may be empty.
     pub mac_address: String,
-    /// The space of its first address.
+    /// The space of the first address.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub space: String,
-    /// Whether it is up: agents tell of no others.
+    /// True if the interface is up. Agents report only such interfaces.
     pub is_up: bool,
 }
 
-/// Where a charm runs: the sandbox.
+/// The base of a charm: the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Base {
-    /// `wasi`
+    /// The name: `wasi`.
     pub name: String,
-    /// `0.2`
+    /// The version: `0.2`.
     pub channel: String,
 }
 
@@ -145,49 +145,50 @@ impl Default for Base {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationStatus {
-    /// `local:NAME-REV`
+    /// The charm: `local:NAME-REV`.
     pub charm: String,
-    /// The base.
+    /// The charm's base.
     pub base: Base,
-    /// Where the charm came from: `local`.
+    /// The origin of the charm: `local`.
     pub charm_origin: String,
     /// The charm's own name.
     pub charm_name: String,
-    /// Its revision in this model.
+    /// The charm's revision in this model.
     pub charm_rev: u64,
-    /// How many units it has of its own. Juju says it of Kubernetes' applications alone; whoever waits for it gets it.
+    /// The number of the application's own units. Juju sets it only on Kubernetes, but scripts wait for it
+    /// everywhere.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scale: usize,
-    /// Whether ports are reachable from outside.
+    /// True if the application is exposed: its open ports are reachable from outside.
     pub exposed: bool,
-    /// `dying`, if it is.
+    /// `dying` if the application is dying.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
-    /// Its status.
+    /// The application's status.
     pub application_status: StatusText,
-    /// By endpoint.
+    /// The related applications, by endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub relations: BTreeMap<String, Vec<RelatedApplication>>,
-    /// The principals, of a subordinate application.
+    /// The principals of a subordinate application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subordinate_to: Vec<String>,
-    /// By name.
+    /// The units, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, UnitStatus>,
     /// The workload's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// Space of each endpoint.
+    /// The space of each endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub endpoint_bindings: BTreeMap<String, String>,
-    /// The archive's digest.
+    /// The digest of the charm's archive.
     pub charm_digest: String,
-    /// What it waits for before it can go.
+    /// The conditions that the removal waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
 }
 
-/// The other end of an endpoint.
+/// The application at the other end of an endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelatedApplication {
@@ -195,7 +196,7 @@ pub struct RelatedApplication {
     pub related_application: String,
     /// The interface.
     pub interface: String,
-    /// `global` or `container`.
+    /// The scope: `global` or `container`.
     pub scope: String,
 }
 
@@ -203,35 +204,35 @@ pub struct RelatedApplication {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitStatus {
-    /// What the charm says.
+    /// The workload's status, as the charm sets it.
     pub workload_status: StatusText,
-    /// What the agent does.
+    /// The status of the unit's agent.
     pub juju_status: StatusText,
-    /// Whether it leads its application; left out if not.
+    /// True if the unit leads its application; left out if not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leader: bool,
-    /// Its machine.
+    /// The unit's machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// `80/tcp`, ...
+    /// The open port ranges: `80/tcp`, ...
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_ports: Vec<String>,
-    /// Its machine's address.
+    /// The machine's address.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub address: String,
-    /// The same, under Juju's other name.
+    /// The machine's address, under Juju's other name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub public_address: String,
-    /// A subordinate's principal or a principal's subordinates.
+    /// The unit's subordinates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub subordinates: BTreeMap<String, UnitStatus>,
-    /// `dying`, if it is.
+    /// `dying` if the unit is dying.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
-    /// What it waits for before it can go.
+    /// The conditions that the removal waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
-    /// `local:NAME-REV` of the charm that it runs, while that is not its application's.
+    /// `local:NAME-REV` of the charm that the unit runs, while the application has another one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub upgrading_from: String,
 }
@@ -240,23 +241,23 @@ pub struct UnitStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelationStatus {
-    /// Its number.
+    /// The relation's id.
     pub id: u32,
-    /// `APPLICATION:ENDPOINT` of the provider; of the only end, for peers.
+    /// `APPLICATION:ENDPOINT` of the provider, or of a peer relation's only end.
     pub provider: String,
     /// `APPLICATION:ENDPOINT` of the requirer.
     pub requirer: String,
-    /// The interface.
+    /// The relation's interface.
     pub interface: String,
-    /// `regular`, `subordinate` or `peer`.
+    /// The kind: `regular`, `subordinate` or `peer`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `joining`, `joined`, ...
+    /// The state: `joining`, `joined`, ...
     pub status: String,
-    /// Why it is suspended.
+    /// The reason of a suspension.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What it waits for before it can go.
+    /// The conditions that the removal waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
 }
@@ -265,14 +266,14 @@ pub struct RelationStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RemoteApplicationStatus {
-    /// `USER/MODEL.OFFER`
+    /// The offer's URL: `USER/MODEL.OFFER`.
     pub url: String,
-    /// By name.
+    /// The offer's endpoints, by name.
     pub endpoints: BTreeMap<String, RemoteEndpoint>,
-    /// `dying`, if it is.
+    /// `dying` if the consumed offer is dying.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub life: String,
-    /// The offered application's status; `terminated` once there is no such offer any more.
+    /// The offered application's status; `terminated` once the offer is removed.
     pub application_status: StatusText,
     /// The related applications, by endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -283,32 +284,32 @@ pub struct RemoteApplicationStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OfferStatus {
-    /// What is offered.
+    /// The offered application.
     pub application: String,
-    /// `local:NAME-REV` of its charm.
+    /// The application's charm: `local:NAME-REV`.
     pub charm: String,
-    /// Relations with it.
+    /// The number of relations with the offer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub total_connected_count: usize,
-    /// Those that are joined.
+    /// The number of those relations that are joined.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub active_connected_count: usize,
-    /// By name.
+    /// The offered endpoints, by name.
     pub endpoints: BTreeMap<String, RemoteEndpoint>,
 }
 
-/// The controller's line.
+/// The controller's part of a status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ControllerStatus {
-    /// The controller's clock.
+    /// The time of the controller's clock.
     pub timestamp: Timestamp,
     /// The controller's own version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub periapt_version: String,
     /// The engine's version, for operators who follow security fixes.
     pub engine: String,
-    /// What is wrong with the controller itself, such as a store that cannot be written.
+    /// The controller's faults, such as a store that it cannot write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }

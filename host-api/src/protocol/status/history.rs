@@ -1,4 +1,4 @@
-//! Status history: what units, applications and machines said, the oldest first (`hook-model.md` 7.5, ST-3).
+//! The status history of units, applications and machines, the oldest status first (`hook-model.md` 7.5, ST-3).
 
 use std::{fmt, str::FromStr};
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Whose statuses a line is of, as Juju names the kinds.
+/// The kind of status that a line records, with Juju's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusKind {
-    /// What a unit's agent does.
+    /// The status of a unit's agent.
     JujuUnit,
-    /// What a charm says of its unit's workload.
+    /// The workload status that a charm sets for its unit.
     Workload,
-    /// What a leader says of its application.
+    /// The status that a leader sets for its application.
     Application,
-    /// A machine.
+    /// The status of a machine.
     Machine,
 }
 
@@ -32,19 +32,19 @@ impl fmt::Display for StatusKind {
     }
 }
 
-/// Which lines are asked for.
+/// The kinds of status that a query asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusHistoryType {
-    /// Both kinds of a unit.
+    /// Both kinds of a unit: agent and workload.
     #[default]
     Unit,
-    /// One kind.
+    /// A single kind.
     Only(StatusKind),
 }
 
 impl StatusHistoryType {
-    /// Whether a kind is among those asked for.
+    /// Returns true if the query asks for the kind.
     pub fn admits(self, kind: StatusKind) -> bool {
         match self {
             Self::Unit => matches!(kind, StatusKind::JujuUnit | StatusKind::Workload),
@@ -62,7 +62,7 @@ impl fmt::Display for StatusHistoryType {
     }
 }
 
-/// None of the kinds.
+/// The error for a word that names no kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no type of status: unit, juju-unit, workload, application or machine expected")]
 pub struct UnknownStatusType(String);
@@ -76,23 +76,23 @@ impl FromStr for StatusHistoryType {
             "juju-unit" => Self::Only(StatusKind::JujuUnit),
             "workload" => Self::Only(StatusKind::Workload),
             "application" => Self::Only(StatusKind::Application),
-            // A machine is an agent's: its instance has no statuses of its own.
+            // A machine is an agent: its instance has no statuses of its own.
             "machine" | "juju-machine" => Self::Only(StatusKind::Machine),
             _ => return Err(UnknownStatusType(text.to_owned())),
         })
     }
 }
 
-/// What of a history is asked for.
+/// A query for status history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusHistoryQuery {
-    /// A unit's, an application's or a machine's name.
+    /// The name of a unit, an application or a machine.
     pub entity: String,
-    /// Which lines.
+    /// The kinds of status.
     pub kind: StatusHistoryType,
-    /// At most this many, the newest; none: as many as the controller gives.
+    /// The largest number of lines, of which the newest count; none means the controller's limit.
     pub tail: Option<u32>,
-    /// None that is older.
+    /// The earliest time of a line.
     pub since: Option<Timestamp>,
 }
 
@@ -102,15 +102,15 @@ pub struct StatusHistoryQuery {
 pub struct StatusHistoryEntry {
     /// The status.
     pub status: String,
-    /// For people; may be empty.
+    /// A message for people; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// For programs.
+    /// A JSON object for programs.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub data: serde_json::Map<String, serde_json::Value>,
-    /// When it was said; of the newest of its kind, when it was said last (ST-3).
+    /// The time when the status was set; for the newest of its kind, the time when it was set last (ST-3).
     pub since: Timestamp,
-    /// Of what.
+    /// The kind of status.
     #[serde(rename = "type")]
     pub kind: StatusKind,
 }
@@ -119,6 +119,6 @@ pub struct StatusHistoryEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatusHistory {
-    /// In the order in which they were committed.
+    /// The lines, in the order of their commits.
     pub entries: Vec<StatusHistoryEntry>,
 }

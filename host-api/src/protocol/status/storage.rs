@@ -1,4 +1,4 @@
-//! Storage as `storage`, `show-storage` and `status` show it, with Juju's field names.
+//! The storage that `storage`, `show-storage` and `status` show, with Juju's field names.
 
 use std::collections::BTreeMap;
 
@@ -7,102 +7,102 @@ use serde::{Deserialize, Serialize};
 
 use super::StatusText;
 
-/// `storage --format json`.
+/// The document of `storage --format json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct CombinedStorage {
-    /// By id.
+    /// The storage instances, by id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<String, StorageInfo>,
-    /// What the instances lie in: by the number of the instance.
+    /// The filesystems of the instances, by the instance's number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub filesystems: BTreeMap<String, FilesystemInfo>,
 }
 
-/// An instance.
+/// A storage instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageInfo {
-    /// `filesystem`
+    /// The kind: `filesystem`.
     pub kind: String,
-    /// Life.
+    /// The instance's life.
     pub life: String,
-    /// `pending`, `attached`, `detaching`, `detached`, `removing` or `error`.
+    /// The status: `pending`, `attached`, `detaching`, `detached`, `removing` or `error`.
     pub status: StatusText,
-    /// Whether it outlives its unit: always.
+    /// True if the storage outlives its unit, which it always does.
     pub persistent: bool,
-    /// Who has it.
+    /// The unit that the instance is attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<StorageAttachments>,
-    /// What it waits for before it can go.
+    /// The conditions that the removal waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
 }
 
-/// Who has an instance.
+/// The attachments of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageAttachments {
-    /// By name.
+    /// The attachments, by unit.
     pub units: BTreeMap<String, UnitStorageInfo>,
 }
 
-/// A unit's hold on an instance.
+/// The attachment of an instance to a unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitStorageInfo {
-    /// Its machine.
+    /// The unit's machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// Where its hooks find it.
+    /// The path at which the unit's hooks find the storage.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub location: String,
-    /// Life of the hold.
+    /// The life of the attachment.
     pub life: String,
 }
 
-/// What an instance lies in.
+/// The filesystem of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FilesystemInfo {
-    /// The agent on whose disk it lies.
+    /// The agent whose disk holds the filesystem.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider_id: String,
-    /// The instance.
+    /// The storage instance.
     pub storage: String,
-    /// Where it is seen.
+    /// The attachments of the filesystem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<FilesystemAttachments>,
-    /// From where it came.
+    /// The storage pool.
     pub pool: String,
-    /// Its bound, in mebibytes.
+    /// The size limit, in mebibytes.
     pub size: u64,
-    /// Life.
+    /// The filesystem's life.
     pub life: String,
-    /// As the instance's.
+    /// The same status as the instance's.
     pub status: StatusText,
 }
 
-/// Where a filesystem is seen.
+/// The attachments of a filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FilesystemAttachments {
-    /// By number.
+    /// The attachments, by machine number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, MachineFilesystem>,
-    /// By name.
+    /// The attachments, by unit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, UnitStorageInfo>,
 }
 
-/// A filesystem on a machine.
+/// The attachment of a filesystem to a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MachineFilesystem {
-    /// Where hooks find it.
+    /// The path at which hooks find the filesystem.
     pub mount_point: String,
-    /// Whether they may only read it.
+    /// True if hooks may only read it.
     pub read_only: bool,
-    /// Life.
+    /// The life of the attachment.
     pub life: String,
 }

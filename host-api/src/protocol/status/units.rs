@@ -1,34 +1,34 @@
-//! The units that stand in a status, wherever they stand: those of principals, and the subordinates below them.
+//! The units of a status: the principals of each application, and the subordinates listed below them.
 
 use super::{ApplicationStatus, FullStatus, UnitStatus};
 
-/// A unit in a status.
+/// A unit of a status, with its place.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedUnit<'a> {
     /// `APPLICATION/NUMBER`.
     pub name: &'a str,
-    /// How it is.
+    /// The unit's status.
     pub unit: &'a UnitStatus,
-    /// Below which unit it stands, if it is a subordinate.
+    /// The principal, if the unit is a subordinate.
     pub principal: Option<(&'a str, &'a UnitStatus)>,
 }
 
 impl<'a> PlacedUnit<'a> {
-    /// The name of the application that it is of.
+    /// Returns the name of the unit's application.
     pub fn application(&self) -> &'a str {
         application_of(self.name)
     }
 }
 
 impl FullStatus {
-    /// All units of the model, each before its subordinates.
+    /// Returns all units of the model, each before its subordinates.
     pub fn units(&self) -> impl Iterator<Item = PlacedUnit<'_>> {
         self.applications.values().flat_map(ApplicationStatus::all_units)
     }
 }
 
 impl ApplicationStatus {
-    /// Its units, each before its subordinates, which are of other applications.
+    /// Returns the application's units, each before its subordinates, which belong to other applications.
     pub fn all_units(&self) -> impl Iterator<Item = PlacedUnit<'_>> {
         self.units.iter().flat_map(|(name, unit)| {
             let principal = Some((name.as_str(), unit));
@@ -39,7 +39,7 @@ impl ApplicationStatus {
     }
 }
 
-/// The application in a unit's name.
+/// Returns the application's part of a unit's name.
 pub fn application_of(unit: &str) -> &str {
     unit.split_once('/').map_or(unit, |(application, _)| application)
 }

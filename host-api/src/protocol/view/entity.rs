@@ -29,62 +29,62 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelView {
-    /// For ever.
+    /// The UUID, which never changes.
     pub uuid: ModelUuid,
-    /// As people call it.
+    /// The model's name.
     pub name: ModelName,
-    /// Life.
+    /// The model's life.
     pub life: Life,
-    /// What the engine reads.
+    /// The configuration that the runner reads.
     pub config: ModelConfig,
-    /// Which subnets are in which space.
+    /// The model's spaces with their subnets.
     #[serde(default, skip_serializing_if = "Spaces::is_empty")]
     pub spaces: Spaces,
 }
 
-/// An application that has units here.
+/// An application with units on the runner's agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ApplicationView {
-    /// Name.
+    /// The application's name.
     pub name: ApplicationName,
-    /// Life.
+    /// The application's life.
     pub life: Life,
     /// The charm that its units should run.
     pub charm: CharmRef,
-    /// Whether a failed hook does not hold the upgrade up (U-35).
+    /// True if units in hook error upgrade as well (U-35).
     pub force_charm: bool,
-    /// What was set; defaults stand in the charm.
+    /// The settings that the operator set; defaults are in the charm.
     pub config: OptionValues,
-    /// Over settings, their defaults and the charm: differs when config-changed is due.
+    /// A hash of the charm, its defaults and the settings; a change makes config-changed due.
     pub config_hash: String,
-    /// Rises with each change of the settings.
+    /// A number that rises with each change of the settings.
     #[serde(default)]
     pub settings_version: u64,
-    /// Over application-level keys.
+    /// A hash of the application-level keys.
     pub trust_hash: String,
-    /// Whether the operator trusts it.
+    /// True if the operator trusts the application.
     pub trust: bool,
-    /// The spaces that its endpoints are bound to.
+    /// The spaces that the application's endpoints are bound to.
     #[serde(default, skip_serializing_if = "Bindings::is_empty")]
     pub bindings: Bindings,
-    /// Over bindings and spaces, empty where there are none: differs when config-changed is due.
+    /// A hash of bindings and spaces, empty without them; a change makes config-changed due.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bindings_hash: String,
-    /// Who leads, and for which term.
+    /// The leader, and its term.
     pub leader: Option<Leader>,
-    /// Leader settings.
+    /// The leader settings.
     pub leader_settings: Settings,
-    /// Rises with each change of the leader settings.
+    /// A number that rises with each change of the leader settings.
     pub leader_settings_version: u64,
-    /// Seconds between update-status hooks, in place of the model's; 0 is off.
+    /// Seconds between update-status hooks, in place of the model's interval; 0 turns them off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_status_interval: Option<u32>,
-    /// What the leader said; none: derived from the units.
+    /// The status that the leader set; none means that it is derived from the units'.
     pub status: Option<StatusInfo<WorkloadStatus>>,
-    /// Whether its ports are reachable from outside.
+    /// True if the application is exposed: its open ports are reachable from outside.
     pub exposed: bool,
-    /// What its hooks may use; for the rest the model's configuration says it ([`super::View::budgets`]).
+    /// The application's own budgets of hooks; the model's hold for the rest ([`super::View::budgets`]).
     #[serde(default, skip_serializing_if = "BudgetSettings::is_empty")]
     pub budgets: BudgetSettings,
     /// The resources that have content.
@@ -96,19 +96,19 @@ pub struct ApplicationView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ResourceView {
-    /// Rises by one with each new content.
+    /// The content's number, one more than the previous content's.
     pub revision: u64,
-    /// By this it is fetched.
+    /// The digest by which agents fetch the content.
     pub digest: Digest,
-    /// In bytes.
+    /// The size, in bytes.
     pub size: u64,
 }
 
-/// Who leads an application.
+/// The leader of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Leader {
-    /// The unit.
+    /// The unit that leads.
     pub unit: UnitName,
     /// The fencing token.
     pub term: LeaderTerm,
@@ -122,100 +122,100 @@ pub struct CharmView {
     pub digest: Digest,
     /// The component's digest, inside the archive.
     pub component: Digest,
-    /// Its revision in the model.
+    /// The charm's revision in the model.
     pub revision: u64,
-    /// What it declares.
+    /// The charm's metadata.
     pub meta: CharmMeta,
 }
 
-/// A unit that this runner runs.
+/// A unit of this runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitView {
-    /// Name.
+    /// The unit's name.
     pub name: UnitName,
-    /// Life.
+    /// The unit's life.
     pub life: Life,
-    /// Its machine.
+    /// The unit's machine.
     pub machine: MachineId,
-    /// The principal, of a subordinate.
+    /// The principal; none unless the unit is a subordinate.
     pub principal: Option<UnitName>,
-    /// Subordinates of a principal that are still there.
+    /// The subordinates of a principal that still exist.
     pub subordinates: BTreeSet<UnitName>,
     /// The operator's answer to a failed hook.
     pub resolved: Option<ResolveMode>,
-    /// What it has done.
+    /// The unit's record: the progress of its hooks.
     pub record: UnitRecord,
-    /// The number of the last early item that was taken.
+    /// The number of the last early effect that the controller applied.
     pub early_number: u64,
-    /// What the charm said last.
+    /// The workload's status, as the charm set it last.
     pub workload_status: StatusInfo<WorkloadStatus>,
-    /// What the agent said last.
+    /// The status of the unit's agent.
     pub agent_status: StatusInfo<AgentStatus>,
 }
 
-/// A unit of an own or a related application, in outline: goal state, and statuses for the leader.
+/// The outline of a unit of an own or a related application, for goal state, and for the leader to derive statuses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct UnitOutline {
-    /// Name.
+    /// The unit's name.
     pub name: UnitName,
-    /// Life.
+    /// The unit's life.
     pub life: Life,
-    /// What is shown of it; only of own applications and goal state.
+    /// The status that `status` shows; only for own applications and goal state.
     pub workload_status: StatusInfo<WorkloadStatus>,
 }
 
-/// A relation of an application that has units here.
+/// A relation of an application with units on the runner's agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RelationView {
-    /// Number.
+    /// The relation's id.
     pub id: RelationId,
-    /// One end for peers, else two, the provider first.
+    /// The only end of a peer relation, else both ends, the provider first.
     pub endpoints: Vec<Endpoint>,
-    /// Who sees whom.
+    /// The scope, which decides which units see each other.
     pub scope: Scope,
-    /// Life.
+    /// The relation's life.
     pub life: Life,
-    /// Suspended by an operator.
+    /// True if an operator suspended the relation.
     pub suspended: bool,
-    /// How it is shown.
+    /// The state that `status` shows.
     #[serde(default)]
     pub state: RelationState,
-    /// Since when.
+    /// The time since which the state holds.
     #[serde(default)]
     pub state_since: Timestamp,
-    // Persistent: one that comes or goes costs no copy of all others.
-    /// The units in scope that this runner may see.
+    // A persistent map: adding or removing one member copies no others.
+    /// The members in scope that this runner may see.
     #[schemars(with = "BTreeMap<UnitName, Membership>")]
     pub members: OrdMap<UnitName, Membership>,
-    /// The model at the other end; none: this one.
+    /// The model at the other end; none means this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteEnd>,
-    /// Where the traffic of this side's units comes from, if not from where the model says.
+    /// The subnets from which the units of this side send traffic; empty means the model's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub egress: Vec<Subnet>,
 }
 
-/// The other end of a relation that stands in another model.
+/// The other end of a relation across models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct RemoteEnd {
     /// The model.
     pub model: ModelUuid,
-    /// The offer at that end; none: the offer is this model's own.
+    /// The offer at that end; none means that the offer is this model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<OfferUrl>,
 }
 
 impl RelationView {
-    /// The end of an application; a peer relation's only end.
+    /// Returns the end of an application; for a peer relation its only end.
     pub fn end_of(&self, application: &ApplicationName) -> Option<&Endpoint> {
         self.endpoints.iter().find(|end| end.application == *application)
     }
 
-    /// The end that an application looks at: its own, in a peer relation.
+    /// Returns the end opposite to an application; for a peer relation its only end.
     pub fn other_end(&self, application: &ApplicationName) -> Option<&Endpoint> {
         match self.endpoints.as_slice() {
             [only] => Some(only),
@@ -223,25 +223,25 @@ impl RelationView {
         }
     }
 
-    /// Whether it joins the units of one application.
+    /// Returns true for a peer relation, which joins the units of one application.
     pub fn is_peer(&self) -> bool {
         self.endpoints.len() == 1
     }
 
-    /// The interface.
+    /// Returns the relation's interface.
     pub fn interface(&self) -> Option<&InterfaceName> {
         self.endpoints.first().map(|end| &end.interface)
     }
 }
 
-/// A unit's place in a relation's scope.
+/// The membership of a unit in a relation's scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Membership {
-    /// In scope, for all to see.
+    /// The unit is in scope, and all members see it.
     #[default]
     Joined,
-    /// In scope still, but the others are told that it left.
+    /// The unit is still in scope, but the other members learn that it left.
     Departing,
 }
 
@@ -249,127 +249,127 @@ pub enum Membership {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BagView {
-    /// Whose, in which relation.
+    /// The relation and the bag's owner.
     pub key: BagKey,
-    /// Content.
+    /// The content.
     pub settings: Settings,
-    /// Differs when the content does; 0: never written.
+    /// A number that changes with the content; 0 if no unit has written the bag.
     pub version: u64,
-    /// In a relation of container scope, the principal whose container the bag's unit lives or lived in;
-    /// none for any other bag, and for one that an earlier release wrote.
+    /// The principal beside which the bag's unit runs or ran, in a relation of container scope; none for
+    /// other bags and for those that an earlier release wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<UnitName>,
 }
 
-/// What a charm stored under one key for its unit.
+/// The value that a charm stored under one key of its unit's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StateView {
-    /// Whose, and the charm's name for it.
+    /// The unit and the charm's key.
     pub key: StateKey,
-    /// As it was stored; may be empty.
+    /// The value as the charm stored it; may be empty.
     pub value: String,
 }
 
-/// Events that a unit waits for.
+/// The pending events of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct EventsView {
     /// The unit.
     pub unit: UnitName,
-    /// The number that the next one gets.
+    /// The number that the next event will get.
     pub next: EventId,
-    /// Those that were neither told nor cancelled.
+    /// The events that are neither emitted nor cancelled.
     pub events: BTreeMap<EventId, PendingEvent>,
 }
 
-/// A machine that hosts units of this runner.
+/// A machine with units of this runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct MachineView {
-    /// Number.
+    /// The machine's number.
     pub id: MachineId,
-    /// The agent that hosts it.
+    /// The agent that hosts the machine.
     pub agent: AgentName,
-    /// The host's boot.
+    /// The host's boot id.
     pub boot_id: String,
-    /// Addresses, the preferred first.
+    /// The host's addresses, the preferred first.
     pub addresses: Vec<String>,
-    /// Its host's interfaces; none: not known.
+    /// The host's network interfaces; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<HostInterface>,
-    /// Over the addresses: differs when config-changed is due.
+    /// A hash of the addresses; a change makes config-changed due.
     pub addresses_hash: String,
-    /// May be empty.
+    /// The availability zone; may be empty.
     pub availability_zone: String,
-    /// What each unit on the machine has open, those of other applications included.
+    /// The port ranges that each unit on the machine has open, units of other applications included.
     pub ports: BTreeMap<UnitName, Vec<OpenedPorts>>,
-    /// What its firewall is to let in (`hook-model.md` 7.3).
+    /// The traffic that the machine's firewall should admit (`hook-model.md` 7.3).
     #[serde(default, skip_serializing_if = "IngressRules::is_empty")]
     pub ingress: IngressRules,
 }
 
 impl MachineView {
-    /// What its host says of its networks.
+    /// Returns the host's network addresses and interfaces.
     pub fn network(&self) -> HostNetwork<'_> {
         HostNetwork { addresses: &self.addresses, interfaces: &self.interfaces }
     }
 
-    /// The address that others reach it by.
+    /// Returns the address by which other hosts reach the machine.
     pub fn preferred_address(&self) -> Option<&str> {
         self.addresses.first().map(String::as_str)
     }
 
-    /// What one unit has open.
+    /// Returns the port ranges that one unit has open.
     pub fn ports_of(&self, unit: &UnitName) -> &[OpenedPorts] {
         self.ports.get(unit).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// A task of an own unit that has not ended.
+/// A task, which has not ended, of one of the runner's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TaskView {
-    /// Its number; a unit runs its tasks in this order.
+    /// The task's number; a unit runs its tasks in this order.
     pub id: TaskId,
-    /// Where it runs.
+    /// The unit that runs the task.
     pub unit: UnitName,
     /// The action.
     pub action: String,
-    /// Its parameters, defaults inserted.
+    /// The parameters, with defaults filled in.
     pub parameters: Parameters,
-    /// The actions that it must not run beside, on its machine; none: it runs beside all.
+    /// The group of actions on the machine that run one at a time; none if the action runs beside all others.
     pub group: Option<String>,
     /// Pending, running or aborting.
     pub status: TaskStatus,
 }
 
-/// An instance of storage that lies, or is to lie, on this runner's agent.
+/// A storage instance that is, or will be, on this runner's agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageView {
-    /// Which.
+    /// The instance's id.
     pub id: StorageId,
-    /// Not alive: its files are to be deleted once no unit has it.
+    /// The instance's life. Unless it is alive, the agent deletes the files once no unit has the storage.
     pub life: Life,
-    /// Its bound, in mebibytes.
+    /// The size limit, in mebibytes.
     pub size: u64,
-    /// Whether it is there.
+    /// True if the agent has made the storage.
     pub provisioned: bool,
-    /// The unit that has it.
+    /// The unit that the storage is attached to.
     pub attachment: Option<StorageAttachment>,
 }
 
-/// A unit's hold on storage.
+/// The attachment of storage to a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct StorageAttachment {
     /// The unit.
     pub unit: UnitName,
-    /// Dying: the unit is to let it go.
+    /// The attachment's life; once it is dying, the unit detaches the storage.
     pub life: Life,
-    /// Where the unit's hooks find it.
+    /// The path at which the unit's hooks find the storage.
     pub location: String,
-    /// Whether they may only read it.
+    /// True if hooks may only read it.
     pub read_only: bool,
 }

@@ -1,4 +1,4 @@
-//! Frames on their way: a frame that is too large for one line of a watch takes several.
+//! The transport of frames: a frame that is too large for one line of a watch takes several.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,49 +6,49 @@ use serde::{Deserialize, Serialize};
 use super::{Frame, ViewEntity, ViewKey};
 use crate::{Revision, StoreId, size};
 
-/// One line of a watch: a frame, or a part of one. A frame is applied when all its lines have come.
+/// One line of a watch: a frame, or a part of one. A receiver applies a frame once it has all of its lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FrameLine {
-    /// The store whose revisions these are.
+    /// The store that the revisions belong to.
     pub store: StoreId,
-    /// The view that the frame starts from; none: from nothing, whatever the receiver had (a full replacement).
+    /// The revision of the view that the frame starts from; none means an empty view (a full replacement).
     pub from: Option<Revision>,
-    /// The revision up to which the result of the whole frame is complete.
+    /// The revision up to which the view after the whole frame is complete.
     pub to: Revision,
-    /// Which of the frame's lines it is; none: the only one.
+    /// The line's place in its frame; none if it is the only line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineNumber>,
-    /// Entries that are new or differ.
+    /// The entries that are new or differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub puts: Vec<ViewEntity>,
-    /// Entries that are there no more, or may be seen no more.
+    /// The keys of the entries that are gone or no longer visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deletes: Vec<ViewKey>,
 }
 
-/// A line's place among those of its frame.
+/// A line's place among the lines of its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct LineNumber {
-    /// From 1 on.
+    /// The line's number, from 1.
     pub number: u32,
-    /// How many there are.
+    /// The number of lines.
     pub of: u32,
 }
 
 impl FrameLine {
-    /// Whether a frame begins with it.
+    /// Returns true if the line is the first of a frame.
     pub fn is_first(&self) -> bool {
         self.line.is_none_or(|line| line.number == 1)
     }
 
-    /// Whether a frame is whole with it.
+    /// Returns true if the line is the last of a frame.
     pub fn is_last(&self) -> bool {
         self.line.is_none_or(|line| line.number == line.of)
     }
 
-    /// Whether it tells nothing but that all is as it was.
+    /// Returns true if the line only says that nothing has changed.
     pub fn is_heartbeat(&self) -> bool {
         self.from.is_some() && self.puts.is_empty() && self.deletes.is_empty()
     }
@@ -61,7 +61,7 @@ impl From<Frame> for FrameLine {
 }
 
 impl Frame {
-    /// The frame in lines. What one line holds takes no more than `most` bytes as JSON, or is one entry.
+    /// Cuts the frame into lines. A line's entries take at most `most` bytes as JSON, or are a single entry.
     pub fn into_lines(self, most: usize) -> Vec<FrameLine> {
         let Self { store, from, to, puts, deletes } = self;
         let empty = FrameLine { store, from, to, line: None, puts: Vec::new(), deletes: Vec::new() };
@@ -87,7 +87,7 @@ impl Frame {
 /// A frame that is being cut into lines.
 struct Cut {
     most: usize,
-    /// What the present line holds.
+    /// The bytes that the present line's entries take.
     bytes: usize,
     line: FrameLine,
     empty: FrameLine,
@@ -95,9 +95,10 @@ struct Cut {
 }
 
 impl Cut {
-    /// The line that an entry or a key goes into.
+    /// Returns the line for an entry or a key.
     fn line_for(&mut self, item: &impl Serialize) -> &mut FrameLine {
-        // With the comma. What could not be written at all has a line alone, and is found by who writes it.
+        // One more for the comma. An entry that cannot be serialized has a line of its own, and fails when the line
+        // is written.
         let bytes = size::of_json(item).saturating_add(1);
         if self.bytes > 0 && self.bytes.saturating_add(bytes) > self.most {
             self.full.push(std::mem::replace(&mut self.line, self.empty.clone()));
@@ -108,14 +109,14 @@ impl Cut {
     }
 }
 
-/// Puts frames together again.
+/// Joins lines to frames.
 #[derive(Debug, Default)]
 pub struct FrameLines {
-    /// A frame of which lines are missing, and the number of the next.
+    /// A frame with missing lines, and the number of the next line.
     begun: Option<(Frame, u32)>,
 }
 
-/// A line that does not follow the one before it.
+/// The error for a line that does not follow the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {} of {} of the frame to revision {to} came without those before it", .line.number, .line.of)]
 pub struct LostLine {
@@ -124,7 +125,8 @@ pub struct LostLine {
 }
 
 impl FrameLines {
-    /// Takes the next line; the frame, if it is whole with it. A first line begins anew, whatever was missing.
+    /// Takes the next line, and returns the frame if the line completes it. A first line starts a new frame and drops
+    /// an incomplete one.
     pub fn take(&mut self, line: FrameLine) -> Result<Option<Frame>, LostLine> {
         let last = line.is_last();
         let FrameLine { store, from, to, line, puts, deletes } = line;
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_cut_by_what_it_takes_as_json_and_is_whole_again() {
-        // Six bytes of JSON for each of the value's.
+        // Each byte of the value takes six bytes of JSON.
         let frame = frame(20, 1_000);
         let lines = frame.clone().into_lines(15_000);
         assert!(lines.len() >= 10, "{}", lines.len());

@@ -1,4 +1,4 @@
-//! Secrets in a view: what the units of a runner may know of them. Content is never part of it.
+//! The secrets that the units of a runner may know of. Views never include content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,28 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretView {
-    /// Its id.
+    /// The secret's id.
     pub id: SecretId,
-    /// Whose it is.
+    /// The secret's owner.
     pub owner: SecretOwner,
-    /// The latest revision; for a runner none of whose units may read it any more, 0.
+    /// The latest revision; 0 if none of the runner's units may read the secret any more.
     pub latest: SecretRevision,
-    /// Own units, and own applications, to which it is granted.
+    /// The runner's units and their applications that have a grant.
     pub readers: BTreeSet<SecretReader>,
-    /// What own units track.
+    /// The consumers among the runner's units.
     pub consumers: BTreeMap<UnitName, SecretConsumerView>,
-    /// What only the owner knows; none for everybody else.
+    /// The owner's knowledge of the secret; none unless one of the runner's units is an owner.
     pub owned: Option<OwnedSecretView>,
 }
 
 impl SecretView {
-    /// Whether a unit may read it: as its owner, as a unit of the owning application, or by a grant (S-7).
+    /// Returns true if a unit may read the secret: as its owner, as a unit of the owning application, or by a grant
+    /// (S-7).
     pub fn is_readable_by(&self, unit: &UnitName) -> bool {
         self.is_owned_by(unit) || self.readers.iter().any(|reader| reader.includes(unit))
     }
 
-    /// Whether it is a unit's own, or its application's.
+    /// Returns true if a unit or its application owns the secret.
     pub fn is_owned_by(&self, unit: &UnitName) -> bool {
         match &self.owner {
             SecretOwner::Unit(owner) => owner == unit,
@@ -43,50 +44,50 @@ impl SecretView {
         }
     }
 
-    /// What the owner knows of it, if a unit is one.
+    /// Returns the owner's knowledge of the secret, if the unit is an owner.
     pub fn as_owned_by(&self, unit: &UnitName) -> Option<&OwnedSecretView> {
         self.owned.as_ref().filter(|_| self.is_owned_by(unit))
     }
 }
 
-/// What the owner of a secret knows.
+/// The knowledge of a secret's owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnedSecretView {
     /// The owner's label.
     pub label: Option<String>,
-    /// For people.
+    /// The description, for people.
     pub description: String,
-    /// How often it is to be rotated.
+    /// The rotation policy.
     pub rotate: RotatePolicy,
-    /// When rotation is due next.
+    /// The time of the next rotation.
     pub next_rotate: Option<Timestamp>,
-    /// Whether it is due, and the owner is to be told.
+    /// True if rotation is due and the owner must learn so.
     pub rotate_due: bool,
-    /// Revisions that are there.
+    /// The revisions that exist.
     pub revisions: BTreeMap<SecretRevision, OwnedRevisionView>,
-    /// Who may read it, and through which relation; none: not through one.
+    /// The readers, each with the relation that its grant is tied to, if any.
     pub access: BTreeMap<SecretReader, Option<RelationId>>,
 }
 
-/// One revision, as its owner knows it.
+/// One revision, as the owner knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnedRevisionView {
-    /// When it expires.
+    /// The time when the revision expires.
     pub expire: Option<Timestamp>,
-    /// Whether it has, and the owner is to be told.
+    /// True if the revision has expired and the owner must learn so.
     pub expire_due: bool,
-    /// Whether nobody tracks it, and it is not the latest (S-8).
+    /// True if the revision is not the latest and no consumer tracks it (S-8).
     pub obsolete: bool,
 }
 
-/// What one unit reads of a secret.
+/// A unit's consumption of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SecretConsumerView {
-    /// The revision that it reads until it refreshes (S-1).
+    /// The revision that the unit reads until it refreshes (S-1).
     pub tracked: SecretRevision,
-    /// The unit's own label for it (S-5).
+    /// The unit's label for the secret (S-5).
     pub label: Option<String>,
 }
