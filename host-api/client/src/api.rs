@@ -1,4 +1,4 @@
-//! The API's methods, by who calls them.
+//! The API's methods, by kind of caller.
 
 mod agent;
 mod blob;

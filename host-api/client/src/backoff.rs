@@ -1,12 +1,12 @@
-//! How long to wait before something is tried again.
+//! The waits between attempts.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
     time::Duration,
 };
 
-/// Waits that double up to a bound, and start over after success. Each is moved by chance: what failed for many at one moment,
-/// as when a controller restarts, is not tried again by all of them at one moment.
+/// Exponential backoff with jitter: waits double up to a bound, and start over after success. The jitter spreads the
+/// attempts of clients that fail together, as when a controller restarts.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     first: Duration,
@@ -15,33 +15,34 @@ pub struct Backoff {
     failures: u32,
 }
 
-/// How far chance moves a wait.
+/// The jitter of a wait.
 #[derive(Debug, Clone, Copy)]
 enum Spread {
-    /// It is between half of it and the whole.
+    /// Takes off up to half of the wait.
     Shorter,
-    /// It is the whole and up to an eighth more.
+    /// Adds up to an eighth of the wait.
     Longer,
 }
 
 impl Backoff {
-    /// Waits at most `first` after the first failure, and never longer than `last`; at least half of that.
+    /// Creates waits of at most `first` after the first failure and at most `last` later; each is at least half of
+    /// that.
     pub fn new(first: Duration, last: Duration) -> Self {
         Self { first, last, spread: Spread::Shorter, failures: 0 }
     }
 
-    /// Waits at least `first` after the first failure, and `last` in the end; at most an eighth longer. For what costs much to
-    /// try again.
+    /// Creates waits of at least `first` after the first failure and at least `last` in the end; each is at most an
+    /// eighth longer. Serves attempts that cost much.
     pub fn at_least(first: Duration, last: Duration) -> Self {
         Self { spread: Spread::Longer, ..Self::new(first, last) }
     }
 
-    /// For calls over the network: a controller that restarts is found again within the second.
+    /// Creates the backoff of network calls, which finds a restarted controller within a second.
     pub fn network() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_secs(2))
     }
 
-    /// It failed once more: how long to wait now.
+    /// Counts a failure and returns the time to wait.
     pub fn failed(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
@@ -52,13 +53,14 @@ impl Backoff {
         }
     }
 
-    /// It worked.
+    /// Starts over after a success.
     pub fn succeeded(&mut self) {
         self.failures = 0;
     }
 }
 
-/// Anything from 0 to 1, another number each time. Nothing secret hangs on it.
+/// Returns a number from 0 to 1 that differs at each call. It is no secure random number; nothing secret depends on
+/// it.
 fn chance() -> f64 {
     RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64
 }
@@ -97,7 +99,7 @@ mod tests {
             let part = (Backoff::new(SECOND, SECOND).failed().as_secs_f64() - 0.5) * 20.0;
             tenths[(part as usize).min(9)] += 1;
         }
-        // 200 are expected in each; so far off is one in 10^20 spreads.
+        // Each bucket expects 200; a count this far off has a probability of 1 in 10^20.
         assert!(tenths.iter().all(|tenth| (80..320).contains(tenth)), "{tenths:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The one connection, made when it is needed and made anew when it broke.
+//! The single connection to the controller, opened on demand and replaced when it breaks.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -12,21 +12,21 @@ use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 
 use crate::{Backoff, ClientError, Options, Outcome, Result, error::chain};
 
-/// A request's body.
+/// The body of a request.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How much of one answer may wait unread; enough for a blob to flow at the disk's speed.
+/// The bytes of one response that may wait unread; enough to receive a blob at a disk's speed.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// As much as all streams together, so that one that is not read holds up none of the others.
+/// The windows of all streams together, so that a stream without a reader blocks no other.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS;
-/// How long a connection may take to come about.
+/// The longest time to open a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// The pauses between attempts to connect grow from this...
+/// The first pause between attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// ... to this.
+/// The longest pause between attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// A controller's API. Cloning is cheap, and all clones share one connection.
+/// A client of a controller's API. Cloning is cheap, and all clones share one connection.
 #[derive(Debug, Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -45,14 +45,14 @@ struct Open {
     generation: u64,
 }
 
-/// A way to send one request, and which connection it is on.
+/// A sender of one request, and the generation of its connection.
 pub(crate) struct Lane {
     pub(crate) sender: http2::SendRequest<Body>,
     pub(crate) generation: u64,
 }
 
 impl Client {
-    /// A client that has not connected yet. Fails only for a URL that no controller can have.
+    /// Creates a client without connecting. Fails only for a URL that no controller can have.
     pub fn new(options: Options) -> Result<Self> {
         let authority = authority_of(&options.url).map_err(|error| ClientError::InvalidUrl {
             url: options.url.clone(),
@@ -61,7 +61,7 @@ impl Client {
         Ok(Self { shared: Arc::new(Shared { options, authority, open: Mutex::new(None) }) })
     }
 
-    /// What it was made from.
+    /// Returns the client's options.
     pub fn options(&self) -> &Options {
         &self.shared.options
     }
@@ -70,8 +70,8 @@ impl Client {
         &self.shared.authority
     }
 
-    /// The open connection, or a new one. `broken` is one that the caller has found dead. Goes on trying as
-    /// long as the options say; callers that come meanwhile share the attempt.
+    /// Returns the open connection, or a new one if none is open or the open one is `broken`. Retries for as long as
+    /// the options allow; concurrent callers share the attempt.
     pub(crate) async fn lane(&self, broken: Option<u64>) -> Result<Lane> {
         let began = Instant::now();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
@@ -117,7 +117,7 @@ impl Client {
         };
         let connected = tokio::time::timeout(CONNECT_WITHIN, connect).await;
         let (sender, connection) = connected.map_err(|_| ConnectError::TooLate)??;
-        // Ends by itself when the last sender and the last stream are gone, or the peer is.
+        // The task ends after the last sender and the last stream, or with the peer.
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(error = chain(&error), "connection to the controller ended");
@@ -130,7 +130,7 @@ impl Client {
         ClientError::Unreachable { url: self.shared.options.url.clone(), reason: reason.into(), outcome }
     }
 
-    /// Content that is not what was asked for.
+    /// Returns the error for content with an unexpected digest.
     pub(crate) fn damaged(&self, what: &'static str, expected: Digest, got: Digest) -> ClientError {
         ClientError::Damaged { url: self.shared.options.url.clone(), what, expected, got }
     }
@@ -140,21 +140,21 @@ impl Client {
     }
 }
 
-/// Why there is no connection.
+/// The reason for a missing connection.
 #[derive(Debug, thiserror::Error)]
 enum ConnectError {
-    /// Nobody listens there, or the system has no more sockets.
+    /// No server listens at the address, or the system has no sockets left.
     #[error("{}", chain(.0))]
     Socket(#[from] io::Error),
-    /// Who listens speaks no HTTP/2.
+    /// The server does not speak HTTP/2.
     #[error("{}", chain(.0))]
     Handshake(#[from] hyper::Error),
-    /// Who listens says nothing.
+    /// The server does not answer.
     #[error("no connection within {} s", CONNECT_WITHIN.as_secs())]
     TooLate,
 }
 
-/// Why a URL is none that a controller can have.
+/// The fault of a URL that no controller can have.
 #[derive(Debug, thiserror::Error)]
 enum UrlError {
     #[error(transparent)]
@@ -171,7 +171,7 @@ enum UrlError {
     Port,
 }
 
-/// Host and port of a URL; the rest of it must be empty.
+/// Returns the host and port of a URL, the rest of which must be empty.
 fn authority_of(url: &str) -> std::result::Result<Authority, UrlError> {
     let uri: Uri = url.parse()?;
     match uri.scheme_str() {

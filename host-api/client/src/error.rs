@@ -1,34 +1,34 @@
-//! What can become of a call.
+//! The errors of calls.
 
 use std::fmt;
 
 use periapt_host_api::{Digest, Refusal};
 
-/// Why a call has no answer.
+/// The reason for a call without an answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The controller understood, and said no: nothing of what was asked happened.
+    /// The controller refused the request, which had no effect.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There was no answer.
+    /// The controller did not answer.
     #[error("controller at {url} does not answer: {reason}; {outcome}")]
     Unreachable {
         /// The controller's URL.
         url: String,
-        /// What went wrong, from the outside in.
+        /// The cause, from the outermost error to the innermost.
         reason: String,
-        /// What became of the request.
+        /// The outcome of the request.
         outcome: Outcome,
     },
-    /// What came back is no answer of this API.
+    /// The response does not conform to this API.
     #[error("controller at {url} answered what this version does not understand: {reason}")]
     Protocol {
         /// The controller's URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the response.
         reason: String,
     },
-    /// What came is not what has this digest: it was damaged where the controller keeps it, or on its way.
+    /// The received content does not have its digest: it was damaged in the controller's store or in transit.
     #[error(
         "controller at {url} sent a {what} that is damaged: it has digest {got}, not {expected}; uploading the same \
          file again replaces it"
@@ -36,28 +36,28 @@ pub enum ClientError {
     Damaged {
         /// The controller's URL.
         url: String,
-        /// What was fetched: `charm`, `resource`.
+        /// The kind of content: `charm`, `resource`.
         what: &'static str,
-        /// The digest that was asked for.
+        /// The requested digest.
         expected: Digest,
-        /// That of what came.
+        /// The digest of the received content.
         got: Digest,
     },
-    /// The URL is none that a controller can have.
+    /// No controller can have this URL.
     #[error("invalid controller URL {url:?}: {reason}")]
     InvalidUrl {
-        /// What was given.
+        /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the URL.
         reason: String,
     },
-    /// A file of the caller's own could not be read or written.
+    /// Reading or writing a file of the caller failed.
     #[error("charm archive: {0}")]
     Local(String),
 }
 
 impl ClientError {
-    /// The controller's refusal, if this is one.
+    /// Returns the controller's refusal, if the error is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
@@ -65,7 +65,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same call may succeed later without anybody changing it.
+    /// Returns true if the same call may succeed later.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -75,23 +75,23 @@ impl ClientError {
     }
 }
 
-/// What became of a request that has no answer.
+/// The outcome of a request without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It changed nothing: it was not sent, or asks for nothing but an answer.
+    /// The request had no effect: it was not sent, or it only reads.
     NothingHappened,
-    /// It was on its way when the connection broke, and may have been carried out.
+    /// The connection broke after the request was sent; the controller may have carried it out.
     Unknown,
 }
 
 impl Outcome {
-    /// That of a request by its method, once it was sent.
+    /// Returns the outcome of a request with this method that was sent and not answered.
     pub(crate) fn of(method: &http::Method) -> Self {
         if method.is_safe() { Self::NothingHappened } else { Self::Unknown }
     }
 }
 
-/// For people: what to think of.
+/// Formats a hint for people.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -101,7 +101,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// An error with all that caused it, from the outside in, each said once.
+/// Formats an error with its causes, from the outermost to the innermost, each once.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

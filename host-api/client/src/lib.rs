@@ -1,9 +1,9 @@
 //! The HTTP/2 client that agent and command line share: one multiplexed connection to a controller, with typed
 //! methods for all of its API.
 //!
-//! Calls answer a [`ClientError`] that says whether the controller refused, could not be reached, or answered
-//! what nobody can read. Streams end with an error when the connection breaks; whoever reads one knows where it
-//! stands and asks again from there.
+//! Calls return a [`ClientError`], which says that the controller refused, was unreachable or sent a malformed
+//! answer. Streams end with an error when the connection breaks; the reader opens a new stream from its last
+//! position.
 
 mod api;
 mod backoff;

@@ -11,16 +11,16 @@ use serde::de::DeserializeOwned;
 
 use crate::{Client, Outcome, Result, error::chain};
 
-/// A stream of values. It ends when the controller ends it, or with one error.
+/// A stream of values. It ends when the controller ends it, or after one error.
 pub type NdJson<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 
-/// What ends a stream of lines before its time.
+/// The error that ends a stream of lines early.
 enum LineError {
     Broken(String),
     Unreadable(String),
 }
 
-/// The values of a body.
+/// Decodes the values of a body.
 pub(crate) fn decode<B, T>(body: B, client: Client) -> NdJson<T>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
@@ -47,11 +47,11 @@ where
     }))
 }
 
-/// Cuts a body into lines.
+/// Splits a body into lines.
 struct Lines<B> {
     body: B,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line break.
+    /// The number of leading bytes of the buffer that hold no line break.
     searched: usize,
     limit: usize,
 }
@@ -61,7 +61,7 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: std::error::Error,
 {
-    /// The next line that is not empty, without its break; none at the end.
+    /// Returns the next line that is not empty, without its line break; none at the end.
     async fn next(&mut self) -> std::result::Result<Option<Bytes>, LineError> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();

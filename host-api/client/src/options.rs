@@ -1,28 +1,27 @@
-//! How a client is set up.
+//! The options of a client.
 
 use std::time::Duration;
 
 use periapt_host_api::{AgentName, UserName};
 
-/// What a [`Client`](crate::Client) is made from.
+/// The options of a [`Client`](crate::Client).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The controller, such as `http://127.0.0.1:17070`.
+    /// The controller's URL, such as `http://127.0.0.1:17070`.
     pub url: String,
-    /// Who calls.
+    /// The caller.
     pub identity: Identity,
-    /// How long a call goes on trying to reach a controller that does not answer, with growing pauses between
-    /// the attempts; zero: one attempt.
+    /// The time for which a call retries to connect, with growing pauses; zero means one attempt.
     pub patience: Duration,
-    /// How long a call goes on that a busy controller refuses, with growing pauses between the attempts; zero: one
-    /// attempt. Nothing of what is refused so has happened.
+    /// The time for which a call retries after a busy controller's refusal, with growing pauses; zero means one
+    /// attempt. A request that is refused so has no effect.
     pub busy_patience: Duration,
-    /// How long the controller may take to answer one call. Streams are not bound by it once they are open.
+    /// The longest time to wait for an answer. It does not limit streams that are open.
     pub answer_within: Duration,
 }
 
 impl Options {
-    /// For one controller and caller: one attempt to connect, and half a minute for an answer.
+    /// Creates options with a single attempt to connect and 30 seconds for an answer.
     pub fn new(url: impl Into<String>, identity: Identity) -> Self {
         Self {
             url: url.into(),
@@ -33,27 +32,27 @@ impl Options {
         }
     }
 
-    /// Goes on trying to connect for so long.
+    /// Sets the time for which a call retries to connect.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Goes on for so long with a call that a busy controller refuses.
+    /// Sets the time for which a call retries after a busy controller's refusal.
     pub fn with_busy_patience(mut self, patience: Duration) -> Self {
         self.busy_patience = patience;
         self
     }
 }
 
-/// Who calls. On loopback the controller believes it; certificates will take its place.
+/// The identity of the caller. The controller trusts it on loopback; certificates will replace it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Identity {
-    /// Whoever may reach the controller's address.
+    /// Any caller that reaches the controller's address.
     #[default]
     Local,
     /// A user.
     User(UserName),
-    /// An agent's keeper, for itself and for its runners.
+    /// The keeper of an agent, for itself and for its runners.
     Agent(AgentName),
 }

@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! A request and its response.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::{
     retry::{self, Retry, is_busy},
 };
 
-/// The largest answer that is read as one value.
+/// The largest response that is read as one value, in bytes.
 const MAX_ANSWER_BYTES: usize = MAX_LINE_BYTES;
-/// The largest refusal that is read.
+/// The largest refusal that is read, in bytes.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
-/// How many connections that break under a request that was not sent yet are replaced before giving up.
+/// The number of times that a connection which breaks before the request is sent is replaced.
 const MAX_RECONNECTS: u32 = 3;
 
-/// A request that is being put together.
+/// A request under construction.
 pub(crate) struct Call<'a> {
     client: &'a Client,
     method: Method,
@@ -34,11 +34,11 @@ pub(crate) struct Call<'a> {
     content: Content<'a>,
 }
 
-/// What a request carries. It may be sent again.
+/// The content of a request, which may be sent more than once.
 pub(crate) enum Content<'a> {
-    /// Bytes that are there as a whole.
+    /// Bytes in memory.
     Whole(Bytes),
-    /// What is made anew for each time that it is sent.
+    /// A body that is made for each attempt.
     Made(Box<dyn Fn() -> Body + Send + Sync + 'a>),
 }
 
@@ -52,7 +52,7 @@ impl Content<'_> {
 }
 
 impl Client {
-    /// Begins a request. `path` starts with a slash; what varies in it are names that need no escaping.
+    /// Starts a request. `path` starts with a slash and needs no escaping.
     pub(crate) fn call(&self, method: Method, path: impl Into<String>) -> Call<'_> {
         Call {
             client: self,
@@ -70,7 +70,7 @@ impl Client {
 }
 
 impl<'a> Call<'a> {
-    /// Adds to the query, escaped.
+    /// Adds a query parameter and escapes its value.
     pub(crate) fn query(mut self, key: &'static str, value: impl ToString) -> Self {
         self.query.push((key, value.to_string()));
         self
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sends it and reads the answer as one value.
+    /// Sends the request and reads the response as one value.
     pub(crate) async fn value<T: DeserializeOwned>(self) -> Result<T> {
         let client = self.client;
         let outcome = Outcome::of(&self.method);
@@ -105,25 +105,25 @@ impl<'a> Call<'a> {
         serde_json::from_slice(&bytes).map_err(|error| client.protocol(error.to_string()))
     }
 
-    /// Sends it and reads the answer line by line.
+    /// Sends the request and reads the response as a stream of lines.
     pub(crate) async fn lines<T: DeserializeOwned + Send + 'static>(self) -> Result<NdJson<T>> {
         let client = self.client.clone();
         let response = self.response().await?;
         Ok(ndjson::decode(response.into_body(), client))
     }
 
-    /// Sends it; answers once the head of a successful response is there, in time.
+    /// Sends the request and waits for the head of a successful response, within the time for an answer.
     pub(crate) async fn response(self) -> Result<Response<Incoming>> {
         let within = self.client.options().answer_within;
         self.exchange(within).await
     }
 
-    /// Sends it, with a body that takes its time; answers the head of a successful response.
+    /// Sends the request with a slow body, and waits up to `within` for the head of a successful response.
     pub(crate) async fn upload(self, within: Duration) -> Result<Response<Incoming>> {
         self.exchange(within).await
     }
 
-    /// Sends it until a controller answers that is not too busy, as long as the options allow. The time counts for each
+    /// Sends the request until the controller is not too busy, for as long as the options allow. `within` limits each
     /// attempt.
     async fn exchange(self, within: Duration) -> Result<Response<Incoming>> {
         let mut retry = Retry::new(self.client.options().busy_patience);
@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
             if !is_busy(&error) || !retry.next(asked).await {
                 return Err(error);
             }
-            // Whoever waits is told once why.
+            // The first refusal is a warning that tells the caller why it waits.
             match std::mem::replace(&mut told, true) {
                 false => {
                     tracing::warn!("the controller did not take the request, which is sent again: {error}")
@@ -148,7 +148,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Connects, however long the options allow, and sends; the time counts from then.
+    /// Connects for as long as the options allow, then sends the request within `within`.
     async fn attempt(&self, within: Duration) -> Result<Response<Incoming>> {
         let client = self.client;
         let outcome = Outcome::of(&self.method);
@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
             match sent.map_err(|_| too_late(client, outcome))? {
                 Ok(response) => return Ok(response),
                 Err(mut error) => match error.take_message() {
-                    // It never left: the connection was dead already.
+                    // The connection was dead before the request was sent.
                     Some(unsent) => {
                         request = unsent;
                         broken = Some(lane.generation);
@@ -214,9 +214,9 @@ async fn collect(client: &Client, body: Incoming, limit: usize, outcome: Outcome
     }
 }
 
-/// The refusal that a response carries.
+/// Reads the refusal of a response.
 ///
-/// Its body is small and on its way; a controller that stalls here is noticed by the connection's keep-alive.
+/// The body is small and on its way; the connection's keep-alive notices a controller that stalls.
 async fn refused(client: &Client, response: Response<Incoming>, method: &Method) -> ClientError {
     let status = response.status();
     if *method == Method::HEAD && status == StatusCode::NOT_FOUND {
@@ -233,7 +233,7 @@ async fn refused(client: &Client, response: Response<Incoming>, method: &Method)
     }
 }
 
-/// Appends a text to a query, everything but unreserved characters escaped.
+/// Appends a text to a query and escapes all but unreserved characters.
 fn escape_into(text: &str, target: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

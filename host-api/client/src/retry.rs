@@ -1,4 +1,4 @@
-//! Sending again what a busy controller refused.
+//! The retries of requests that a busy controller refuses.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use crate::{Backoff, ClientError};
 
-/// The pauses between attempts grow from this...
+/// The first pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// ... to this.
+/// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause that a controller can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
@@ -22,14 +22,14 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// Attempts for so long from now on.
+    /// Allows attempts within this time from now.
     pub(crate) fn new(within: Duration) -> Self {
         Self { until: Instant::now() + within, backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE) }
     }
 
-    /// Waits for the next attempt, at least as long as the controller asks for; false: there is none.
+    /// Waits for the next attempt, at least as long as the controller asks; returns false if the time is over.
     pub(crate) async fn next(&mut self, asked: Option<Duration>) -> bool {
-        // Many callers that were refused together come back one by one.
+        // The jitter spreads the attempts of callers that were refused together.
         let wait = asked.unwrap_or_default().min(LONGEST_ASKED) + self.backoff.failed();
         if Instant::now() + wait > self.until {
             return false;
@@ -39,14 +39,14 @@ impl Retry {
     }
 }
 
-/// Whether a call was refused only because the controller has too much to do: nothing of it happened. Not every temporary
-/// refusal: with `storage-unavailable` the request may still come to be.
+/// Returns true if the controller refused the call because it is busy, so that the call had no effect. Other
+/// temporary refusals do not count: after `storage-unavailable` the request may still take effect.
 pub(crate) fn is_busy(error: &ClientError) -> bool {
     use periapt_host_api::ErrorCode::{TooManyRequests, TryAgain};
     error.refusal().is_some_and(|refusal| matches!(refusal.code, TooManyRequests | TryAgain))
 }
 
-/// How long a response asks its caller to wait, in whole seconds as our controllers say it.
+/// Returns the time that a response asks its caller to wait. Controllers send whole seconds.
 pub(crate) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,4 +1,4 @@
-//! What an agent's keeper calls, for itself and for its runners.
+//! The calls of an agent's keeper, for itself and for its runners.
 
 use futures_util::{StreamExt as _, stream};
 use http::Method;
@@ -14,18 +14,18 @@ use periapt_host_api::{
 use crate::{Client, NdJson, Result};
 
 impl Client {
-    /// Says who and where the agent is; at each start of its keeper.
+    /// Registers the agent; its keeper does so at each start.
     pub async fn register(&self, agent: &AgentName, register: &Register) -> Result<Registered> {
         self.call(Method::PUT, format!("/v1/agents/{agent}")).json(register)?.value().await
     }
 
-    /// Which models have units on the agent: now, and whole again whenever it differs.
+    /// Streams the agent's assignments: once at the start, and in full after each change.
     pub async fn assignments(&self, agent: &AgentName) -> Result<NdJson<AgentAssignments>> {
         self.get(format!("/v1/agents/{agent}/assignments")).lines().await
     }
 
-    /// The frames of a runner's view, from a position on. The first is a full replacement where the position
-    /// cannot be continued from; one without content is the heartbeat.
+    /// Streams the frames of a runner's view from a position. If the controller cannot resume from it, the first
+    /// frame is a full replacement. A frame without content is the heartbeat.
     pub async fn watch(
         &self,
         agent: &AgentName,
@@ -47,7 +47,7 @@ impl Client {
         })))
     }
 
-    /// The same as it comes: frames that are too large for one line are in parts.
+    /// Streams the lines of these frames. A frame that is too large for one line takes several.
     pub async fn watch_lines(
         &self,
         agent: &AgentName,
@@ -62,7 +62,7 @@ impl Client {
         call.lines().await
     }
 
-    /// Sends the calls of one runner; each has its own result. Sent again after a broken connection, a commit
+    /// Sends the calls of one runner; each has its own result. A commit that is sent again after a broken connection
     /// gets the same answer.
     pub async fn runner_commands(
         &self,
@@ -74,7 +74,7 @@ impl Client {
         self.call(Method::POST, path).json(&Commands { commands })?.value().await
     }
 
-    /// Content of a secret that a unit may read.
+    /// Returns the content of a secret that a unit may read.
     pub async fn unit_secret(
         &self,
         agent: &AgentName,
@@ -87,7 +87,7 @@ impl Client {
         self.get(path).value().await
     }
 
-    /// Sends one such call; its refusal is the error. Answers also the revision at which it can be read.
+    /// Sends one call of a runner and returns the answer with its revision. A refusal of the call is an error.
     pub async fn runner_command(
         &self,
         agent: &AgentName,

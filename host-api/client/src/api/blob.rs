@@ -1,4 +1,4 @@
-//! Blobs, sent and fetched piece by piece.
+//! Uploads and downloads of blobs, piece by piece.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::{Client, ClientError, Outcome, Result, error::chain, request::Content};
 
-/// The longest pause in a transfer: a whole blob may take longer than one answer.
+/// The longest pause in a transfer. A whole blob may take longer than other calls.
 const PROGRESS_WITHIN: Duration = Duration::from_secs(30);
 
-/// What is fetched, and what it must be.
+/// A blob to fetch, with its expected properties.
 pub(super) struct Wanted<'a> {
-    /// Where it is.
+    /// The path of the request.
     pub(super) path: String,
-    /// For messages: `charm`, `resource`.
+    /// The kind of blob, for messages: `charm`, `resource`.
     pub(super) what: &'static str,
     pub(super) digest: &'a Digest,
-    /// The most bytes that are taken.
+    /// The largest size to accept, in bytes.
     pub(super) limit: u64,
 }
 
-/// Content of pieces as they are read, from the first whenever it is sent.
+/// Returns content that is read in pieces, from the first piece at each attempt.
 pub(super) fn pieces<'a, S>(content: impl Fn() -> S + Send + Sync + 'a) -> Content<'a>
 where
     S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
@@ -37,7 +37,7 @@ where
 }
 
 impl Client {
-    /// The answer to an upload.
+    /// Reads the answer to an upload.
     pub(super) async fn uploaded<T: DeserializeOwned>(
         &self,
         response: http::Response<hyper::body::Incoming>,
@@ -49,8 +49,8 @@ impl Client {
         serde_json::from_slice(&body.to_bytes()).map_err(|error| self.protocol(error.to_string()))
     }
 
-    /// Fetches a blob into a writer and checks its digest. What was written is worth nothing unless this succeeds.
-    /// Answers the number of bytes.
+    /// Fetches a blob into a writer, checks its digest and returns its size in bytes. After an error, the caller must
+    /// discard what was written.
     pub(super) async fn fetch_blob(
         &self,
         wanted: Wanted<'_>,

@@ -1,4 +1,4 @@
-//! Charm archives, addressed by their digests.
+//! Charm archives, addressed by digest.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tokio::io::AsyncWrite;
 use super::blob::{Wanted, pieces};
 use crate::{Client, ClientError, Result, request::Content};
 
-/// How long an archive may take to be sent, to wait for others, and to be checked: the controller waits no longer, either.
+/// The longest time to send an archive, queue for its check and check it, the same as the controller's.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(600);
 
 impl Client {
-    /// Whether the controller has an archive.
+    /// Returns true if the controller has the archive.
     pub async fn has_charm(&self, digest: &Digest) -> Result<bool> {
         match self.call(Method::HEAD, charm_path(digest)).response().await {
             Ok(_) => Ok(true),
@@ -24,15 +24,15 @@ impl Client {
         }
     }
 
-    /// Uploads an archive that is in memory; its digest is taken from its bytes.
+    /// Uploads an archive from memory and computes its digest.
     pub async fn upload_charm(&self, archive: Bytes) -> Result<CharmUploaded> {
         let digest = Digest::of(&archive);
         let call = self.call(Method::PUT, charm_path(&digest)).header(header::CONTENT_TYPE, archive_type());
         self.uploaded(call.content(Content::Whole(archive)).upload(UPLOAD_WITHIN).await?).await
     }
 
-    /// Uploads an archive as it is read, from its beginning whenever it is sent. The controller checks that it has the
-    /// digest, and keeps nothing if it has not.
+    /// Uploads an archive as it is read, from its beginning at each attempt. The controller checks the digest, and
+    /// stores nothing if it differs.
     pub async fn upload_charm_stream<S>(
         &self,
         digest: &Digest,
@@ -52,8 +52,8 @@ impl Client {
         Ok(archive.into())
     }
 
-    /// Fetches an archive into a writer and checks its digest. What was written is worth nothing unless this
-    /// succeeds. Answers the number of bytes.
+    /// Fetches an archive into a writer, checks its digest and returns its size in bytes. After an error, the caller
+    /// must discard what was written.
     pub async fn fetch_charm_to(
         &self,
         digest: &Digest,

@@ -1,4 +1,4 @@
-//! What the command line calls.
+//! The calls of the command line.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +28,12 @@ use periapt_host_api::{
 use crate::{Client, NdJson, Result};
 
 impl Client {
-    /// What the controller says of itself.
+    /// Returns the controller's description of itself.
     pub async fn controller(&self) -> Result<ControllerInfo> {
         self.get("/v1/controller").value().await
     }
 
-    /// Sends commands that are about no existing model; each has its own result.
+    /// Sends commands to the controller, outside of any model; each has its own result.
     pub async fn controller_commands(
         &self,
         commands: Vec<ControllerCommand>,
@@ -41,23 +41,23 @@ impl Client {
         self.call(Method::POST, "/v1/commands").json(&Commands { commands })?.value().await
     }
 
-    /// Sends one such command; its refusal is the error.
+    /// Sends one command to the controller. A refusal of the command is an error.
     pub async fn controller_command(&self, command: ControllerCommand) -> Result<Answer> {
         let results = self.controller_commands(vec![command]).await?;
         self.only(results).map(|(answer, _)| answer)
     }
 
-    /// Clouds and credentials, which are kept and have no effect.
+    /// Returns the clouds and credentials, which the controller stores without effect.
     pub async fn kept(&self) -> Result<Kept> {
         self.get("/v1/kept").value().await
     }
 
-    /// The models that the caller may see.
+    /// Returns the models that the caller may see.
     pub async fn models(&self) -> Result<Vec<ModelSummary>> {
         self.get("/v1/models").value().await
     }
 
-    /// One model.
+    /// Returns one model.
     pub async fn model(&self, model: &ModelSelector) -> Result<ModelSummary> {
         self.get(format!("/v1/models/{model:#}")).value().await
     }
@@ -72,33 +72,33 @@ impl Client {
         self.call(Method::POST, path).json(&Commands { commands })?.value().await
     }
 
-    /// Sends one command to a model; its refusal is the error.
+    /// Sends one command to a model. A refusal of the command is an error.
     pub async fn command(&self, model: &ModelSelector, command: Command) -> Result<Answer> {
         let results = self.commands(model, vec![command]).await?;
         self.only(results).map(|(answer, _)| answer)
     }
 
-    /// A model's status.
+    /// Returns a model's status.
     pub async fn status(&self, model: &ModelSelector) -> Result<FullStatus> {
         self.get(format!("/v1/models/{model:#}/status")).value().await
     }
 
-    /// A model's status now, and again whenever it differs. A slow reader gets only the newest.
+    /// Streams a model's status: once at the start, and after each change. A slow reader gets only the newest.
     pub async fn watch_status(&self, model: &ModelSelector) -> Result<NdJson<FullStatus>> {
         self.get(format!("/v1/models/{model:#}/status/watch")).lines().await
     }
 
-    /// A unit with its relations and its newest hooks.
+    /// Returns a unit with its relations and its newest hooks.
     pub async fn unit(&self, model: &ModelSelector, unit: &UnitName) -> Result<UnitDetails> {
         self.get(format!("/v1/models/{model:#}/units/{unit}")).value().await
     }
 
-    /// A model's secrets, without content.
+    /// Returns a model's secrets, without content.
     pub async fn secrets(&self, model: &ModelSelector) -> Result<Vec<SecretDetails>> {
         self.get(format!("/v1/models/{model:#}/secrets")).value().await
     }
 
-    /// One secret, by name, id or URI; none if the answer holds none.
+    /// Returns one secret, by name, id or URI; none if the answer is empty.
     pub async fn secret(
         &self,
         model: &ModelSelector,
@@ -116,7 +116,7 @@ impl Client {
         Ok(found.into_iter().next())
     }
 
-    /// An application with its settings.
+    /// Returns an application with its settings.
     pub async fn application(
         &self,
         model: &ModelSelector,
@@ -125,7 +125,7 @@ impl Client {
         self.get(format!("/v1/models/{model:#}/applications/{application}")).value().await
     }
 
-    /// What a refresh to an uploaded charm would change, and what is in its way; nothing is changed.
+    /// Returns the changes that a refresh to an uploaded charm would make, and its obstacles. Changes nothing.
     pub async fn refresh_plan(
         &self,
         model: &ModelSelector,
@@ -137,58 +137,58 @@ impl Client {
         self.get(path).query("charm", charm).query("force", force).value().await
     }
 
-    /// A model's machines, by number.
+    /// Returns a model's machines, by number.
     pub async fn machines(&self, model: &ModelSelector) -> Result<BTreeMap<String, MachineStatus>> {
         self.get(format!("/v1/models/{model:#}/machines")).value().await
     }
 
-    /// A model's storage, by id.
+    /// Returns a model's storage, by id.
     pub async fn storage(&self, model: &ModelSelector) -> Result<CombinedStorage> {
         self.get(format!("/v1/models/{model:#}/storage")).value().await
     }
 
-    /// What holds in models that do not set it themselves.
+    /// Returns the defaults of model configuration.
     pub async fn model_defaults(&self) -> Result<ModelDefaults> {
         self.get("/v1/model-defaults").value().await
     }
 
-    /// A model's configuration, and where it comes from.
+    /// Returns a model's configuration with the sources of its values.
     pub async fn model_config(&self, model: &ModelSelector) -> Result<ModelConfigDetails> {
         self.get(format!("/v1/models/{model:#}/config")).value().await
     }
 
-    /// A model's constraints.
+    /// Returns a model's constraints.
     pub async fn model_constraints(&self, model: &ModelSelector) -> Result<Constraints> {
         self.get(format!("/v1/models/{model:#}/constraints")).value().await
     }
 
-    /// Public keys of people, which a model keeps and which have no effect.
+    /// Returns a model's public SSH keys, which have no effect.
     pub async fn ssh_keys(&self, model: &ModelSelector) -> Result<Vec<SshKey>> {
         self.get(format!("/v1/models/{model:#}/ssh-keys")).value().await
     }
 
-    /// What a model's units have used.
+    /// Returns the resources that a model's units have used.
     pub async fn usage(&self, model: &ModelSelector) -> Result<ModelUsage> {
         self.get(format!("/v1/models/{model:#}/usage")).value().await
     }
 
-    /// A model's spaces with their subnets.
+    /// Returns a model's spaces with their subnets.
     pub async fn spaces(&self, model: &ModelSelector) -> Result<SpaceList> {
         self.get(format!("/v1/models/{model:#}/spaces")).value().await
     }
 
-    /// What a model offers, with the relations that other models have with it.
+    /// Returns a model's offers with their connections.
     pub async fn offers(&self, model: &ModelSelector) -> Result<Vec<OfferDetails>> {
         self.get(format!("/v1/models/{model:#}/offers")).value().await
     }
 
-    /// One offer of any model.
+    /// Returns one offer of any model.
     pub async fn offer(&self, url: &OfferUrl) -> Result<OfferDetails> {
         let found: Vec<OfferDetails> = self.get("/v1/offers").query("url", url).value().await?;
         found.into_iter().next().ok_or_else(|| self.protocol(format!("the answer has no offer {url}")))
     }
 
-    /// Offers of all models, of those of a user, or of those of a name.
+    /// Returns the offers of all models, or of the models of an owner, of a name, or of both.
     pub async fn find_offers(
         &self,
         owner: Option<&UserName>,
@@ -204,7 +204,7 @@ impl Client {
         call.value().await
     }
 
-    /// Log lines of a model, the oldest first; ends unless `follow` is asked for.
+    /// Streams log lines of a model, the oldest first. The stream ends unless the query follows.
     pub async fn logs(&self, model: &ModelSelector, query: &LogQuery) -> Result<NdJson<LogLine>> {
         let mut call = self.get(format!("/v1/models/{model:#}/logs"));
         if let Some(tail) = query.tail {
@@ -231,7 +231,7 @@ impl Client {
         call.lines().await
     }
 
-    /// The newest hooks of one unit, or a few of each unit of a model, the oldest first; without their calls.
+    /// Returns the newest hooks of one unit, or a few of each unit of a model, the oldest first, without host calls.
     pub async fn journal(&self, model: &ModelSelector, unit: Option<&UnitName>) -> Result<Journal> {
         let mut query = JournalQuery { unit: unit.cloned(), ..JournalQuery::default() };
         let mut all = Journal::default();
@@ -243,13 +243,13 @@ impl Client {
                 break;
             }
         }
-        // Pages have the newest of each unit first; what came with one commit stays in order.
+        // Pages have the newest hook of each unit first. The sort is stable, so hooks of one commit stay in order.
         all.entries.reverse();
         all.entries.sort_by_key(|entry| entry.revision);
         Ok(all)
     }
 
-    /// One page of the journal.
+    /// Returns one page of the journal.
     pub async fn journal_page(&self, model: &ModelSelector, query: &JournalQuery) -> Result<Journal> {
         let mut call = self.get(format!("/v1/models/{model:#}/journal"));
         if let Some(unit) = &query.unit {
@@ -269,7 +269,7 @@ impl Client {
         call.value().await
     }
 
-    /// What a unit, an application or a machine said of itself, the oldest first.
+    /// Returns the status history of a unit, an application or a machine, the oldest first.
     pub async fn status_history(
         &self,
         model: &ModelSelector,
@@ -288,7 +288,7 @@ impl Client {
         call.value().await
     }
 
-    /// The actions that an application's charm declares.
+    /// Returns the actions that an application's charm declares.
     pub async fn actions(
         &self,
         model: &ModelSelector,
@@ -297,7 +297,7 @@ impl Client {
         self.get(format!("/v1/models/{model:#}/applications/{application}/actions")).value().await
     }
 
-    /// Operations, the newest first; their tasks without messages and results.
+    /// Returns operations, the newest first, with tasks that lack messages and results.
     pub async fn operations(
         &self,
         model: &ModelSelector,
@@ -322,7 +322,7 @@ impl Client {
         call.value().await
     }
 
-    /// An operation with its tasks.
+    /// Returns an operation with its tasks.
     pub async fn operation(
         &self,
         model: &ModelSelector,
@@ -338,7 +338,8 @@ impl Client {
         Ok(operation)
     }
 
-    /// The messages of an operation's tasks as they come, and each task when it has ended; ends with the last.
+    /// Streams the messages of an operation's tasks, and each task once it has ended. The stream ends with the last
+    /// task.
     pub async fn watch_operation(
         &self,
         model: &ModelSelector,
@@ -347,13 +348,13 @@ impl Client {
         self.get(format!("/v1/models/{model:#}/operations/{operation}/watch")).lines().await
     }
 
-    /// A task with its messages and results.
+    /// Returns a task with its messages and results.
     pub async fn task(&self, model: &ModelSelector, task: TaskId) -> Result<TaskDetails> {
         let first = self.get(format!("/v1/models/{model:#}/tasks/{task}")).value().await?;
         self.rest_of_task(model, first).await
     }
 
-    /// A task of which there is a first page, with the others.
+    /// Fetches the remaining pages of a task, of which the caller has the first.
     pub async fn rest_of_task(&self, model: &ModelSelector, mut task: TaskDetails) -> Result<TaskDetails> {
         while let Some(next) = task.next.take() {
             let path = format!("/v1/models/{model:#}/tasks/{}", task.id);
@@ -365,12 +366,12 @@ impl Client {
         Ok(task)
     }
 
-    /// The agents that the controller knows.
+    /// Returns the agents that the controller knows.
     pub async fn agents(&self) -> Result<Vec<AgentSummary>> {
         self.get("/v1/agents").value().await
     }
 
-    /// The result of a call with one command.
+    /// Returns the result of a call with one command.
     pub(crate) fn only<T>(&self, results: CommandResults<T>) -> Result<(T, Revision)> {
         let revision = results.revision;
         let mut results = results.results.into_iter();

@@ -1,4 +1,4 @@
-//! Resources: their content, and what applications have of it.
+//! Resources: their content, and the resources of applications.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use tokio::io::AsyncWrite;
 use super::blob::{Wanted, pieces};
 use crate::{Client, ClientError, Result};
 
-/// How long content may take to be sent and checked: the controller waits no longer, either.
+/// The longest time to send content and check it, the same as the controller's.
 const UPLOAD_WITHIN: Duration = Duration::from_secs(1_800);
 
 impl Client {
-    /// Whether the controller has the content of a resource.
+    /// Returns true if the controller has the content of a resource.
     pub async fn has_resource(&self, digest: &Digest) -> Result<bool> {
         match self.call(Method::HEAD, content_path(digest)).response().await {
             Ok(_) => Ok(true),
@@ -29,8 +29,8 @@ impl Client {
         }
     }
 
-    /// Uploads the content of a resource as it is read, from its beginning whenever it is sent. The controller checks that
-    /// it has the digest, and keeps nothing if it has not.
+    /// Uploads the content of a resource as it is read, from its beginning at each attempt. The controller checks the
+    /// digest, and stores nothing if it differs.
     pub async fn upload_resource<S>(
         &self,
         digest: &Digest,
@@ -44,7 +44,7 @@ impl Client {
         self.uploaded(call.content(pieces(content)).upload(UPLOAD_WITHIN).await?).await
     }
 
-    /// The resources that an application's charm declares, with what is attached.
+    /// Returns the resources that an application's charm declares, with their attached content.
     pub async fn resources(
         &self,
         model: &ModelSelector,
@@ -53,8 +53,8 @@ impl Client {
         self.get(format!("/v1/models/{model:#}/applications/{application}/resources")).value().await
     }
 
-    /// Fetches the content of a resource of a unit's application into a writer and checks its digest. What was written
-    /// is worth nothing unless this succeeds. Answers the number of bytes.
+    /// Fetches the content of a resource of a unit's application into a writer, checks its digest and returns its
+    /// size in bytes. After an error, the caller must discard what was written.
     pub async fn fetch_unit_resource(
         &self,
         agent: &AgentName,
