@@ -1,11 +1,11 @@
-//! The database alone, for benchmarks: what a store could do at best on a disk.
+//! RocksDB without the store's logic, for benchmarks: the best that a store could do on a disk.
 
 use std::path::Path;
 
 use periapt_store::{Batch, StoreError};
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
-/// RocksDB with its own defaults, which is told what to write and writes it.
+/// A RocksDB database with RocksDB's own defaults.
 #[derive(Debug)]
 pub struct Bare {
     db: DB,
@@ -22,7 +22,7 @@ impl Bare {
         Ok(Self { db, written: 0 })
     }
 
-    /// Writes all of a batch in one synced write, on the caller's thread, and asks nothing of it.
+    /// Writes a batch in one synced write on the caller's thread, without any check.
     ///
     /// # Errors
     /// [`StoreError::Failed`].

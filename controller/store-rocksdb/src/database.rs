@@ -1,4 +1,4 @@
-//! The database itself: its options, and opening it without harm to what cannot be opened.
+//! The database's options, and its opening, which leaves unusable databases unchanged.
 
 use std::{fs, io, path::Path};
 
@@ -7,16 +7,16 @@ use rocksdb::{ColumnFamilyDescriptor, DB, DBRecoveryMode, ErrorKind, Options};
 
 use crate::{log_end, schema};
 
-/// The model.
+/// The column family of entities.
 pub(crate) const ENTITIES: &str = "entities";
-/// Append-only rows.
+/// The column family of append-only records.
 pub(crate) const RECORDS: &str = "records";
-/// What the keys of each sequence of records begin with, without a value. Since schema 2.
+/// The column family of sequence names: the key prefix of each sequence, without a value. Since schema 2.
 pub(crate) const SEQUENCES: &str = "sequences";
 
-/// Opens the database in a directory, or makes one where there is none.
+/// Opens the database in a directory, or creates one.
 ///
-/// One that a newer or another program wrote, or of which the beginning is missing, is not opened for writing at all.
+/// A database that a newer or another program wrote, or whose `CURRENT` file is missing, is never opened for writing.
 pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
     if exists(directory)? {
         let looked_at = look(directory);
@@ -24,7 +24,7 @@ pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
             return Err(error);
         }
         refuse_hidden(directory)?;
-        // What has lost its end may look like another program's.
+        // A database with a truncated log may look like another program's.
         if let Err(error @ StoreError::Foreign(_)) = looked_at {
             return Err(at(directory, error));
         }
@@ -35,7 +35,7 @@ pub(crate) fn open(directory: &Path) -> Result<DB, StoreError> {
         .map_err(|error| at(directory, open_error(&error)))
 }
 
-/// Puts the directory in front of what was wrong with it.
+/// Prefixes the error with the directory.
 pub(crate) fn at(directory: &Path, error: StoreError) -> StoreError {
     let name = |text| format!("{}: {text}", directory.display());
     match error {
@@ -47,8 +47,9 @@ pub(crate) fn at(directory: &Path, error: StoreError) -> StoreError {
     }
 }
 
-/// Whether there is a database. `CURRENT` names its beginning; without that file RocksDB would make a new one in the
-/// place of the old. A log or a table beside it means that there was one: they are written later than `CURRENT`.
+/// Returns true if the directory has a database. `CURRENT` names a database's manifest; without it RocksDB would
+/// create a new database over the old. A log or a table proves an old database, as RocksDB writes them after
+/// `CURRENT`.
 fn exists(directory: &Path) -> Result<bool, StoreError> {
     let unreadable = |error: io::Error| at(directory, StoreError::Unavailable(error.to_string()));
     if directory.join("CURRENT").try_exists().map_err(unreadable)? {
@@ -69,17 +70,17 @@ fn exists(directory: &Path) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Looks at the schema without writing anything, not even what recovery writes.
+/// Checks the schema without writing anything, not even recovery's files.
 fn look(directory: &Path) -> Result<(), StoreError> {
-    // What else is wrong is told by opening it for writing, which takes the lock first: another process may be
-    // at work here.
+    // Opening for writing reports all other errors. It takes the lock first: another process may be using the
+    // database.
     match DB::open_for_read_only(&read_only_options(), directory, false) {
         Ok(db) => schema::refuse_unknown(&db),
         Err(_) => Ok(()),
     }
 }
 
-/// Refuses a database of which RocksDB would silently drop the end, and what the end says of older files.
+/// Refuses a database if RocksDB would silently drop the end of its log or of its manifest.
 fn refuse_hidden(directory: &Path) -> Result<(), StoreError> {
     let unreadable = |error: io::Error| at(directory, StoreError::Unavailable(error.to_string()));
     for entry in fs::read_dir(directory).map_err(unreadable)? {
@@ -92,7 +93,7 @@ fn refuse_hidden(directory: &Path) -> Result<(), StoreError> {
                 let text = format!("a length at the end of {} is wrong", name.display());
                 return Err(at(directory, StoreError::Damaged(text)));
             }
-            // A process that has the database may take a file away that it needs no more.
+            // Another process that has the database open may delete an obsolete file at any time.
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(error)),
             _ => {}
         }
@@ -110,8 +111,8 @@ fn database_options() -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
     options.create_missing_column_families(true);
-    // The default (point in time) would silently drop acknowledged commits that follow a damaged one; a torn last
-    // record is one that was never acknowledged.
+    // RocksDB's default (point in time) would silently drop acknowledged commits that follow a damaged one. A torn
+    // last record was never acknowledged.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_paranoid_checks(true);
     options.set_max_open_files(256);
@@ -131,7 +132,7 @@ fn open_error(error: &rocksdb::Error) -> StoreError {
     let text = error.to_string();
     match error.kind() {
         ErrorKind::IOError if text.contains("lock") || text.contains("LOCK") => StoreError::InUse(text),
-        // A file that the database's own lists name is not there; or they name families that never were.
+        // A file that the manifest names is missing, or the manifest names unknown column families.
         ErrorKind::IOError if text.contains("No such file") => StoreError::Damaged(text),
         ErrorKind::Corruption | ErrorKind::InvalidArgument | ErrorKind::NotSupported => {
             StoreError::Damaged(text)

@@ -1,10 +1,10 @@
-//! Keys of records: the sequence's name, escaped so that no name is the beginning of another's keys, then the
+//! The keys of records: the sequence's name, escaped so that no name is a prefix of another sequence's keys, then the
 //! revision and the index in big-endian order.
 
 use periapt_host_api::{Revision, Timestamp};
 use periapt_store::{Record, RecordPosition};
 
-/// The name with every 0 byte followed by 255: keeps the order, and leaves 0 0 free for the end.
+/// Escapes a name: adds 255 after each 0 byte, which keeps the order and reserves 0 0 for the end.
 pub(crate) fn escaped(name: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(name.len() + 16);
     for &byte in name {
@@ -16,14 +16,14 @@ pub(crate) fn escaped(name: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// What all keys of one sequence begin with.
+/// Returns the prefix of all keys of one sequence.
 pub(crate) fn sequence(name: &[u8]) -> Vec<u8> {
     let mut key = escaped(name);
     key.extend([0, 0]);
     key
 }
 
-/// The name of a sequence, from what its keys begin with.
+/// Returns the name of a sequence from the prefix of its keys.
 pub(crate) fn name(sequence: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(sequence.len());
     let mut rest = sequence.strip_suffix(&[0, 0])?.iter();
@@ -36,12 +36,12 @@ pub(crate) fn name(sequence: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// What a record's key begins with: its sequence.
+/// Returns the sequence's prefix in a record's key.
 pub(crate) fn sequence_of(record: &[u8]) -> Option<&[u8]> {
     record.get(..record.len().checked_sub(12)?).filter(|sequence| name(sequence).is_some())
 }
 
-/// The key of one record.
+/// Returns the key of one record.
 pub(crate) fn record(name: &[u8], position: RecordPosition) -> Vec<u8> {
     let mut key = sequence(name);
     key.extend(position.revision.0.to_be_bytes());
@@ -49,14 +49,14 @@ pub(crate) fn record(name: &[u8], position: RecordPosition) -> Vec<u8> {
     key
 }
 
-/// The first key past a record's.
+/// Returns the first key after a record's.
 pub(crate) fn just_after(name: &[u8], position: RecordPosition) -> Vec<u8> {
     let mut key = record(name, position);
     key.push(0);
     key
 }
 
-/// The last key before a record's. In a sequence without one before, it lies before the sequence.
+/// Returns the last key before a record's. Before a sequence's first possible record, it precedes the sequence.
 pub(crate) fn just_before(name: &[u8], position: RecordPosition) -> Vec<u8> {
     let at = (u128::from(position.revision.0) << 32 | u128::from(position.index)).checked_sub(1);
     match at {
@@ -69,7 +69,7 @@ pub(crate) fn just_before(name: &[u8], position: RecordPosition) -> Vec<u8> {
     }
 }
 
-/// The first key that does not begin with `prefix`; an empty one ends past all that is ever used.
+/// Returns the first key after all keys that start with `prefix`; for an empty prefix, a key greater than any in use.
 pub(crate) fn after_all_with(prefix: &[u8]) -> Vec<u8> {
     let mut key = prefix.to_vec();
     while let Some(last) = key.pop() {
@@ -81,14 +81,14 @@ pub(crate) fn after_all_with(prefix: &[u8]) -> Vec<u8> {
     vec![255; 64]
 }
 
-/// A record's value: its time in microseconds, then the body.
+/// Encodes a record's value: its time in microseconds, then the body.
 pub(crate) fn body(at: Timestamp, body: &[u8]) -> Vec<u8> {
     let mut value = at.as_microsecond().to_be_bytes().to_vec();
     value.extend(body);
     value
 }
 
-/// Reads one record of a sequence back.
+/// Decodes one record of a sequence.
 pub(crate) fn parse(sequence: &[u8], key: &[u8], value: &[u8]) -> Option<Record> {
     let (revision, index) = key.strip_prefix(sequence)?.split_at_checked(8)?;
     let (at, body) = value.split_at_checked(8)?;

@@ -1,8 +1,8 @@
-//! The embedded store: RocksDB in one directory, one process at a time, every commit synced.
+//! The embedded store: RocksDB in one directory, for one process at a time, with every commit synced.
 //!
-//! Four column families: `default` holds the store's identity, schema and head; `entities` the model; `records`
-//! the append-only rows; `sequences` the names of the sequences that have some. A commit is one write batch over
-//! all four, so it happens wholly or not at all.
+//! It has four column families: `default` holds the store's identity, schema and head; `entities` the model;
+//! `records` the append-only rows; `sequences` the names of the sequences that have rows. A commit is one write batch
+//! over all four, so it is atomic.
 
 #[cfg(feature = "bare")]
 mod bare;
@@ -39,19 +39,19 @@ pub struct RocksStore {
 struct Inner {
     db: DB,
     id: StoreId,
-    /// Set when it is unknown whether a write reached the disk: nothing is answered any more.
+    /// Set once the outcome of a write is unknown: all later calls fail.
     failed: AtomicBool,
-    /// Held while something is looked at that decides what is written: the head, or whether a sequence is empty.
+    /// Held from the read of a state to the write that depends on it: the head, or the emptiness of a sequence.
     writing: Mutex<()>,
 }
 
 impl RocksStore {
-    /// Opens the store in a directory, making it if there is none; `fresh_id` is its identity in that case.
+    /// Opens the store in a directory, or creates it with `fresh_id` as its identity.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] if another process has it, [`StoreError::TooNew`] and [`StoreError::Damaged`] if it
-    /// cannot be understood, [`StoreError::Unavailable`] if the disk refuses. A store that is too new or was
-    /// emptied from outside is left as it is.
+    /// [`StoreError::InUse`] if another process has it open, [`StoreError::TooNew`] and [`StoreError::Damaged`] if it
+    /// cannot be read, [`StoreError::Unavailable`] if the disk fails. A store that is too new, or that lost files,
+    /// stays unchanged.
     pub async fn open(directory: &Path, fresh_id: StoreId) -> Result<Self, StoreError> {
         let directory = directory.to_owned();
         blocking(move || Self::open_blocking(&directory, fresh_id)).await
@@ -66,7 +66,7 @@ impl RocksStore {
         })
     }
 
-    /// Copies the store into an empty directory while it is in use: an online backup.
+    /// Copies the store into a new directory while it is in use: an online backup.
     ///
     /// # Errors
     /// [`StoreError::Refused`] if the directory exists or cannot be written.
@@ -156,7 +156,7 @@ impl Store for RocksStore {
             for family in [RECORDS, SEQUENCES] {
                 writes.delete_range_cf(inner.family(family)?, start.as_slice(), end.as_slice());
             }
-            // Not synced: what comes back after a crash comes back with its name, and is forgotten again.
+            // Not synced: sequences that come back after a crash come back with their names, and are forgotten again.
             inner.db.write(writes).map_err(refused)
         })
     }
@@ -168,7 +168,7 @@ impl Inner {
     }
 
     fn one_writer(&self) -> std::sync::MutexGuard<'_, ()> {
-        // It guards no memory that a panic could have left in pieces.
+        // It guards no memory that a panic could leave inconsistent.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,7 +188,7 @@ impl Inner {
                 None => writes.delete_cf(entities, key),
             }
         }
-        // Put each time, without looking whether it is there: a read would cost more than the few bytes.
+        // Written each time without a check: a read would cost more than the few bytes.
         for name in batch.records.iter().map(|record| &record.prefix).collect::<BTreeSet<_>>() {
             writes.put_cf(sequences, key::sequence(name), []);
         }
@@ -200,7 +200,7 @@ impl Inner {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         self.db.write_opt(writes, &options).map_err(|error| {
-            // After a failed write or sync nobody can tell what the disk holds: RocksDB must read its log again.
+            // After a failed write or sync the disk's content is unknown: RocksDB must read its log again.
             self.failed.store(true, Ordering::Release);
             StoreError::Failed(error.to_string())
         })?;
@@ -221,7 +221,7 @@ impl Inner {
         for row in self.db.iterator_cf(self.family(RECORDS)?, IteratorMode::From(&from, direction)) {
             let (key, value) = row.map_err(damaged)?;
             if !key.starts_with(&start) {
-                // The end of the sequence; in reverse the first row may still be one of the next sequence.
+                // The end of the sequence. In reverse, the first row may belong to the next sequence.
                 if matches!(direction, Direction::Reverse) && *key > *start {
                     continue;
                 }
@@ -264,7 +264,7 @@ impl Inner {
         Ok(pruned)
     }
 
-    /// Takes a sequence of which nothing is left out of the list; a commit may have put something there meanwhile.
+    /// Removes an empty sequence from the list, unless a commit has just appended to it.
     fn unlist_if_empty(&self, sequence: &[u8]) -> Result<(), StoreError> {
         let _one = self.one_writer();
         let from = IteratorMode::From(sequence, Direction::Forward);
@@ -276,7 +276,7 @@ impl Inner {
     }
 }
 
-/// Runs blocking work on tokio's threads for it.
+/// Runs blocking work on tokio's blocking threads.
 async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -1,10 +1,9 @@
-//! Telling a write that was never finished from one whose length was changed.
+//! Detection of a log whose last record has a corrupt length, as opposed to a torn write.
 //!
-//! RocksDB's logs (`*.log`, `MANIFEST-*`) are blocks of 32 KiB; a record in them is a checksum, a length, a kind and
-//! its content. A record that claims to go on past the end of the file is taken for one that a crash tore, and is
-//! dropped with all that follows it. That is right where bytes are missing. Where they are all there and only the
-//! length is wrong, acknowledged commits would be gone and nobody the wiser: so the checksum is tried against each
-//! shorter length.
+//! RocksDB's logs (`*.log`, `MANIFEST-*`) are blocks of 32 KiB; a record is a checksum, a length, a kind and its
+//! content. RocksDB takes a record that extends past the end of the file for a torn write, and drops it with all that
+//! follows. That is right if bytes are missing. But if only the length is corrupt, RocksDB would silently lose
+//! acknowledged commits. So this module tries the checksum with each shorter length.
 
 use std::{
     fs::File,
@@ -13,16 +12,16 @@ use std::{
 };
 
 const BLOCK: usize = 32 * 1024;
-/// Checksum, length and kind.
+/// The size of checksum, length and kind.
 const HEADER: usize = 4 + 2 + 1;
 
-/// Whether the last record of a log is whole but for its length.
+/// Returns true if the last record of a log is intact except for its length.
 pub(crate) fn hides_a_record(log: &Path) -> io::Result<bool> {
     let mut file = File::open(log)?;
     loop {
         let mut block = Vec::with_capacity(BLOCK);
         file.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
-        // In a block before the last RocksDB itself takes a length that leads out of it for what it is.
+        // Before the last block, RocksDB itself reports a length that leads out of the block.
         if last_is_hidden(&block) {
             return Ok(true);
         }
@@ -37,7 +36,7 @@ fn last_is_hidden(mut block: &[u8]) -> bool {
         let [c0, c1, c2, c3, l0, l1, kind] = *header;
         let length = usize::from(u16::from_le_bytes([l0, l1]));
         if kind == 0 && length == 0 {
-            // Room that was reserved and not used.
+            // Preallocated space.
             return false;
         }
         match rest.get(length..) {
@@ -48,7 +47,7 @@ fn last_is_hidden(mut block: &[u8]) -> bool {
     false
 }
 
-/// Whether a checksum is that of a kind and any beginning of some bytes.
+/// Returns true if the checksum fits the kind with any prefix of the bytes.
 fn matches_shorter(checksum: u32, kind: u8, bytes: &[u8]) -> bool {
     let mut crc = advance(!0, kind);
     if masked(!crc) == checksum {
@@ -60,12 +59,12 @@ fn matches_shorter(checksum: u32, kind: u8, bytes: &[u8]) -> bool {
     })
 }
 
-/// CRC-32C, one byte further.
+/// Advances a CRC-32C by one byte.
 fn advance(crc: u32, byte: u8) -> u32 {
     (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
 }
 
-/// The form in which a checksum stands in a log.
+/// Masks a checksum as RocksDB's logs do.
 fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -74,7 +73,7 @@ fn masked(crc: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// A record as RocksDB writes it.
+    /// Returns a record as RocksDB writes it.
     fn record(content: &[u8]) -> Vec<u8> {
         let crc = content.iter().fold(advance(!0, 1), |crc, byte| advance(crc, *byte));
         let mut record = masked(!crc).to_le_bytes().to_vec();

@@ -5,9 +5,9 @@
 //! | `schema` | u32, big-endian |
 //! | `store-id` | 16 bytes |
 //! | `head` | u64, big-endian: the last commit's revision |
-//! | `upgrade` | while the step to `schema` is under way: how far it has come |
+//! | `upgrade` | the progress of the step to `schema`, while the step is under way |
 //!
-//! | schema | what is new |
+//! | schema | addition |
 //! | --- | --- |
 //! | 1 | `entities` and `records` |
 //! | 2 | `sequences`: the name of every sequence that has records |
@@ -22,10 +22,10 @@ use uuid::Uuid;
 
 use crate::database::{ENTITIES, RECORDS};
 
-/// The newest schema that this program knows: one step after the last of [`upgrade::STEPS`].
+/// The newest schema that this program knows: one more than the number of [`upgrade::STEPS`].
 const SCHEMA: u32 = upgrade::STEPS.len() as u32 + 1;
 
-/// Reads the identity of an opened database, writes it into a new one, and upgrades an older one step by step.
+/// Returns the identity of an opened database; writes it into a new one, and upgrades an older one step by step.
 pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError> {
     match schema(db)? {
         None => create(db, fresh_id)?,
@@ -40,7 +40,7 @@ pub(crate) fn prepare(db: &DB, fresh_id: StoreId) -> Result<StoreId, StoreError>
     Ok(StoreId(Uuid::from_bytes(id)))
 }
 
-/// Refuses what a newer program wrote, or another one.
+/// Refuses a database of a newer program or of another one.
 pub(crate) fn refuse_unknown(db: &DB) -> Result<(), StoreError> {
     match schema(db)? {
         Some(found) if found > SCHEMA => Err(StoreError::TooNew { found, known: SCHEMA }),
@@ -49,9 +49,9 @@ pub(crate) fn refuse_unknown(db: &DB) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses rows of a database without a schema.
+/// Refuses a database with rows but without a schema.
 fn refuse_content(db: &DB) -> Result<(), StoreError> {
-    // The first family has no handle where no family was named, as when the database is only looked at.
+    // The default family has no handle if the caller named no families, as in a read-only open.
     let others = [ENTITIES, RECORDS].into_iter().filter_map(|name| db.cf_handle(name));
     let others = others.map(|family| db.iterator_cf(family, IteratorMode::Start));
     let first_rows = std::iter::once(db.iterator(IteratorMode::Start)).chain(others);
@@ -62,7 +62,7 @@ fn refuse_content(db: &DB) -> Result<(), StoreError> {
     }
 }
 
-/// Writes the first rows of a new database. A crash before that leaves an empty one, which is new again.
+/// Writes the first rows of a new database. A crash before that leaves an empty database, which the next start fills.
 fn create(db: &DB, fresh_id: StoreId) -> Result<(), StoreError> {
     refuse_content(db)?;
     let mut writes = WriteBatch::default();
@@ -72,7 +72,7 @@ fn create(db: &DB, fresh_id: StoreId) -> Result<(), StoreError> {
     write_synced(db, writes)
 }
 
-/// The last commit's revision.
+/// Returns the revision of the last commit.
 pub(crate) fn head(db: &DB) -> Result<Revision, StoreError> {
     let head = read::<8>(db, "head")?.ok_or_else(|| StoreError::Damaged("it has no head".into()))?;
     Ok(Revision(u64::from_be_bytes(head)))

@@ -1,9 +1,9 @@
-//! Stored forms: what the bytes of keys and values mean.
+//! The stored forms: the encoding of keys and values as bytes.
 //!
-//! A value is one byte that names its form, then the form. Form 1 is JSON of the model's own entities: it
-//! describes itself, and fields may be added with a default. When an entity changes in any other way, form 1
-//! gets a type of its own here and is converted when it is read; `tests/forms` holds values of every kind in
-//! every released form, which must be readable for ever.
+//! A value is one byte that names its form, then the form. Form 1 is JSON of the model's entities: it is
+//! self-describing, and new fields with a default may be added. Any other change gives form 1 a type of its own in
+//! this module, which readers convert. `tests/forms` holds values of every kind in every released form, which must
+//! stay readable for ever.
 
 use std::collections::BTreeMap;
 
@@ -16,40 +16,40 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Batch, Loaded, MAX_COMMIT_BYTES, MAX_COMMIT_KEYS, NewRecord, Record, key};
 
-/// The form that is written, and the newest that is read.
+/// The form that is written, and the newest that can be read.
 pub const FORM: u8 = 1;
 
-/// Why bytes and meaning do not fit together.
+/// The reason why bytes cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// A value cannot be written: a defect of the model.
+    /// A value cannot be encoded: a defect of the model.
     #[error("an entity cannot be encoded: {0}")]
     Encode(#[source] serde_json::Error),
-    /// A key that no version wrote.
+    /// No version writes such a key.
     #[error("the store holds an unknown key: {0}")]
     Key(String),
-    /// A value of a newer form.
+    /// The value has a newer form.
     #[error("{at} is stored in form {form}, this program knows up to {FORM}: use a newer periapt")]
     NewerForm {
-        /// Where it stands.
+        /// The key of the value.
         at: String,
-        /// Its form.
+        /// The form of the value.
         form: u8,
     },
-    /// A value that cannot be read.
+    /// The value cannot be decoded.
     #[error("{at} cannot be read: {source}")]
     Value {
-        /// Where it stands.
+        /// The key of the value.
         at: String,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A value that is empty, or does not belong where it stands.
+    /// The value is empty, or does not belong under its key.
     #[error("{0} does not belong where it stands")]
     Misplaced(String),
 }
 
-/// What one command writes, in stored form.
+/// The writes of one command, in stored form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Writes {
     entities: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -57,7 +57,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// The stored form of a command's writes.
+    /// Encodes the writes of a command.
     ///
     /// # Errors
     /// [`CodecError::Encode`]
@@ -70,10 +70,10 @@ impl Writes {
         Ok(Self { entities, records })
     }
 
-    /// Whether a store takes them in one commit: entities count with their keys, records do not.
+    /// Checks that a store accepts the writes in one commit. Entities count with their keys, records do not.
     ///
     /// # Errors
-    /// [`TooLarge`] says by how much they do not fit.
+    /// [`TooLarge`] tells the excessive number.
     pub fn fit(&self) -> Result<(), TooLarge> {
         let keys = self.entities.len();
         let bytes =
@@ -86,7 +86,7 @@ impl Writes {
     }
 }
 
-/// Writes of one command that no store takes in one commit.
+/// The error for writes of one command that exceed a commit's bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     /// Too many entities.
@@ -97,7 +97,7 @@ pub enum TooLarge {
     Bytes(usize),
 }
 
-/// One batch for the writes of several commands, in their order: of two writes to one entity the later counts.
+/// Joins the writes of several commands, in order, into one batch. Of two writes to one entity the later counts.
 pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> Batch {
     let (mut entities, mut records) = (BTreeMap::new(), Vec::new());
     for writes in commands {
@@ -107,10 +107,10 @@ pub fn batch(expected: Revision, commands: impl IntoIterator<Item = Writes>) -> 
     Batch { expected, entities: entities.into_iter().collect(), records }
 }
 
-/// All entities of a store.
+/// Decodes all entities of a store.
 ///
 /// # Errors
-/// [`CodecError`] names the entity that cannot be read.
+/// [`CodecError`] names the entity that cannot be decoded.
 pub fn entities(loaded: Loaded) -> Result<Vec<(EntityKey, Entity)>, CodecError> {
     loaded
         .entities
@@ -127,7 +127,7 @@ pub fn entities(loaded: Loaded) -> Result<Vec<(EntityKey, Entity)>, CodecError> 
         .collect()
 }
 
-/// A record's content.
+/// Decodes a record's body.
 ///
 /// # Errors
 /// [`CodecError`]

@@ -1,12 +1,12 @@
-//! Where entities and records stand in a store.
+//! The keys of entities and records in a store.
 //!
 //! | what | key |
 //! | --- | --- |
-//! | an entity of a model | `model/UUID/KEY`: all entities of a model are neighbours |
+//! | an entity of a model | `model/UUID/KEY`, so that the entities of a model are adjacent |
 //! | any other entity | `top/KEY` |
-//! | a sequence of records | `MODEL-UUID/KIND/ENTITY`; log lines of a model are one sequence, without entity |
+//! | a sequence of records | `MODEL-UUID/KIND/ENTITY`; the log lines of a model form one sequence, without entity |
 //!
-//! `KEY` is the JSON form of the model's key, such as `{"unit":"mysql/0"}`: a kind that was ever stored keeps its
+//! `KEY` is the JSON form of the model's key, such as `{"unit":"mysql/0"}`. A kind that was ever stored keeps its
 //! name.
 
 use periapt_host_api::{ModelUuid, TaskId};
@@ -20,7 +20,7 @@ use crate::codec::CodecError;
 const MODEL: &str = "model/";
 const TOP: &str = "top/";
 
-/// The key of an entity.
+/// Encodes the key of an entity.
 ///
 /// # Errors
 /// [`CodecError::Encode`]
@@ -34,11 +34,11 @@ pub fn entity(key: &EntityKey) -> Result<Vec<u8>, CodecError> {
     Ok(text.into_bytes())
 }
 
-/// Reads an entity's key back.
+/// Decodes the key of an entity.
 ///
 /// # Errors
-/// [`CodecError::Key`] for bytes that no version wrote; also for other spellings of a key, so that no entity
-/// has two places.
+/// [`CodecError::Key`] for bytes that no version writes, and for other spellings of a key: each entity has one key
+/// only.
 pub fn parse_entity(bytes: &[u8]) -> Result<EntityKey, CodecError> {
     let key = std::str::from_utf8(bytes).ok().and_then(parse);
     match key {
@@ -47,8 +47,8 @@ pub fn parse_entity(bytes: &[u8]) -> Result<EntityKey, CodecError> {
     }
 }
 
-/// The name of a sequence of records. A model's log lines are read together, in the order of their commits; status
-/// history and journal by unit.
+/// Returns the name of a sequence of records. The log lines of a model form one sequence, in the order of their
+/// commits; status history and journal have one for each unit.
 pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u8> {
     let (kind, entity) = match kind {
         RecordKind::Log => ("log", ""),
@@ -59,7 +59,7 @@ pub fn record_prefix(model: &ModelUuid, kind: RecordKind, entity: &str) -> Vec<u
     format!("{model}/{kind}/{entity}").into_bytes()
 }
 
-/// Whose records a sequence holds, by its name; none for a name that no version gave.
+/// Returns the model and kind of the records that a sequence holds; none for a name that no version writes.
 pub fn parse_records(name: &[u8]) -> Option<(ModelUuid, RecordKind)> {
     let mut parts = std::str::from_utf8(name).ok()?.splitn(3, '/');
     let (model, kind, _entity) = (parts.next()?, parts.next()?, parts.next()?);
@@ -73,14 +73,14 @@ pub fn parse_records(name: &[u8]) -> Option<(ModelUuid, RecordKind)> {
     Some((model.parse().ok()?, kind))
 }
 
-/// The task whose records a sequence holds; none for other sequences.
+/// Returns the task whose records a sequence holds; none for other sequences.
 pub fn parse_task_records(name: &[u8]) -> Option<(ModelUuid, TaskId)> {
     let (model, kind) = parse_records(name)?;
     let task = std::str::from_utf8(name).ok()?.rsplit('/').next()?.parse().ok()?;
     (kind == RecordKind::Task).then_some((model, task))
 }
 
-/// What the names of all sequences of a model begin with.
+/// Returns the prefix of the names of all sequences of a model.
 pub fn records_of_model(model: &ModelUuid) -> Vec<u8> {
     format!("{model}/").into_bytes()
 }

@@ -1,9 +1,9 @@
-//! What keeps the model.
+//! The durable store of models.
 //!
-//! A [`Store`] holds *entities* (key to value, read whole at start) and *records* (append-only rows, read by
-//! range). It knows bytes; what they mean stands in [`codec`], with a version and a fixture of every released
-//! form. Implementations: [`MemoryStore`] here, RocksDB and etcd in crates of their own; all of them pass
-//! one suite (the feature `suite`).
+//! A [`Store`] holds *entities* (key to value, all loaded at start) and *records* (append-only rows, read by range).
+//! It handles bytes; [`codec`] gives them a meaning, with versions and a fixture of every released form.
+//! [`MemoryStore`] is here, RocksDB in a crate of its own; every implementation passes one suite (the feature
+//! `suite`).
 
 pub mod codec;
 pub mod key;
@@ -16,121 +16,121 @@ use periapt_host_api::{Revision, StoreId, Timestamp};
 
 pub use memory::MemoryStore;
 
-/// The most that one command may write, in bytes of keys and values: an etcd transaction takes little more.
+/// The most bytes of keys and values that one command may write. An etcd transaction takes little more.
 pub const MAX_COMMIT_BYTES: usize = 1 << 20;
 
-/// The most entities that one command may write, for the same reason.
+/// The most entities that one command may write. An etcd transaction takes little more.
 pub const MAX_COMMIT_KEYS: usize = 100;
 
-/// Why a store did not do what it was asked.
+/// The reason why a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The write failed and nothing of it will be seen; the store goes on.
+    /// The write failed and has no effect; the store stays usable.
     #[error("the store refused a write: {0}")]
     Refused(String),
-    /// It is unknown whether the last write reached the disk: the store must be closed and opened again.
+    /// The outcome of the last write is unknown: the caller must close the store and open it again.
     #[error("the store failed and must be reopened: {0}")]
     Failed(String),
-    /// What is there was written by another program.
+    /// Another program wrote the files.
     #[error("this is no store of periapt: {0}; name a directory of its own")]
     Foreign(String),
-    /// Somebody else wrote since the head that the batch was made for.
+    /// Another writer has committed since the batch's expected head.
     #[error("the store's head is {have}, the batch was made for {expected}")]
     HeadMoved {
-        /// What the batch expected.
+        /// The head that the batch expects.
         expected: Revision,
-        /// What is there.
+        /// The store's head.
         have: Revision,
     },
-    /// What lies on the disk makes no sense.
+    /// The files are corrupt.
     #[error("the store is damaged: {0}; restore it from a backup")]
     Damaged(String),
-    /// The disk does not let the store be opened; what lies on it may be well.
+    /// The disk fails while the store is opened; the files may be intact.
     #[error("the store cannot be opened: {0}")]
     Unavailable(String),
-    /// The store was written by a newer Periapt.
+    /// A newer Periapt wrote the store.
     #[error("the store has schema {found}, this program knows up to {known}: use a newer periapt")]
     TooNew {
-        /// What was found.
+        /// The schema of the store.
         found: u32,
-        /// The newest that is known.
+        /// The newest known schema.
         known: u32,
     },
-    /// Another process has it open.
+    /// Another process has the store open.
     #[error("the store is in use by another process: {0}")]
     InUse(String),
 }
 
-/// All writes of one batch: they happen together or not at all, and are on the disk when `commit` returns.
+/// The writes of one commit: all or none take effect, and they are durable when `commit` returns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// The head that the batch was made for.
+    /// The head that the batch expects.
     pub expected: Revision,
-    /// Entities to put (`Some`) or to delete (`None`), by key; at most one entry a key.
+    /// The entities to put (`Some`) or to delete (`None`), by key; each key at most once.
     pub entities: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Records to append, in order.
+    /// The records to append, in order.
     pub records: Vec<NewRecord>,
 }
 
-/// A record to be appended.
+/// A record to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRecord {
-    /// The sequence of rows that it belongs to (model, kind, unit); see [`key::record_prefix`].
+    /// The name of the record's sequence (model, kind, unit); see [`key::record_prefix`].
     pub prefix: Vec<u8>,
-    /// Its own time, by which it is pruned.
+    /// The record's own time, which decides its pruning.
     pub at: Timestamp,
-    /// Content.
+    /// The content.
     pub body: Vec<u8>,
 }
 
-/// A record as it was appended.
+/// An appended record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Where it stands in its sequence.
+    /// The record's position in its sequence.
     pub position: RecordPosition,
-    /// Its own time.
+    /// The record's own time.
     pub at: Timestamp,
-    /// Content.
+    /// The content.
     pub body: Vec<u8>,
 }
 
-/// A place in a sequence of records: later ones were appended later.
+/// A position in a sequence of records; later records have greater ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordPosition {
-    /// The commit.
+    /// The revision of the commit.
     pub revision: Revision,
-    /// Which of the commit's records.
+    /// The record's index in the commit.
     pub index: u32,
 }
 
-/// From which end records are read.
+/// The order in which records are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Oldest first, after a position.
+    /// The oldest record first, after a position.
     OldestFirst {
-        /// Exclusive; none: from the first.
+        /// The exclusive start; none means the first record.
         after: Option<RecordPosition>,
     },
-    /// Newest first, before a position.
+    /// The newest record first, before a position.
     NewestFirst {
-        /// Exclusive; none: from the last.
+        /// The exclusive start; none means the last record.
         before: Option<RecordPosition>,
     },
 }
 
-/// What becomes of a record when its sequence is pruned.
+/// The decision on a record when its sequence is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It stays.
+    /// The record stays.
     Keep,
-    /// It is deleted.
+    /// The record is deleted.
     Drop,
 }
 
-/// Is shown the records of one sequence, each once, the newest first, and says what becomes of them.
+/// A function that decides on each record of one sequence, once each, the newest first.
 pub type Judge = Box<dyn FnMut(&Record) -> Verdict + Send>;
 
-/// Everything that is kept in memory, as it was at `revision`.
+/// The content of a store at `revision`, records aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The head.
@@ -139,18 +139,18 @@ pub struct Loaded {
     pub entities: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A place that keeps the model. Calls do not block the caller's thread.
+/// A durable store of models. Calls do not block the caller's thread.
 pub trait Store: Send + Sync + 'static {
-    /// The store's identity: revisions of other stores mean nothing here.
+    /// Returns the store's identity. Revisions of different stores cannot be compared.
     fn id(&self) -> StoreId;
 
     /// Reads all entities.
     fn load(&self) -> BoxFuture<'_, Result<Loaded, StoreError>>;
 
-    /// Writes a batch, durably, and answers its revision: higher than all before.
+    /// Writes a batch durably and returns its revision, which is higher than all earlier ones.
     ///
     /// # Errors
-    /// After [`StoreError::Failed`] no call succeeds until the store was opened again.
+    /// After [`StoreError::Failed`], every call fails until the store is opened again.
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
     /// Reads up to `limit` records of one sequence.
@@ -161,18 +161,18 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
 
-    /// The names of up to `limit` sequences, in order, after one: each that holds a record is among them. One
-    /// whose last record was pruned, or that was forgotten, is not.
+    /// Returns the names of up to `limit` sequences, in order, after a name. All sequences with records are listed;
+    /// those whose records were all pruned or forgotten are not.
     fn sequences(
         &self,
         after: Option<&[u8]>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Vec<u8>>, StoreError>>;
 
-    /// Deletes the records of one sequence that a judge drops; answers how many. A crash in the middle leaves the
-    /// rest for the next time.
+    /// Deletes the records of one sequence that `judge` drops, and returns their number. A crash may leave some of
+    /// them for the next call.
     fn prune(&self, prefix: &[u8], judge: Judge) -> BoxFuture<'_, Result<usize, StoreError>>;
 
-    /// Deletes all records of all sequences that start with `prefix`.
+    /// Deletes all records of all sequences whose names start with `prefix`.
     fn forget(&self, prefix: &[u8]) -> BoxFuture<'_, Result<(), StoreError>>;
 }

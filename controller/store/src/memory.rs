@@ -1,4 +1,4 @@
-//! A store that forgets: for tests and simulation.
+//! A store without durability, for tests and simulation.
 
 use std::{
     collections::BTreeMap,
@@ -27,20 +27,20 @@ struct State {
     records: BTreeMap<RecordKey, RecordValue>,
 }
 
-/// The sequence, and the place in it.
+/// The sequence, and the position in it.
 type RecordKey = (Vec<u8>, RecordPosition);
 
 /// The record's own time, and its content.
 type RecordValue = (Timestamp, Vec<u8>);
 
 impl MemoryStore {
-    /// An empty store with an identity of the caller's choice.
+    /// Creates an empty store with this identity.
     pub fn new(id: StoreId) -> Self {
         Self { id, state: Mutex::default() }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        // Each call leaves the state whole, so a panic elsewhere cannot have broken it.
+        // Each call leaves the state consistent, so a panic in another thread cannot have broken it.
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

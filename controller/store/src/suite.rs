@@ -1,4 +1,4 @@
-//! What every [`Store`] must do: each implementation runs this in its tests.
+//! The conformance suite of [`Store`], which the tests of each implementation run.
 
 use std::sync::mpsc;
 
@@ -7,20 +7,20 @@ use periapt_host_api::{Revision, Timestamp};
 
 use crate::{Batch, Judge, NewRecord, Order, Record, Store, StoreError, Verdict};
 
-/// One store under test, that can be closed and opened again.
+/// A store under test that can be closed and opened again.
 pub trait Subject {
     /// The store's type.
     type Store: Store;
-    /// Opens the store; called again after the one before was dropped, on the same data.
+    /// Opens the store. A later call, after the earlier store is dropped, opens the same data.
     fn open(&mut self) -> BoxFuture<'_, Self::Store>;
-    /// Whether what was written is still there after opening again.
+    /// Returns true if commits survive closing and opening.
     fn is_durable(&self) -> bool;
 }
 
 /// Runs the whole suite on a fresh, empty subject.
 ///
 /// # Panics
-/// Where the store does not behave: this is a test.
+/// Panics if the store violates the contract: this is a test.
 #[expect(clippy::expect_used, clippy::panic, reason = "a test suite says what failed by panicking")]
 pub async fn run(mut subject: impl Subject) {
     let store = subject.open().await;

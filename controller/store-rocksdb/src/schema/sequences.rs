@@ -1,7 +1,7 @@
-//! The step to schema 2: the names of all sequences that have records.
+//! The step to schema 2, which lists the names of all sequences with records.
 //!
-//! Without them the records of a model that was removed shortly before a crash, and those of units that were
-//! removed, could never be found again.
+//! Without the list, the controller could not find the records of removed units, nor those of a model that was
+//! removed shortly before a crash.
 
 use periapt_store::StoreError;
 use rocksdb::{DB, Direction, IteratorMode, WriteBatch};
@@ -12,7 +12,7 @@ use crate::{
     key,
 };
 
-/// Lists the next sequences: jumps from the first record of one to the first of the next.
+/// Lists the next sequences: seeks from the first record of each to the first record of the next.
 pub(super) fn list(
     db: &DB,
     after: &[u8],

@@ -1,36 +1,36 @@
-//! Bringing a database from an older schema to the newest: one step for each schema, each in batches.
+//! The upgrade of a database from an older schema to the newest: one step for each schema, each in batches.
 //!
-//! A batch is atomic, and so is what it says of how far it came: killed at any moment, the next start goes on where
-//! the last batch ended. The first batch of a step raises `schema` already, so that a program that does not know
-//! the new schema refuses a database that is half on its way there.
+//! A batch and its progress are written atomically: after a crash, the next start continues after the last batch. The
+//! first batch of a step already raises `schema`, so that a program without the new schema refuses a half-upgraded
+//! database.
 
 use periapt_store::StoreError;
 use rocksdb::{DB, WriteBatch};
 
 use super::{SCHEMA, schema, sequences, write_synced};
 
-/// How many things one batch of a step handles: some hundred KiB of writes.
+/// The number of items of one batch: some hundred KiB of writes.
 pub(super) const BATCH: usize = 1_000;
 
 const UPGRADE: &str = "upgrade";
 
-/// The step from schema 1 to 2, from 2 to 3, and so on. A step that was released never changes.
+/// The step from schema 1 to 2, from 2 to 3, and so on. A released step never changes.
 pub(super) const STEPS: [Step; 1] = [sequences::list];
 
-/// Adds the next batch of a step to `writes`: at most so many things, the first of them after where the batch before
-/// ended, which is empty at the beginning.
+/// A function that adds the next batch of a step to `writes`. Its arguments are the end of the previous batch, empty
+/// at first, and the most items to handle.
 pub(super) type Step = fn(&DB, &[u8], usize, &mut WriteBatch) -> Result<Progress, StoreError>;
 
-/// How far a step has come with a batch.
+/// The progress of a step after a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// There is more to do after this.
+    /// The step continues after this position.
     Until(Vec<u8>),
-    /// This was the last batch.
+    /// The step is complete.
     Done,
 }
 
-/// Does the next batch of the step that is due. False if there is none.
+/// Runs the next batch of the upgrade; returns false if the schema is up to date.
 pub(super) fn advance(db: &DB, limit: usize) -> Result<bool, StoreError> {
     let damaged = || StoreError::Damaged("its schema makes no sense".into());
     let under_way = db.get(UPGRADE).map_err(|error| StoreError::Damaged(error.to_string()))?;

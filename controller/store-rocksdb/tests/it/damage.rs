@@ -1,4 +1,4 @@
-//! Databases that somebody or something broke: refused in one clear sentence, or whole; never a part of them.
+//! Damaged databases: the store refuses them with one clear error, or reads them completely, never in part.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use periapt_store::StoreError;
 
 use crate::directory::{COMMITS, copy, database, file, files, read};
 
-/// Every so many bytes one is flipped; a prime, so that each place in a record or a block gets its turn.
+/// The distance of flipped bytes; a prime, so that the flips reach each place of a record or block.
 const STRIDE: usize = 13;
 
 fn stride() -> usize {
@@ -46,8 +46,8 @@ async fn a_flipped_byte_is_refused_or_does_no_harm() {
     }
 }
 
-/// The length of a record lies in the log's last block, and leads past the end of the file: without a look at the
-/// checksum that is a write that was torn.
+/// The last record's length, in the log's last block, extends past the end of the file. Without a check of the
+/// checksum, that looks like a torn write.
 #[tokio::test]
 async fn a_changed_length_does_not_make_commits_disappear() {
     let directory = database(COMMITS).await;
@@ -56,7 +56,7 @@ async fn a_changed_length_does_not_make_commits_disappear() {
     for part in [".log", "MANIFEST-"] {
         let bytes = fs::read(file(&original, part)).unwrap();
         let mut refused = 0;
-        // The high byte of each length; where it is another byte that is changed, that does no harm either.
+        // Changes the high byte of each length; some matches are other bytes, whose change does no harm.
         for at in 0..bytes.len() {
             if bytes[at] != 0 || bytes.get(at + 1) != Some(&1) {
                 continue;
@@ -77,7 +77,7 @@ async fn a_changed_length_does_not_make_commits_disappear() {
     }
 }
 
-/// Breaks a copy of a database, and expects that it is refused as damaged, more than once, in words that name it.
+/// Damages a copy of a database, and expects two refusals in a row that name the directory and the damage.
 async fn check_refused(what: &str, act: impl FnOnce(&Path)) {
     let directory = database(COMMITS).await;
     let copy = copy(&directory.path().join("store"));

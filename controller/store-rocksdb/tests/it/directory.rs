@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 pub(crate) const ID: StoreId = StoreId(uuid::Uuid::from_u128(7));
 
-/// All that a store holds.
+/// The content of a store.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Content {
     id: StoreId,
@@ -36,10 +36,10 @@ pub(crate) async fn read(directory: &Path) -> Result<Content, StoreError> {
     content(&RocksStore::open(directory, StoreId(uuid::Uuid::from_u128(8))).await?).await
 }
 
-/// How many commits [`database`] makes at most.
+/// The most commits that [`database`] makes.
 pub(crate) const COMMITS: u64 = 10;
 
-/// A directory `store` with five commits in tables, and more that are in the log alone.
+/// Creates a directory `store` with up to five commits in tables, and the others in the log alone.
 pub(crate) async fn database(commits: u64) -> TempDir {
     let directory = TempDir::new().unwrap();
     let at = directory.path().join("store");
@@ -47,7 +47,7 @@ pub(crate) async fn database(commits: u64) -> TempDir {
     for number in 0..commits {
         if number == COMMITS / 2 {
             drop(store);
-            // What is in the log when a store is opened goes into tables.
+            // Opening a store moves the log's commits into tables.
             store = RocksStore::open(&at, ID).await.unwrap();
         }
         let entities =
@@ -63,7 +63,7 @@ pub(crate) async fn database(commits: u64) -> TempDir {
     directory
 }
 
-/// The same files in a new directory.
+/// Copies the files into a new directory.
 pub(crate) fn copy(from: &Path) -> TempDir {
     let copy = TempDir::new().unwrap();
     for file in files(from) {
@@ -72,7 +72,8 @@ pub(crate) fn copy(from: &Path) -> TempDir {
     copy
 }
 
-/// The files of which a database is made, in order; not the diary that nothing reads.
+/// Returns the files of a database in order, without the info log and other files that the database does not depend
+/// on.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let is_part = |path: &PathBuf| {
@@ -84,7 +85,7 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The last file whose name begins or ends so.
+/// Returns the last file whose name starts or ends with `part`.
 pub(crate) fn file(directory: &Path, part: &str) -> PathBuf {
     let fits = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();

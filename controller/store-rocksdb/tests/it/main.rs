@@ -1,4 +1,4 @@
-//! RocksDB as a store: what every store does, databases of older forms, and databases that were damaged.
+//! RocksDB as a store: the conformance suite, databases of older schemas, and damaged databases.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 

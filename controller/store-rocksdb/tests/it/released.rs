@@ -1,5 +1,5 @@
-//! Databases that released programs wrote stay readable for ever. One directory of each schema is kept in
-//! `tests/fixtures`, as a controller left it.
+//! Databases of released programs stay readable for ever. `tests/fixtures` keeps one directory of each schema, as a
+//! controller left it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! RocksDB passes the suite of stores, and keeps its promises over a restart.
+//! RocksDB passes the conformance suite of stores, also over a restart.
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use periapt_host_api::{Revision, StoreId};

@@ -1,4 +1,4 @@
-//! What bytes are taken for, and what is refused.
+//! The decoding of bytes, and the refusal of malformed ones.
 
 use periapt_host_api::{Revision, Timestamp, settings::OptionValue};
 use periapt_model::{
@@ -119,7 +119,7 @@ fn a_key_that_no_version_wrote_is_refused() {
         format!("model/{model}/{{\"dragon\":\"x/0\"}}"),
         format!("model/{model}/{{\"unit\":\"no unit\"}}"),
         "model/no-uuid/\"model\"".into(),
-        // What can be read, but would be a second place of the same entity.
+        // Second spellings of valid keys, which would give an entity two places.
         " top/\"controller\"".into(),
         "top/ \"controller\"".into(),
         format!("top/{{\"in-model\":[\"{model}\",\"model\"]}}"),
@@ -202,7 +202,7 @@ fn a_command_fits_up_to_the_bounds_of_a_store_and_not_past_them() {
 }
 
 proptest! {
-    /// Settings decide hashes and what charms are told: they must come back as they were, to the last bit.
+    /// Settings decide hashes, and charms read them: they must survive to the last bit.
     #[test]
     fn options_and_bags_are_read_as_they_were_written(
         number in any::<f64>().prop_filter("options are finite", |number| number.is_finite()),
@@ -223,7 +223,7 @@ proptest! {
         prop_assert_eq!(load(&raw, &value).unwrap().pop().unwrap().1, entity);
     }
 
-    /// A damaged store is an error with a place in it, never a panic.
+    /// A damaged store is an error that names the place, never a panic.
     #[test]
     fn any_bytes_are_read_or_refused(form in 0..=codec::FORM, rest: Vec<u8>) {
         let bytes = [&[form], &*rest].concat();

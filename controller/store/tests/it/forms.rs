@@ -1,8 +1,8 @@
-//! What a release wrote is readable for ever: `tests/forms/FORM/KIND.json` holds the [`samples`] of every kind as
-//! that form wrote them, each with its key.
+//! Released forms stay readable for ever: `tests/forms/FORM/KIND.json` holds the [`samples`] of every kind as that
+//! form encodes them, each with its key.
 //!
-//! Until a release writes a form, its fixtures are rewritten with `PERIAPT_UPDATE=1`. From then on they only grow
-//! ([`kept_and_new`]), and an entity changes in one of two ways, which [`HOW_TO_CHANGE`] tells.
+//! `PERIAPT_UPDATE=1` rewrites the fixtures of a form that no release has written. The fixtures of released forms
+//! only grow ([`kept_and_new`]), and an entity changes in one of two ways ([`HOW_TO_CHANGE`]).
 
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Once};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::{self, Content, Sample};
 
-/// The newest form that a release wrote; whoever releases sets it to `Some(codec::FORM)`.
+/// The newest form that a release has written. A release sets it to `Some(codec::FORM)`.
 const RELEASED: Option<u8> = None;
 
 const HOW_TO_CHANGE: &str = "\
@@ -32,9 +32,9 @@ type Fixture = BTreeMap<String, Stored>;
 /// One stored value, without the byte that names its form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Stored {
-    /// An entity's key, or the name of a record's sequence.
+    /// The key of an entity, or the name of a record's sequence.
     key: String,
-    /// The JSON.
+    /// The value as JSON.
     value: serde_json::Value,
 }
 
@@ -102,8 +102,8 @@ fn today() -> BTreeMap<&'static str, Fixture> {
     today
 }
 
-/// Rewrites the fixtures if that is wanted. Each test that reads them does so first: they may be processes that run at the
-/// same time, which write the same, and each file whole.
+/// Rewrites the fixtures if `PERIAPT_UPDATE` is set. Each test that reads fixtures calls it first. Tests may run as
+/// parallel processes, which write the same content and replace whole files.
 fn bring_up_to_date() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -131,7 +131,7 @@ fn update(today: &BTreeMap<&str, Fixture>) {
     }
 }
 
-/// What a fixture shall hold: of a released form all that it held, as it was, and what is new.
+/// Returns the content of a fixture: for a released form its present content and what is new, else today's samples.
 fn kept_and_new(released: bool, kept: Fixture, today: &Fixture) -> Fixture {
     let mut fixture = today.clone();
     if released {
@@ -152,8 +152,8 @@ fn written(sample: &Sample) -> Stored {
     Stored { key: String::from_utf8(key.clone()).unwrap(), value }
 }
 
-/// Reads a stored value the way a starting controller does. A record is told what and when it is about by where it
-/// stands, so these are taken from the sample that it should be.
+/// Decodes a stored value as a starting controller does. A record's key tells its model, entity and time, so these
+/// come from the expected sample.
 fn read(form: u8, stored: &Stored, expected: &Content) -> Result<Content, codec::CodecError> {
     let mut bytes = vec![form];
     serde_json::to_writer(&mut bytes, &stored.value).unwrap();

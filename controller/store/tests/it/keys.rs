@@ -1,4 +1,4 @@
-//! Keys: every one is read back as it was written, and those of a model are neighbours.
+//! Keys: each survives encoding and decoding, and the keys of a model are adjacent.
 
 use periapt_host_api::{
     ActionOperationId, AgentName, ApplicationName, Digest, MachineId, ModelUuid, RelationId, StorageId,
@@ -119,7 +119,7 @@ fn entity_key() -> impl Strategy<Value = EntityKey> {
         EntityKey::ResourceContent(_) => digest().prop_map(EntityKey::ResourceContent),
         EntityKey::InModel(..) => in_model(),
     });
-    // Most kinds of keys are of models.
+    // Most kinds of keys belong to models.
     prop_oneof![1 => top, 3 => in_model()]
 }
 
@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!(key::entity(&other).unwrap().starts_with(&neighbours), same_model);
     }
 
-    /// What is read is written again as it stood: no entity has two places.
+    /// A decoded key encodes to the same bytes: no entity has two keys.
     #[test]
     fn a_spoiled_key_is_refused_or_is_another_key(key in entity_key(), at: prop::sample::Index, byte: u8) {
         let mut bytes = key::entity(&key).unwrap();
@@ -156,7 +156,7 @@ proptest! {
         }
     }
 
-    /// Forgetting a model takes all of its sequences and no other's.
+    /// The prefix of a model's sequences matches all of them and none of another model.
     #[test]
     fn a_models_sequences_begin_with_its_name(model in model(), other in model(), unit in unit()) {
         prop_assume!(model != other);

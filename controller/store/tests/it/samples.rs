@@ -1,7 +1,7 @@
-//! A value of every kind that is stored, with every field filled and every variant of what it holds.
+//! A value of every stored kind, with every field filled and every variant of its parts.
 //!
-//! All are written out whole, without `..Default::default()`: a field, variant or kind that is new does not
-//! compile until its place in the stored form was thought of. [`crate::forms`] says how an entity may change.
+//! All values are complete, without `..Default::default()`: a new field, variant or kind does not compile until its
+//! author has decided on its stored form. [`crate::forms`] says how an entity may change.
 
 mod application;
 mod charm;
@@ -25,11 +25,11 @@ use periapt_model::{
 };
 use uuid::Uuid;
 
-/// Values by name: which variant they show, or what is special about them.
+/// Values with names, which tell the variant or special property that they show.
 type Named<T> = Vec<(&'static str, T)>;
 
-/// One named value for each pattern. The patterns are those of a `match`, so that a variant without a value does
-/// not compile, and each value is held to its pattern.
+/// One named value for each pattern. The patterns form a `match`, so that a variant without a value does not compile,
+/// and the macro checks each value against its pattern.
 macro_rules! every {
     ($type:ty { $($name:literal: $pattern:pat => $value:expr),+ $(,)? }) => {{
         let name = |value: &$type| match value { $($pattern => $name),+ };
@@ -42,21 +42,21 @@ macro_rules! every {
 }
 use every;
 
-/// The model that all samples are of.
+/// The model of all samples.
 pub(crate) const MODEL: ModelUuid = ModelUuid(Uuid::from_u128(0x0190_a7c4_5b1e_7d30_8c52_4f6e_9a01_b2c3));
 
 /// One stored value.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
-    /// The fixture that it stands in: a kind of entity, or `record-` and a kind of record.
+    /// The name of the fixture: a kind of entity, or `record-` and a kind of record.
     pub(crate) kind: &'static str,
-    /// Its name in there.
+    /// The sample's name in the fixture.
     pub(crate) name: &'static str,
-    /// The value itself.
+    /// The value.
     pub(crate) content: Content,
 }
 
-/// What is stored in one place.
+/// A stored entity or record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
     Entity(EntityKey, Entity),
@@ -64,7 +64,7 @@ pub(crate) enum Content {
 }
 
 impl Sample {
-    /// The command that writes it.
+    /// Returns the changes of a command that writes the sample.
     pub(crate) fn changes(&self) -> Changes {
         let mut changes = Changes::default();
         match &self.content {
@@ -79,7 +79,7 @@ impl Sample {
 
 macro_rules! entities {
     ($($kind:ident($name:literal) => $values:path),+ $(,)?) => {
-        /// Samples of every kind of entity; a kind that is missing here does not compile.
+        /// Returns samples of every kind of entity; a kind without samples does not compile.
         pub(crate) fn entities() -> Vec<Sample> {
             let kind = |entity: &Entity| match entity { $(Entity::$kind(_) => $name),+ };
             let mut samples = Vec::new();
@@ -126,7 +126,7 @@ entities! {
     WorkItem("work-item") => work::items,
 }
 
-/// Samples of every kind of record; a kind that is missing here does not compile.
+/// Returns samples of every kind of record; a kind without samples does not compile.
 pub(crate) fn records() -> Vec<Sample> {
     let kind = |body: &RecordBody| match body {
         RecordBody::Log(_) => "record-log",
@@ -142,7 +142,7 @@ pub(crate) fn records() -> Vec<Sample> {
     records.chain(task::records()).map(append).collect()
 }
 
-/// All samples.
+/// Returns all samples.
 pub(crate) fn all() -> Vec<Sample> {
     let mut samples = entities();
     samples.extend(records());
@@ -159,12 +159,12 @@ fn key_of(entity: &Entity) -> EntityKey {
     }
 }
 
-/// The sample unit's key.
+/// Returns the key of a unit of the samples' model.
 pub(crate) fn unit_key(name: &str) -> EntityKey {
     EntityKey::InModel(MODEL, ModelKey::Unit(parse(name)))
 }
 
-/// Some seconds into the samples' time, with a fraction that must survive.
+/// Returns a time some seconds into the samples' period, with a fraction of a second that must survive.
 fn time(seconds: i64) -> Timestamp {
     Timestamp::new(1_767_225_600 + seconds, 123_456_789).unwrap()
 }
@@ -177,7 +177,7 @@ fn parse<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()
 }
 
-/// A text that is easy to spoil on the way: quotes, a backslash, line breaks, more than ASCII.
+/// Returns a text that encodings easily corrupt: quotes, a backslash, line breaks, and more than ASCII.
 fn awkward_text() -> String {
     "it's \"down\"\\ for\nmaintenance\t\u{2013} \u{fc}ber \u{1f40c}\u{0}".into()
 }

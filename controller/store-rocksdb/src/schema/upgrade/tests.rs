@@ -1,4 +1,4 @@
-//! Databases of older forms, as their programs wrote them, and upgrades that end anywhere.
+//! Databases of older schemas as their programs wrote them, and upgrades that are interrupted anywhere.
 
 use periapt_host_api::{Revision, StoreId, Timestamp};
 use periapt_store::{Order, RecordPosition, Store as _, Verdict};
@@ -10,7 +10,7 @@ use crate::{RocksStore, database, key};
 
 const ID: [u8; 16] = [7; 16];
 
-/// What the program of schema 1 wrote: one entity, and one record in each of some sequences.
+/// Writes a database as the program of schema 1 did: one entity, and one record in each of these sequences.
 fn write_schema_1(directory: &TempDir, names: &[String]) {
     let mut options = Options::default();
     options.create_if_missing(true);
@@ -70,7 +70,7 @@ async fn a_database_of_schema_1_is_upgraded_when_it_is_opened() {
 
 #[tokio::test]
 async fn an_upgrade_that_ended_after_any_batch_goes_on() {
-    // Seven sequences, two a batch: four batches.
+    // Seven sequences, two per batch: four batches.
     for batches in 0..=4 {
         let directory = TempDir::new().unwrap();
         write_schema_1(&directory, &names());
@@ -94,7 +94,7 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     drop(db);
     let files = |directory: &TempDir| -> Vec<_> {
         let entries = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
-        // RocksDB's own diary is no part of the database.
+        // RocksDB's info log is no part of the database.
         let parts = entries.filter(|path| !path.file_name().unwrap().to_str().unwrap().starts_with("LOG"));
         let mut files: Vec<_> = parts.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
         files.sort();

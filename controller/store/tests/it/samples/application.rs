@@ -1,4 +1,4 @@
-//! Applications: one with all that it can hold, and one that was just deployed.
+//! Applications: one with every field filled, and one that was just deployed.
 
 use periapt_host_api::{
     LeaderTerm,

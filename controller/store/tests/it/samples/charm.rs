@@ -71,7 +71,7 @@ pub(crate) fn charms() -> Named<Charm> {
     ]
 }
 
-/// Conditions of every kind.
+/// Returns conditions of every kind.
 fn assumes() -> Assumes {
     let feature = |name: &str, version| {
         Assumption::Feature(FeatureAssumption { name: FeatureName::new(name).unwrap(), version })
@@ -125,7 +125,7 @@ fn storage(max: Option<u32>) -> StorageMeta {
     }
 }
 
-/// The names of the roles and scopes are the endpoints'.
+/// Returns endpoints, named by role and scope.
 fn endpoints() -> Named<EndpointMeta> {
     let endpoint = |role, scope, limit| EndpointMeta {
         role,
@@ -175,7 +175,7 @@ fn options() -> std::collections::BTreeMap<String, OptionMeta> {
         .collect()
 }
 
-/// Values of options, named as the options of the sample charm.
+/// Returns values of options, named as the options of the sample charm.
 pub(crate) fn values() -> Named<OptionValue> {
     every!(OptionValue {
         "text": OptionValue::Text(_) => OptionValue::Text(awkward_text()),

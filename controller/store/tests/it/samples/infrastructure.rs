@@ -111,7 +111,7 @@ pub(crate) fn constraints() -> AgentConstraints {
     AgentConstraints { cores: Some(4), tags: Some(tags), zones: Some(["zone-1".to_owned()].into()) }
 }
 
-/// Each key.
+/// Returns constraints with every key that has no effect.
 pub(crate) fn kept_constraints() -> KeptConstraints {
     let others = KeptConstraint::ALL.map(|key| {
         let value = match key {
@@ -125,13 +125,13 @@ pub(crate) fn kept_constraints() -> KeptConstraints {
     KeptConstraints { mem: Some(8 << 30), others: others.into() }
 }
 
-/// Each key that has no effect.
+/// Returns settings with every key that has no effect.
 fn kept_settings() -> ModelSettings {
     let kept = KeptKey::ALL.map(|key| (key, key.as_str().to_owned()));
     ModelSettings { kept: kept.into(), ..ModelSettings::default() }
 }
 
-/// As a model was stored whose whole configuration was.
+/// Returns settings as models stored them before models inherited the controller's defaults.
 fn before_inheritance() -> ModelSettings {
     ModelSettings {
         update_status_hook_interval: Some(600),
@@ -148,7 +148,7 @@ fn before_inheritance() -> ModelSettings {
     }
 }
 
-/// Each key.
+/// Returns settings with every key that has an effect.
 fn settings() -> ModelSettings {
     ModelSettings {
         egress_subnets: Some(vec![parse("192.0.2.0/24"), parse("2001:db8::/64")]),
@@ -158,7 +158,7 @@ fn settings() -> ModelSettings {
     }
 }
 
-/// Each budget, in the order of the list.
+/// Returns every budget, in the order of the list.
 pub(crate) fn budgets() -> BudgetSettings {
     BudgetSettings((1..).zip(BudgetKey::ALL).map(|(value, key)| (key, value)).collect())
 }

@@ -131,7 +131,7 @@ fn events() -> Named<Event> {
     })
 }
 
-/// The relation that the samples' events are about.
+/// Returns the relation of the samples' events.
 pub(crate) fn relation() -> RelationContext {
     RelationContext { endpoint: parse("db"), relation: RelationId(2), remote_application: parse("mysql") }
 }
@@ -150,7 +150,7 @@ fn storage() -> StorageContext {
     StorageContext { storage: parse("data/3"), location: "/srv/data".into() }
 }
 
-/// A status's data with all that JSON knows.
+/// Returns a status's data with all types of JSON.
 pub(crate) fn status_data() -> serde_json::Map<String, serde_json::Value> {
     let data = serde_json::json!({
         "hook": "db-relation-changed", "relation-id": 2, "load": -1.5, "ok": false, "none": null,

@@ -1,4 +1,4 @@
-//! Resources of applications, and content that was uploaded for them.
+//! Resources of applications, and uploaded content.
 
 use periapt_host_api::resource::ResourceRevision;
 use periapt_model::entity::{AttachedResource, FormerContent, ResourceContent};

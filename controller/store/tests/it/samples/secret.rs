@@ -1,4 +1,4 @@
-//! Secrets: of each owner, with all that they remember.
+//! Secrets of each kind of owner, with every field filled.
 
 use periapt_host_api::{
     RelationId,

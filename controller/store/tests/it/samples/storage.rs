@@ -1,4 +1,4 @@
-//! Storage: attached, and on its way out.
+//! Storage: one instance attached, one being removed.
 
 use periapt_host_api::{status::Life, storage::StorageEnd, view::StorageAttachment};
 use periapt_model::entity::Storage;

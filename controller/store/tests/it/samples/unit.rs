@@ -1,4 +1,4 @@
-//! Units: one in every kind of operation, with records that remember all that a record can, and a new one.
+//! Units: one in every kind of operation, with records whose fields are all filled, and a new one.
 
 use periapt_host_api::{
     EventId, MachineId, OperationId, RelationId,

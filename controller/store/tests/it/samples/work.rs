@@ -1,4 +1,4 @@
-//! Work of every kind.
+//! Pending work of every kind.
 
 use periapt_host_api::{
     MachineId, RelationId,
