@@ -1,4 +1,4 @@
-//! A blob that comes piece by piece, and is never held as a whole.
+//! Uploads of blobs in pieces, without holding a whole blob in memory.
 
 use bytes::Bytes;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
@@ -7,10 +7,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{BlobError, Blobs};
 
-/// How much is gathered before it is handed to the store: stores in a network take parts of one size, not below 5 MiB.
+/// The bytes gathered for one part of an upload. Object stores want parts of equal size, of at least 5 MiB.
 const PART: usize = 8 << 20;
 
-/// A blob on its way in. Nothing of it is kept unless it is finished.
+/// A blob that is being uploaded. Unless it is finished, nothing of it is stored.
 #[derive(Debug)]
 pub struct Incoming {
     expected: Digest,
@@ -22,7 +22,7 @@ pub struct Incoming {
 }
 
 impl Blobs {
-    /// Begins to take a blob whose digest is to be this one.
+    /// Starts an upload of a blob with this digest.
     ///
     /// # Errors
     /// [`BlobError::Store`]
@@ -40,7 +40,7 @@ impl Blobs {
 }
 
 impl Incoming {
-    /// Takes the next piece.
+    /// Adds the next piece.
     ///
     /// # Errors
     /// [`BlobError::Store`]
@@ -60,10 +60,10 @@ impl Incoming {
         Ok(())
     }
 
-    /// Ends it: the blob is there, and on the disk. Answers its size in bytes.
+    /// Completes the upload: the blob is durable. Returns its size in bytes.
     ///
     /// # Errors
-    /// [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
+    /// [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
         let actual = Digest::from_bytes(self.hasher.clone().finalize().into());
         let expected = self.expected;
@@ -78,9 +78,9 @@ impl Incoming {
         Ok(self.size)
     }
 
-    /// Gives up what came so far.
+    /// Aborts the upload.
     pub async fn discard(mut self) {
-        // What cannot be deleted now is the store's to clean up; nobody is ever shown it.
+        // The store deletes leftovers later; no reader ever sees them.
         let _ = self.upload.abort().await;
     }
 
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// All files below a directory.
+    /// Returns all files below a directory.
     fn files(directory: &Path) -> Vec<String> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -164,7 +164,7 @@ mod tests {
         let mut incoming = blobs.begin(Digest::of(b"cut short")).await.unwrap();
         incoming.write(vec![7; PART].into()).await.unwrap();
         assert_eq!(files(directory.path()).len(), 2);
-        // As if the process had died here.
+        // Simulates a crash of the process.
         std::mem::forget(incoming);
         blobs.sweep().await.unwrap();
         assert_eq!(files(directory.path()), [digest.to_string()]);

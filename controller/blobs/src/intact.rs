@@ -1,4 +1,4 @@
-//! Whether a stored blob still has the digest that it is stored under.
+//! The check that stored blobs still have their digests.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::{Blob, BlobError, Blobs};
 
-/// How many blobs are read at a time to compare their digests: each takes a processor and the disk for as long as it is
-/// read, and callers can ask for many.
+/// The most blobs that are checked at a time. Each check occupies a core and the disk, and callers can start many.
 const AT_ONCE: usize = 2;
 
 pub(crate) fn places() -> Arc<Semaphore> {
@@ -18,7 +17,7 @@ pub(crate) fn places() -> Arc<Semaphore> {
 }
 
 impl Blobs {
-    /// Whether a blob is there and its bytes have its digest: reads all of it, piece by piece.
+    /// Returns true if the blob exists and its bytes have its digest. Reads the blob piece by piece.
     ///
     /// # Errors
     /// [`BlobError::Store`]
@@ -31,7 +30,7 @@ impl Blobs {
             let piece = piece?;
             read += piece.len() as u64;
             hasher.update(&piece);
-            // A disk's cache answers without a pause: other tasks of this thread have their turn.
+            // Reads from the page cache never wait: this lets other tasks of the thread run.
             tokio::task::yield_now().await;
         }
         Ok(read == size && Digest::from_bytes(hasher.finalize().into()) == *digest)

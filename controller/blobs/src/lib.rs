@@ -1,5 +1,5 @@
-//! Blobs addressed by their SHA-256: charm archives and resources' content. A blob never changes, so it can be cached
-//! for ever; it lies in an `object_store`, a local directory by default.
+//! Blobs addressed by their SHA-256: charm archives and the content of resources. A blob never changes, so it can be
+//! cached for ever. Blobs are in an `object_store`, by default a local directory.
 
 mod incoming;
 mod intact;
@@ -18,34 +18,34 @@ use tokio::sync::Semaphore;
 pub use incoming::Incoming;
 pub use spool::{Spool, Spooled};
 
-/// Why a blob could not be kept or handed out.
+/// The reason why a blob cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The directory cannot be used.
     #[error("the blob directory {directory} cannot be used: {source}")]
     Directory {
-        /// Which.
+        /// The directory.
         directory: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The bytes are not those that the name promises.
+    /// The content does not have the expected digest.
     #[error("the content has digest {actual}, not {expected}")]
     WrongDigest {
-        /// What was promised.
+        /// The expected digest.
         expected: Digest,
-        /// What came.
+        /// The digest of the content.
         actual: Digest,
     },
-    /// The range lies outside the blob.
+    /// The range is outside the blob.
     #[error("a blob of {size} bytes has no range {}-{}", range.start, range.end)]
     NoSuchRange {
-        /// What was asked for.
+        /// The requested range.
         range: Range<u64>,
-        /// How large it is.
+        /// The blob's size, in bytes.
         size: u64,
     },
-    /// The temporary file of an upload cannot be made, written or read.
+    /// The temporary file of an upload cannot be created, written or read.
     #[error("cannot store the upload: {0}")]
     Spool(#[source] std::io::Error),
     /// The object store failed.
@@ -53,30 +53,30 @@ pub enum BlobError {
     Store(#[source] object_store::Error),
 }
 
-/// A place for blobs. Cloning is cheap.
+/// A store of blobs. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
-    /// Before all keys; none: the first shelf, of charm archives.
+    /// The key prefix of this namespace; none for the first one, of charm archives.
     shelf: Option<&'static str>,
-    /// Where a local store lies.
+    /// The directory of a local store.
     directory: Option<Arc<Path>>,
-    /// For whoever reads a stored blob to compare its digest.
+    /// Limits the concurrent checks of stored blobs' digests.
     verifying: Arc<Semaphore>,
 }
 
 /// A blob that is being read.
 pub struct Blob {
-    /// The size of all of it, in bytes.
+    /// The size of the whole blob, in bytes.
     pub size: u64,
-    /// The part that is read.
+    /// The range that is read.
     pub range: Range<u64>,
-    /// Its content, piece by piece.
+    /// The range's content, piece by piece.
     pub content: BoxStream<'static, Result<Bytes, BlobError>>,
 }
 
 impl Blobs {
-    /// Blobs in a local directory, which is made if there is none. What was put is on the disk.
+    /// Opens the blobs of a local directory, or creates it. Blobs are durable once they are stored.
     ///
     /// # Errors
     /// [`BlobError::Directory`]
@@ -89,18 +89,18 @@ impl Blobs {
         Ok(Self { directory: Some(directory.into()), ..Self::new(Arc::new(store)) })
     }
 
-    /// Blobs in any object store.
+    /// Opens the blobs of any object store.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
         Self { store, shelf: None, directory: None, verifying: intact::places() }
     }
 
-    /// A shelf of its own in the same store: its blobs are not those of another shelf, even if they are equal, so that
-    /// each can be handed out and thrown away by its own rules.
+    /// Returns a separate namespace of the same store. Equal blobs of two namespaces are distinct, so that each can
+    /// be served and deleted by its own rules.
     pub fn shelf(&self, name: &'static str) -> Self {
         Self { shelf: Some(name), ..self.clone() }
     }
 
-    /// The size of a blob in bytes; none if there is no such blob.
+    /// Returns the size of a blob in bytes; none if it does not exist.
     ///
     /// # Errors
     /// [`BlobError::Store`]
@@ -112,7 +112,7 @@ impl Blobs {
         }
     }
 
-    /// Reads a blob, or a range of it (the end is cut to the blob's); none if there is no such blob.
+    /// Reads a blob, or a range of it (clipped to the blob's end); none if the blob does not exist.
     ///
     /// # Errors
     /// [`BlobError::NoSuchRange`], [`BlobError::Store`]
@@ -135,8 +135,8 @@ impl Blobs {
         }
     }
 
-    /// Deletes what a crash left unfinished in a local directory. Only before anything is put there, by the one process
-    /// that does.
+    /// Deletes the files that a crash left unfinished in a local directory. Only the single writing process may call
+    /// it, before its first upload.
     ///
     /// # Errors
     /// [`BlobError::Directory`]
@@ -148,7 +148,7 @@ impl Blobs {
         swept.map_err(|source| BlobError::Directory { directory: shown, source })
     }
 
-    /// Deletes a blob; one that is not there is no error.
+    /// Deletes a blob; a missing blob is no error.
     ///
     /// # Errors
     /// [`BlobError::Store`]
@@ -159,7 +159,7 @@ impl Blobs {
         }
     }
 
-    /// `ab/abcdef...`, on its shelf: no directory grows too long.
+    /// Returns the blob's key, `ab/abcdef...` in its namespace, so that no directory grows too long.
     fn key(&self, digest: &Digest) -> Key {
         let name = digest.to_string();
         let drawer: String = name.chars().take(2).collect();
@@ -170,7 +170,8 @@ impl Blobs {
     }
 }
 
-/// The store writes beside a blob's place, under its name with a number after this, and renames what is complete.
+/// The separator in the names of unfinished files: `object_store` writes beside the final path, under the blob's
+/// name, this and a number, and renames complete files.
 const UNFINISHED: char = '#';
 
 fn sweep(directory: &Path) -> std::io::Result<()> {

@@ -1,5 +1,5 @@
-//! An upload whose content must be checked before it becomes a blob: until then it is a temporary file, neither in memory nor
-//! in the store.
+//! Uploads that are checked before they become blobs. Until then the content is in a temporary file, neither in
+//! memory nor in the store.
 
 use std::{
     fs::File,
@@ -14,10 +14,10 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
 use crate::{BlobError, Blobs};
 
-/// How much is read at a time on the way to the store.
+/// The bytes that are read at a time on the way to the store.
 const PIECE: usize = 256 << 10;
 
-/// Content that comes piece by piece. Its file has no name, so it is gone with this, and after a crash.
+/// An upload in progress. Its temporary file has no name, so it disappears with the value, or with a crash.
 #[derive(Debug)]
 pub struct Spool {
     file: tokio::fs::File,
@@ -25,7 +25,7 @@ pub struct Spool {
     size: u64,
 }
 
-/// Content that has arrived as a whole.
+/// A complete upload.
 #[derive(Debug)]
 pub struct Spooled {
     file: tokio::fs::File,
@@ -34,7 +34,7 @@ pub struct Spooled {
 }
 
 impl Blobs {
-    /// Begins to take content that may become a blob, on the disk of a local store.
+    /// Starts an upload into a temporary file, on the disk of a local store.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
@@ -48,11 +48,10 @@ impl Blobs {
         Ok(Spool { file: tokio::fs::File::from_std(file), hasher: Sha256::new(), size: 0 })
     }
 
-    /// Stores what was spooled under its digest. A stored blob with that digest stays as it is; one whose bytes have
-    /// another digest is damaged, and is replaced.
+    /// Stores the upload under its digest. An intact blob with that digest stays; a damaged one is replaced.
     ///
     /// # Errors
-    /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is kept.
+    /// [`BlobError::Spool`], [`BlobError::WrongDigest`], [`BlobError::Store`]: nothing is stored.
     pub async fn put_spooled(&self, mut spooled: Spooled) -> Result<(), BlobError> {
         if self.is_intact(&spooled.digest).await? {
             return Ok(());
@@ -79,7 +78,7 @@ impl Blobs {
 }
 
 impl Spool {
-    /// Takes the next piece.
+    /// Adds the next piece.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
@@ -89,7 +88,7 @@ impl Spool {
         self.file.write_all(piece).await.map_err(failed)
     }
 
-    /// Ends the content: no more pieces follow.
+    /// Ends the upload after its last piece.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
@@ -101,17 +100,17 @@ impl Spool {
 }
 
 impl Spooled {
-    /// The SHA-256 of the content.
+    /// Returns the SHA-256 of the content.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The size of the content, in bytes.
+    /// Returns the size of the content, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The content from its beginning, for somebody who cannot change it.
+    /// Opens the content, from its beginning, for reading only.
     ///
     /// # Errors
     /// [`BlobError::Spool`]
